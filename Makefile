@@ -1,0 +1,50 @@
+# Sortkey: `make` alone lists the targets.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+UNIT   := not slow and not oracle and not faults and not browser
+
+.DEFAULT_GOAL := help
+.PHONY: help run test quick lint format bench lock oracle clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: $(READY) ## Run Sortkey on ./data
+	$(BIN)/sortkey up
+
+test: $(READY) oracle ## Run every test
+	$(BIN)/python -m pytest -n 2 -rs
+
+quick: $(READY) ## Run the unit tests, in under a minute
+	$(BIN)/python -m pytest -n 2 -q -m "$(UNIT)"
+
+lint: $(READY) ## Check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Measure every number that the README quotes
+	$(BIN)/sortkey bench
+
+lock: ## Resolve requirements.txt again, to the newest versions
+	uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
+	    --python-version 3.11 --extra dev --output-file requirements.txt pyproject.toml
+
+# The tests skip what this cannot fetch, and say why.
+oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
+	@tools/java.sh || true
+	@$(BIN)/python -m tests.oracle.local || true
+
+clean: ## Remove what the other targets made, except ./data
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.txt pyproject.toml tools/venv.sh
+	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+	@touch $@
