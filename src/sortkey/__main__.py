@@ -1,0 +1,5 @@
+import sys
+
+from sortkey.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from sortkey.cli.main import main
+
+BENCHMARK = '''"""Counting.
+
+Why it matters.
+"""
+from sortkey.cli.bench import Result
+
+def run():
+    yield Result("count to ten", 3.0, "µs", bare=2.0)
+    yield Result("count to twenty", 6.0, "µs")
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one benchmark and what benchmarks share, as the current folder."""
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "_shared.py").touch()
+    (folder / "counting.py").write_text(BENCHMARK, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("checkout")
+def test_shows_each_result_beside_its_bare_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "counting"]) == 0
+    shown = capsys.readouterr().out
+    assert "Counting." in shown
+    assert "1.50×" in shown
+    assert "count to twenty" in shown
+
+
+# Numbers are quoted from this file, so it also says what they were measured on.
+def test_writes_json(checkout: Path) -> None:
+    assert main(["bench", "--json", "out.json"]) == 0
+    report = json.loads((checkout / "out.json").read_text(encoding="utf-8"))
+    assert report["results"]["counting"][0] == {"name": "count to ten", "value": 3.0, "unit": "µs", "bare": 2.0}
+    assert set(report["machine"]) == {"python", "system", "processors"}
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize("name", ["unheard_of", "_shared"])
+def test_unknown_benchmark(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", name]) == 2
+    assert capsys.readouterr().err == f"sortkey bench: there is no benchmark {name} in ./benchmarks\n"
+
+
+# An installed wheel has no benchmarks; they belong to a checkout.
+def test_no_benchmarks_here(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "benchmarks" / "counting.py").unlink()
+    assert main(["bench"]) == 2
+    assert capsys.readouterr().err == "sortkey bench: there is nothing to run in ./benchmarks\n"

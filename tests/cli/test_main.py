@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from sortkey.cli.main import main
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"sortkey {version('sortkey')}\n"
+
+
+# Scripts tell "the answer is no" (1) from "you asked wrongly" (2), and people read one line.
+@pytest.mark.parametrize("argv", [[], ["unheard-of"], ["--unheard-of"]])
+def test_wrong_arguments_cost_one_line_and_exit_code_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(argv)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "sortkey", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("sortkey ")

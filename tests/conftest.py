@@ -1,0 +1,33 @@
+"""What every test family shares: its markers by folder, the options, Hypothesis's profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).parent
+MARKED_FOLDERS = ("oracle", "faults", "browser")
+
+# A busy machine makes a single example slow, which says nothing about the code.
+settings.register_profile("sortkey", deadline=None, print_blob=True)
+settings.load_profile("sortkey")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--endpoint",
+        metavar="URL",
+        help="compare with this DynamoDB endpoint instead of DynamoDB Local (use with -n 0; its tables are removed)",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A folder is its marker, so no test can forget it."""
+    for item in items:
+        if TESTS not in item.path.parents:
+            continue
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in MARKED_FOLDERS:
+            item.add_marker(folder)

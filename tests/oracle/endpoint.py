@@ -1,0 +1,91 @@
+"""Raw requests to a DynamoDB endpoint: no client in between that validates, retries or reshapes them."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.session import Session
+
+STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+REQUEST_SECONDS: Final = 60
+
+
+class OracleError(Exception):
+    """The endpoint's refusal: what it is called, what it says, and all of the answer."""
+
+    def __init__(self, code: str, message: str, body: dict[str, Any]) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.body = body
+
+
+class Endpoint:
+    """One connection to an endpoint, kept alive.
+
+    With a `namespace` the requests bear it as access key id and no real signature, as DynamoDB Local wants it;
+    without one they are signed by the credentials that boto3 would find.
+    """
+
+    def __init__(self, url: str, namespace: str | None = None) -> None:
+        self._url = url
+        self._namespace = namespace
+        parts = urlsplit(url)
+        connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = connection(parts.netloc, timeout=REQUEST_SECONDS)
+        self._created: list[str] = []
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        answer = self.send(operation, json.dumps(request).encode())
+        if operation == "CreateTable":
+            self._created.append(request["TableName"])
+        return answer
+
+    def send(self, operation: str, body: bytes) -> dict[str, Any]:
+        """As `call`, for a body that need not be JSON."""
+        self._connection.request("POST", "/", body, self._headers(operation, body))
+        response = self._connection.getresponse()
+        answer: dict[str, Any] = json.loads(response.read() or b"{}")
+        if response.status == 200:
+            return answer
+        code = str(answer.get("__type", response.reason)).rpartition("#")[2]
+        raise OracleError(code, str(answer.get("message", answer.get("Message", ""))), answer)
+
+    def drop_tables(self) -> None:
+        """Remove the tables made here, where there is no namespace of our own to leave them in."""
+        for table in self._created:
+            try:
+                self.call("DeleteTable", {"TableName": table})
+            except OracleError as error:
+                if error.code != "ResourceNotFoundException":
+                    raise
+        self._created.clear()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _headers(self, operation: str, body: bytes) -> dict[str, str]:
+        service = "DynamoDBStreams_20120810" if operation in STREAM_OPERATIONS else "DynamoDB_20120810"
+        headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"{service}.{operation}"}
+        if self._namespace is None:
+            return self._signed(headers, body)
+        credential = f"{self._namespace}/20260101/us-east-1/dynamodb/aws4_request"
+        headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=x"
+        return headers
+
+    def _signed(self, headers: dict[str, str], body: bytes) -> dict[str, str]:
+        session = Session()
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise LookupError(
+                "no credentials to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        region = session.get_config_variable("region") or "us-east-1"
+        request = AWSRequest("POST", self._url, headers, body)
+        SigV4Auth(credentials, "dynamodb", region).add_auth(request)
+        return dict(request.headers)

@@ -1,0 +1,46 @@
+"""The oracle itself: that it answers, refuses and forgets as the families rely on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracle.endpoint import Endpoint, OracleError
+
+TABLE = {
+    "TableName": "harness",
+    "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def test_answers_are_wire_shapes(oracle: Endpoint) -> None:
+    oracle.call("CreateTable", TABLE)
+    oracle.call("PutItem", {"TableName": "harness", "Item": {"pk": {"S": "a"}, "n": {"N": "1"}}})
+    answer = oracle.call("GetItem", {"TableName": "harness", "Key": {"pk": {"S": "a"}}})
+    assert answer == {"Item": {"pk": {"S": "a"}, "n": {"N": "1"}}}
+
+
+# Twice the same table: it could be created only if the test before left nothing behind.
+@pytest.mark.parametrize("turn", [1, 2])
+def test_each_test_starts_without_tables(oracle: Endpoint, turn: int) -> None:
+    assert oracle.call("ListTables", {}) == {"TableNames": []}, turn
+    oracle.call("CreateTable", TABLE)
+
+
+def test_refusals_carry_code_and_message(oracle: Endpoint) -> None:
+    with pytest.raises(OracleError) as refusal:
+        oracle.call("GetItem", {"TableName": "missing", "Key": {"pk": {"S": "a"}}})
+    assert refusal.value.code == "ResourceNotFoundException"
+    assert refusal.value.message == "Cannot do operations on a non-existent table"
+
+
+# AWS calls it SerializationException; DynamoDB Local fails inside, with an answer of the same form.
+def test_a_body_need_not_be_json(oracle: Endpoint) -> None:
+    with pytest.raises(OracleError) as refusal:
+        oracle.send("ListTables", b"{")
+    assert refusal.value.code in {"SerializationException", "InternalFailure"}
+
+
+def test_streams_are_reached_by_their_own_target(oracle: Endpoint) -> None:
+    assert oracle.call("ListStreams", {}) == {"Streams": []}

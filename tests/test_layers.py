@@ -1,0 +1,173 @@
+"""The architecture, as far as imports show it: each layer knows only what is below it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+# From the top down; the layers of one line stand side by side.
+LAYERS = (
+    ("__main__",),
+    ("cli",),
+    ("server",),
+    ("services",),
+    ("feeds",),
+    ("patterns",),
+    ("model",),
+    ("client",),
+    ("wire",),
+    ("engine",),
+    ("expressions",),
+    ("storage",),
+    ("values",),
+    ("errors", "limits", "clock"),
+)
+DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
+
+# They meet at `client`, so that a model runs on any endpoint and the engine serves any client.
+STRANGERS = {("model", "engine"), ("engine", "model")}
+
+# Pure layers are told the time and never reach outside, so their tests need no world.
+PURE = {"values", "expressions"}
+IMPURE = {"asyncio", "io", "lmdb", "os", "pathlib", "random", "secrets", "socket", "subprocess", "time", "uuid"}
+IMPURE_HERE = {"sortkey.clock", "sortkey.storage"}
+
+LONGEST_MODULE = 400
+
+
+@dataclass(frozen=True)
+class Import:
+    target: str
+    line: int
+    at_top: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    name: str
+    lines: int
+    imports: tuple[Import, ...]
+
+    @property
+    def layer(self) -> str:
+        """The name below `sortkey`; empty for the package itself, which only gathers the public names."""
+        return layer_of(self.name)
+
+    def at(self, imported: Import) -> str:
+        return f"{self.name}, line {imported.line}: imports {imported.target}"
+
+
+def layer_of(name: str) -> str:
+    return name.partition(".")[2].partition(".")[0]
+
+
+@cache
+def modules() -> dict[str, Module]:
+    files = {module_name(path): path for path in SOURCE.rglob("*.py")}
+    return {name: parse(name, path, frozenset(files)) for name, path in files.items()}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def parse(name: str, path: Path, known: frozenset[str]) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text, str(path))
+    top = {id(node) for node in at_top(tree)}
+    imports = (
+        Import(target, node.lineno, id(node) in top)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in targets(node, known)
+    )
+    return Module(name, text.count("\n"), tuple(imports))
+
+
+def at_top(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The module's own statements, with those under `if TYPE_CHECKING` and the like."""
+    for node in tree.body:
+        yield node
+        if isinstance(node, ast.If | ast.Try):
+            yield from (inner for inner in ast.walk(node) if isinstance(inner, ast.stmt))
+
+
+def targets(node: ast.Import | ast.ImportFrom, known: frozenset[str]) -> Iterator[str]:
+    """What a statement imports: `from a import b` means the module a.b where there is one, else a."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif node.module is not None:
+        for alias in node.names:
+            submodule = f"{node.module}.{alias.name}"
+            yield submodule if submodule in known else node.module
+
+
+def internal(module: Module) -> Iterator[Import]:
+    return (imported for imported in module.imports if imported.target.partition(".")[0] == "sortkey")
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    assert [name for name, module in modules().items() if module.layer and module.layer not in DEPTH] == []
+
+
+def test_imports_point_down() -> None:
+    upward = [
+        module.at(imported)
+        for module in modules().values()
+        if module.layer
+        for imported in internal(module)
+        # The package itself imports everything, so whoever imports it imports upward.
+        if DEPTH.get(layer_of(imported.target), -1) < DEPTH[module.layer]
+    ]
+    assert upward == []
+
+
+def test_model_and_engine_are_strangers() -> None:
+    met = [
+        module.at(imported)
+        for module in modules().values()
+        for imported in internal(module)
+        if (module.layer, layer_of(imported.target)) in STRANGERS
+    ]
+    assert met == []
+
+
+def test_pure_layers_touch_nothing_outside() -> None:
+    impure = [
+        module.at(imported)
+        for module in modules().values()
+        if module.layer in PURE
+        for imported in module.imports
+        if imported.target.partition(".")[0] in IMPURE or ".".join(imported.target.split(".")[:2]) in IMPURE_HERE
+    ]
+    assert impure == []
+
+
+# An import inside a function hides a cycle, and costs a lookup at each call.
+def test_sortkey_modules_are_imported_at_the_top() -> None:
+    hidden = [
+        module.at(imported) for module in modules().values() for imported in internal(module) if not imported.at_top
+    ]
+    assert hidden == []
+
+
+def test_there_are_no_cycles() -> None:
+    graph = {
+        module.name: {imported.target for imported in internal(module)} - {module.name} for module in modules().values()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_modules_fit_in_the_head() -> None:
+    assert {name: module.lines for name, module in modules().items() if module.lines > LONGEST_MODULE} == {}
