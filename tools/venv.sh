@@ -6,8 +6,7 @@ venv=$1
 python=${PYTHON:-python3}
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    echo "Sortkey needs Python 3.11 or newer; '$python' is $("$python" --version 2>&1 || true)." >&2
-    echo "Name another one: make PYTHON=/path/to/python3.11" >&2
+    echo "Sortkey needs Python 3.11 or newer, which '$python' is not. Name another: make PYTHON=python3.12" >&2
     exit 1
 fi
 

@@ -82,9 +82,7 @@ class Endpoint:
         session = Session()
         credentials = session.get_credentials()
         if credentials is None:
-            raise LookupError(
-                "no credentials to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-            )
+            raise LookupError("no credentials to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
         region = session.get_config_variable("region") or "us-east-1"
         request = AWSRequest("POST", self._url, headers, body)
         SigV4Auth(credentials, "dynamodb", region).add_auth(request)
