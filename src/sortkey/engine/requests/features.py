@@ -1,0 +1,102 @@
+"""Requests about the service and about features no table here has: backups, replicas, exports, insights, policies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sortkey.engine.requests.shapes import (
+    BackupArn,
+    IndexName,
+    PlainTableName,
+    PositiveInteger,
+    ResourceArn,
+    Shape,
+    TableParameter,
+    Timestamp,
+    anchored,
+)
+
+TableArn = Annotated[str, Meta(min_length=1, max_length=1024)]
+ExportPageSize = Annotated[int, Meta(ge=1, le=25)]
+
+
+class DescribeLimits(Shape, kw_only=True):
+    pass
+
+
+class DescribeEndpoints(Shape, kw_only=True):
+    pass
+
+
+class DescribeContinuousBackups(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class PointInTimeRecoverySpecification(Shape, kw_only=True):
+    point_in_time_recovery_enabled: bool
+    recovery_period_in_days: Annotated[int, Meta(ge=1, le=35)] | None = None
+
+
+class UpdateContinuousBackups(Shape, kw_only=True):
+    table_name: TableParameter
+    point_in_time_recovery_specification: PointInTimeRecoverySpecification
+
+
+class DescribeContributorInsights(Shape, kw_only=True):
+    table_name: TableParameter
+    index_name: IndexName | None = None
+
+
+class DescribeKinesisStreamingDestination(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class DescribeTableReplicaAutoScaling(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class DescribeGlobalTable(Shape, kw_only=True):
+    global_table_name: PlainTableName
+
+
+class DescribeGlobalTableSettings(Shape, kw_only=True):
+    global_table_name: PlainTableName
+
+
+class GetResourcePolicy(Shape, kw_only=True):
+    resource_arn: ResourceArn
+
+
+class ListBackups(Shape, kw_only=True):
+    table_name: TableArn | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] | None = None
+    time_range_lower_bound: Timestamp | None = None
+    time_range_upper_bound: Timestamp | None = None
+    exclusive_start_backup_arn: BackupArn | None = None
+    backup_type: Literal["USER", "SYSTEM", "AWS_BACKUP", "ALL"] | None = None
+
+
+class ListContributorInsights(Shape, kw_only=True):
+    table_name: TableArn | None = None
+    next_token: str | None = None
+    max_results: Annotated[int, Meta(le=100)] | None = None
+
+
+class ListExports(Shape, kw_only=True):
+    table_arn: TableArn | None = None
+    max_results: ExportPageSize | None = None
+    next_token: str | None = None
+
+
+class ListGlobalTables(Shape, kw_only=True):
+    exclusive_start_global_table_name: PlainTableName | None = None
+    limit: PositiveInteger | None = None
+    region_name: str | None = None
+
+
+class ListImports(Shape, kw_only=True):
+    table_arn: TableArn | None = None
+    page_size: ExportPageSize | None = None
+    next_token: Annotated[str, Meta(min_length=112, max_length=1024, pattern=anchored("([0-9a-f]{16})+"))] | None = None

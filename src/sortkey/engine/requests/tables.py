@@ -1,0 +1,194 @@
+"""Requests about tables: CreateTable, DescribeTable, ListTables, DeleteTable, UpdateTable, and their TTL and tags."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from sortkey.engine.requests.shapes import (
+    IndexName,
+    KeyAttributeName,
+    Long,
+    PlainTableName,
+    PositiveLong,
+    ResourceArn,
+    Shape,
+    TableParameter,
+)
+
+BillingMode = Literal["PROVISIONED", "PAY_PER_REQUEST"]
+TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+GlobalTableSettingsReplicationMode = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
+TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
+
+# Replicas, witnesses and vector indexes are refused as a whole, so nothing needs to know what is inside.
+Unsupported = dict[str, Any]
+
+
+class AttributeDefinition(Shape, kw_only=True):
+    attribute_name: KeyAttributeName
+    attribute_type: Literal["B", "N", "S"]
+
+
+class KeySchemaElement(Shape, kw_only=True):
+    attribute_name: KeyAttributeName
+    key_type: Literal["HASH", "RANGE"]
+
+
+KeySchema = Annotated[list[KeySchemaElement], Meta(min_length=1)]
+
+
+class Projection(Shape, kw_only=True):
+    projection_type: Literal["ALL", "INCLUDE", "KEYS_ONLY"] | None = None
+    non_key_attributes: Annotated[list[KeyAttributeName], Meta(min_length=1, max_length=20)] | None = None
+
+
+class ProvisionedThroughput(Shape, kw_only=True):
+    read_capacity_units: PositiveLong
+    write_capacity_units: PositiveLong
+
+
+class OnDemandThroughput(Shape, kw_only=True):
+    max_read_request_units: Long | None = None
+    max_write_request_units: Long | None = None
+
+
+class WarmThroughput(Shape, kw_only=True):
+    read_units_per_second: Long | None = None
+    write_units_per_second: Long | None = None
+
+
+class StreamSpecification(Shape, kw_only=True):
+    stream_enabled: bool
+    stream_view_type: Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"] | None = None
+
+
+class SSESpecification(Shape, kw_only=True):
+    enabled: bool | None = None
+    sse_type: Literal["AES256", "KMS"] | None = None
+    kms_master_key_id: str | None = None
+
+
+class Tag(Shape, kw_only=True):
+    key: TagKey
+    value: Annotated[str, Meta(min_length=0, max_length=256)]
+
+
+class LocalSecondaryIndex(Shape, kw_only=True):
+    index_name: IndexName
+    key_schema: KeySchema
+    projection: Projection
+
+
+class GlobalSecondaryIndex(Shape, kw_only=True):
+    index_name: IndexName
+    key_schema: KeySchema
+    projection: Projection
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class CreateGlobalSecondaryIndexAction(GlobalSecondaryIndex, kw_only=True):
+    pass
+
+
+class UpdateGlobalSecondaryIndexAction(Shape, kw_only=True):
+    index_name: IndexName
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+
+
+class DeleteGlobalSecondaryIndexAction(Shape, kw_only=True):
+    index_name: IndexName
+
+
+class GlobalSecondaryIndexUpdate(Shape, kw_only=True):
+    update: UpdateGlobalSecondaryIndexAction | None = None
+    create: CreateGlobalSecondaryIndexAction | None = None
+    delete: DeleteGlobalSecondaryIndexAction | None = None
+
+
+class CreateTable(Shape, kw_only=True):
+    attribute_definitions: list[AttributeDefinition] | None = None
+    table_name: TableParameter
+    key_schema: KeySchema | None = None
+    local_secondary_indexes: list[LocalSecondaryIndex] | None = None
+    global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    stream_specification: StreamSpecification | None = None
+    sse_specification: SSESpecification | None = None
+    tags: list[Tag] | None = None
+    table_class: TableClass | None = None
+    deletion_protection_enabled: bool | None = None
+    warm_throughput: WarmThroughput | None = None
+    resource_policy: str | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    global_table_source_arn: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
+    global_table_settings_replication_mode: GlobalTableSettingsReplicationMode | None = None
+    vector_indexes: list[Unsupported] | None = None
+
+
+class DescribeTable(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class DeleteTable(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class ListTables(Shape, kw_only=True):
+    exclusive_start_table_name: PlainTableName | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] | None = None
+
+
+class UpdateTable(Shape, kw_only=True):
+    attribute_definitions: list[AttributeDefinition] | None = None
+    table_name: TableParameter
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    global_secondary_index_updates: list[GlobalSecondaryIndexUpdate] | None = None
+    stream_specification: StreamSpecification | None = None
+    sse_specification: SSESpecification | None = None
+    replica_updates: Annotated[list[Unsupported], Meta(min_length=1)] | None = None
+    table_class: TableClass | None = None
+    deletion_protection_enabled: bool | None = None
+    multi_region_consistency: Literal["EVENTUAL", "STRONG"] | None = None
+    global_table_witness_updates: Annotated[list[Unsupported], Meta(min_length=1, max_length=1)] | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    warm_throughput: WarmThroughput | None = None
+    global_table_settings_replication_mode: GlobalTableSettingsReplicationMode | None = None
+    disassociation_protection_enabled: bool | None = None
+    vector_index_updates: list[Unsupported] | None = None
+
+
+class TimeToLiveSpecification(Shape, kw_only=True):
+    enabled: bool
+    attribute_name: KeyAttributeName
+
+
+class UpdateTimeToLive(Shape, kw_only=True):
+    table_name: TableParameter
+    time_to_live_specification: TimeToLiveSpecification
+
+
+class DescribeTimeToLive(Shape, kw_only=True):
+    table_name: TableParameter
+
+
+class TagResource(Shape, kw_only=True):
+    resource_arn: ResourceArn
+    tags: list[Tag]
+
+
+class UntagResource(Shape, kw_only=True):
+    resource_arn: ResourceArn
+    tag_keys: list[TagKey]
+
+
+class ListTagsOfResource(Shape, kw_only=True):
+    resource_arn: ResourceArn
+    next_token: str | None = None

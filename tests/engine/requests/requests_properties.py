@@ -1,0 +1,93 @@
+"""Random requests: msgspec's fast reading is the oracle of the slow one, and the other way round."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortkey.engine import requests
+from sortkey.engine.requests import constraints, reading
+from sortkey.engine.requests.schema import Node, members_of
+from sortkey.engine.requests.shapes import Shape
+from sortkey.errors import DynamoDBError, SerializationException, ValidationException
+
+OPERATIONS = sorted(requests.OPERATIONS)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 200) | st.sampled_from([1.5, 2.0]) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def fitting(node: Node) -> st.SearchStrategy[Any]:
+    """Values of about the right type, now and then out of bounds."""
+    if node.is_structure:
+        return structures(node.base)
+    if node.base is list:
+        return st.lists(mostly(node.inner[0]), max_size=2)
+    if node.base is dict:
+        return st.dictionaries(st.sampled_from(["abc", "", "a;"]), mostly(node.inner[1]), max_size=2)
+    if node.words:
+        return st.sampled_from([*node.words, "x"])
+    if node.base is str:
+        return st.sampled_from(["abc", "", "a;", "x" * 40, "x" * 300, "abc\n"])
+    if node.base in (int, float):
+        return st.sampled_from([1, 0, -1, 101, 1_000_000])
+    return st.booleans() if node.base is bool else JSON
+
+
+def mostly(node: Node) -> st.SearchStrategy[Any]:
+    return st.integers(0, 19).flatmap(lambda die: JSON if die == 0 else fitting(node))
+
+
+def structures(shape: type[Shape]) -> st.SearchStrategy[dict[str, Any]]:
+    members = members_of(shape).values()
+    required = {member.name: mostly(member.node) for member in members if member.required}
+    optional = {member.name: mostly(member.node) for member in members if not member.required}
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+@st.composite
+def sent(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    operation = draw(st.sampled_from(OPERATIONS))
+    return operation, draw(structures(requests.OPERATIONS[operation]))
+
+
+def outcome(read: Any, operation: str, given_request: Any) -> tuple[str, object]:
+    try:
+        return "request", read(operation, given_request)
+    except DynamoDBError as error:
+        return error.code, error.message
+
+
+# The two entry points never disagree, and refuse with DynamoDB's errors only.
+@given(sent())
+def test_bytes_and_dictionary_have_the_same_outcome(request: tuple[str, dict[str, Any]]) -> None:
+    operation, members = request
+    body = json.dumps(members).encode()
+    assert outcome(requests.decode, operation, body) == outcome(requests.convert, operation, members)
+
+
+# One declaration, two readers: what msgspec accepts the slow path finds nothing wrong with, and reads the same.
+@given(sent())
+def test_the_slow_path_accepts_what_the_fast_path_accepts(request: tuple[str, dict[str, Any]]) -> None:
+    operation, members = request
+    shape = requests.OPERATIONS[operation]
+    try:
+        fast = msgspec.convert(members, shape)
+    except msgspec.ValidationError:
+        return
+    understood = reading.read(shape, members)
+    constraints.enforce(shape, understood)
+    assert msgspec.convert(understood, shape) == fast
+
+
+# Whatever JSON comes, the answer is a request or one of these two errors.
+@given(st.sampled_from(OPERATIONS), JSON)
+def test_any_json_is_answered(operation: str, value: Any) -> None:
+    kind, _ = outcome(requests.decode, operation, json.dumps(value).encode())
+    assert kind in ("request", SerializationException.__name__, ValidationException.__name__)

@@ -1,0 +1,153 @@
+"""The structures against AWS's own service model: nothing missing, looser or stricter, unless it says so here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from botocore.loaders import Loader
+
+from sortkey.engine import requests
+from sortkey.engine.requests.schema import Node, members_of
+from sortkey.engine.requests.shapes import unanchored
+
+LOADER: Final = Loader()
+MODELS: Final = [LOADER.load_service_model(service, "service-2") for service in ("dynamodb", "dynamodbstreams")]
+SHAPES: Final[dict[str, Any]] = {**MODELS[1]["shapes"], **MODELS[0]["shapes"]}
+INPUTS: Final = {
+    name: operation["input"]["shape"] for model in MODELS for name, operation in model["operations"].items()
+}
+TYPES: Final = {
+    "string": str,
+    "integer": int,
+    "long": int,
+    "boolean": bool,
+    "timestamp": float,
+    "list": list,
+    "map": dict,
+}
+
+UNSUPPORTED_SHAPES: Final = {
+    # The engine refuses these features whole, so their insides are not declared.
+    "ReplicationGroupUpdate",
+    "GlobalTableWitnessGroupUpdate",
+    "VectorIndex",
+    "VectorIndexUpdate",
+}
+CHECKED_ELSEWHERE: Final = {
+    # values.attribute looks into attribute values, and at the length of the names in front of them.
+    "AttributeValue",
+}
+DIFFERENT_BOUNDS: Final = {
+    # The documentation has an upper limit that the model leaves out.
+    "ListStreams.Limit": (1, 100, None),
+    "DescribeStream.Limit": (1, 100, None),
+    "GetRecords.Limit": (1, 1000, None),
+}
+
+
+def bounds(node: Node) -> tuple[float | None, float | None, str | None]:
+    meta = node.meta
+    low = meta.min_length if node.base in (str, list, dict) else meta.ge
+    high = meta.max_length if node.base in (str, list, dict) else meta.le
+    pattern = meta.pattern and unanchored(meta.pattern)
+    return low, high, pattern
+
+
+def modelled_bounds(shape: dict[str, Any]) -> tuple[int | None, int | None, str | None]:
+    return shape.get("min"), shape.get("max"), shape.get("pattern")
+
+
+def differences(node: Node, name: str, path: str) -> Iterator[str]:
+    """Where a declared type departs from the modelled shape of this name."""
+    shape = SHAPES[name]
+    if name in UNSUPPORTED_SHAPES | CHECKED_ELSEWHERE:
+        return
+    if shape["type"] == "structure":
+        yield from structure_differences(node, name, path)
+        return
+    if node.base is not TYPES[shape["type"]]:
+        yield f"{path}: {node.base} is not {shape['type']}"
+    if bounds(node) != DIFFERENT_BOUNDS.get(path, modelled_bounds(shape)):
+        yield f"{path}: {bounds(node)} is not {modelled_bounds(shape)}"
+    if set(node.words) != set(shape.get("enum", ())):
+        yield f"{path}: {node.words} is not {shape['enum']}"
+    if shape["type"] == "list":
+        yield from differences(node.inner[0], shape["member"]["shape"], f"{path}[]")
+    if shape["type"] == "map":
+        of_key, of_value = node.inner
+        # Names of attributes: see CHECKED_ELSEWHERE.
+        if shape["key"]["shape"] != "AttributeName":
+            yield from differences(of_key, shape["key"]["shape"], f"{path}<key>")
+        yield from differences(of_value, shape["value"]["shape"], f"{path}<value>")
+
+
+def structure_differences(node: Node, name: str, path: str) -> Iterator[str]:
+    shape = SHAPES[name]
+    members = members_of(node.base)
+    if list(members) != list(shape["members"]):
+        yield f"{path}: {list(members)} is not {list(shape['members'])}"
+    required = [member.name for member in members.values() if member.required]
+    if set(required) != set(shape.get("required", ())):
+        yield f"{path}: {required} required, not {shape.get('required')}"
+    for member in members.values():
+        modelled = shape["members"][member.name]["shape"]
+        yield from differences(member.node, modelled, f"{path}.{member.name}")
+
+
+@pytest.mark.parametrize("operation", requests.OPERATIONS)
+def test_request_has_the_members_and_bounds_of_the_service_model(operation: str) -> None:
+    assert list(differences(Node(requests.OPERATIONS[operation]), INPUTS[operation], operation)) == []
+
+
+# Java names appear in AWS's messages, so a structure must be called as AWS calls it.
+def test_nested_structures_bear_the_names_of_the_service_model() -> None:
+    pending = [Node(shape) for shape in requests.OPERATIONS.values()]
+    nested: set[str] = set()
+    while pending:
+        node = pending.pop()
+        inner = [member.node for member in members_of(node.base).values()] if node.is_structure else node.inner
+        for child in inner:
+            pending.append(child)
+            if child.is_structure:
+                nested.add(child.base.__name__)
+    assert nested <= set(SHAPES)
+
+
+NOT_SUPPORTED: Final = {
+    # Each would need a feature that the engine does not have.
+    "BatchExecuteStatement",
+    "CancelBulkOperation",
+    "CreateBackup",
+    "CreateGlobalTable",
+    "DeleteBackup",
+    "DeleteResourcePolicy",
+    "DescribeBackup",
+    "DescribeBulkOperation",
+    "DescribeExport",
+    "DescribeImport",
+    "DisableKinesisStreamingDestination",
+    "EnableKinesisStreamingDestination",
+    "ExecuteStatement",
+    "ExecuteTransaction",
+    "ExportTableToPointInTime",
+    "ImportTable",
+    "ListBulkOperations",
+    "PutResourcePolicy",
+    "RestoreTableFromBackup",
+    "RestoreTableToPointInTime",
+    "SearchVectors",
+    "StartBulkPutItems",
+    "UpdateContributorInsights",
+    "UpdateGlobalTable",
+    "UpdateGlobalTableSettings",
+    "UpdateKinesisStreamingDestination",
+    "UpdateTableReplicaAutoScaling",
+}
+
+
+# An operation that AWS adds shall be noticed, and supported or listed.
+def test_every_operation_of_the_service_model_is_known_or_left_out_on_purpose() -> None:
+    assert set(INPUTS) - set(requests.OPERATIONS) <= NOT_SUPPORTED
+    assert not NOT_SUPPORTED & set(requests.OPERATIONS)
