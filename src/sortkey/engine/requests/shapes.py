@@ -3,9 +3,9 @@
 A shape is a type with its bounds as `msgspec.Meta`, or a `Literal` for a set of words. msgspec checks them in C on the
 fast path; `schema` reads the very same annotations when AWS's words are wanted for why a request was refused.
 
-The words of a `Literal` stand in the order in which AWS's error messages list them, which is not the order of its
-documentation. Maps of attribute values stay plain dictionaries: `values.attribute` looks into them. A title is the Java
-name of a type, where Python's does not tell.
+The words of a `Literal` stand in the order of AWS's error messages where that is known, else of the service model. Maps
+of attribute values stay plain dictionaries: `values.attribute` looks into them. A title is the Java name of a type,
+where Python's does not tell.
 """
 
 from __future__ import annotations
