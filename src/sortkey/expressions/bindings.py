@@ -1,0 +1,114 @@
+"""What a request's placeholders stand for: ExpressionAttributeNames and ExpressionAttributeValues.
+
+One `Bindings` serves all expressions of a request, and knows at the end which placeholders none of them used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sortkey import limits
+from sortkey.errors import ValidationException
+from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.tree import Path, Value
+from sortkey.values.attribute import AttributeValue, normalise_value
+
+DocumentPath = tuple[str | int, ...]
+"""A path whose names are attribute names, no longer placeholders."""
+
+_PLACEHOLDER: Final = {"#": re.compile(r"#[A-Za-z0-9_]+"), ":": re.compile(r":[A-Za-z0-9_]+")}
+
+
+class Bindings:
+    def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
+        self._names = _checked_names(names) if names is not None else {}
+        self._values = _checked_values(values) if values is not None else {}
+        self._unused_names = set(self._names)
+        self._unused_values = set(self._values)
+
+    def path(self, path: Path) -> DocumentPath:
+        depth = len(path.parts)
+        if depth > limits.NESTING_DEPTH:
+            raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {depth}")
+        return tuple(self._name(part) if isinstance(part, str) and part[0] == "#" else part for part in path.parts)
+
+    def _name(self, placeholder: str) -> str:
+        name = self._names.get(placeholder)
+        if name is None:
+            raise InvalidExpression(
+                f"An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
+            )
+        self._unused_names.discard(placeholder)
+        return name
+
+    def value(self, value: Value) -> AttributeValue:
+        bound = self._values.get(value.placeholder)
+        if bound is None:
+            raise InvalidExpression(
+                f"An expression attribute value used in expression is not defined; attribute value: {value.placeholder}"
+            )
+        self._unused_values.discard(value.placeholder)
+        return bound
+
+    def check_all_used(self) -> None:
+        """To be called once, after every expression of the request has been compiled."""
+        _refuse_unused("ExpressionAttributeNames", (name for name in self._names if name in self._unused_names))
+        _refuse_unused("ExpressionAttributeValues", (key for key in self._values if key in self._unused_values))
+
+
+def _refuse_unused(parameter: str, unused: Iterable[str]) -> None:
+    keys = ", ".join(unused)
+    if keys:
+        raise ValidationException(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
+
+
+def _checked_names(names: dict[str, str]) -> dict[str, str]:
+    parameter = "ExpressionAttributeNames"
+    if not names:
+        raise ValidationException(f"{parameter} must not be empty")
+    for key, name in names.items():
+        _check_placeholder(parameter, "#", key)
+        if fault := _name_fault(name):
+            raise ValidationException(f"{parameter} contains invalid value: {fault} for key {key}")
+    return names
+
+
+def _name_fault(name: str | None) -> str | None:
+    if name is None:
+        return "null"
+    if not name:
+        return "Empty attribute name"
+    if len(name.encode()) >= limits.ATTRIBUTE_NAME_BYTES:
+        return f"Attribute name is too large, must be less than {limits.ATTRIBUTE_NAME_BYTES} bytes"
+    return None
+
+
+def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
+    parameter = "ExpressionAttributeValues"
+    if not values:
+        raise ValidationException(f"{parameter} must not be empty")
+    checked = {}
+    for key, value in values.items():
+        _check_placeholder(parameter, ":", key)
+        try:
+            checked[key] = normalise_value(value)
+        except ValidationException as fault:
+            raise ValidationException(f"{parameter} contains invalid value: {fault.message} for key {key}") from None
+    return checked
+
+
+def _check_placeholder(parameter: str, sign: str, key: str) -> None:
+    if not key:
+        raise ValidationException(
+            f"{parameter} contains invalid key: The expression attribute map contains an empty key;"
+        )
+    size = len(key.encode())
+    if size > limits.PLACEHOLDER_BYTES:
+        detail = f" size of key: {size}" if sign == "#" else ""
+        raise ValidationException(
+            f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{detail}"
+        )
+    if not _PLACEHOLDER[sign].fullmatch(key):
+        raise ValidationException(f'{parameter} contains invalid key: Syntax error; key: "{key}"')

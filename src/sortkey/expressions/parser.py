@@ -1,0 +1,294 @@
+"""Text to tree, by recursive descent.
+
+    condition   := conjunction (OR conjunction)*             AND binds tighter than OR, NOT tighter than AND
+    conjunction := negation (AND negation)*
+    negation    := NOT* predicate
+    predicate   := "(" condition ")" | call | operand (comparator operand | BETWEEN … AND … | IN (…))
+    operand     := path | :value | call | "(" operand ")"
+    update      := (SET set, … | REMOVE path, … | ADD path :value, … | DELETE path :value, …)+
+    projection  := path, …
+
+Whether a parenthesis opens a condition or an operand shows only at what follows the first thing inside it.
+Nesting is bounded, so that no text can exhaust the interpreter's stack: each level of parentheses that is not redundant
+holds an operator, and there may be no more than 300 of those.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Literal, cast
+
+from sortkey import limits
+from sortkey.expressions import lexer, semantics
+from sortkey.expressions.faults import InvalidExpression, too_many_operators
+from sortkey.expressions.tree import (
+    Action,
+    Add,
+    Arithmetic,
+    Between,
+    Call,
+    Comparator,
+    Comparison,
+    Condition,
+    Delete,
+    Junction,
+    Membership,
+    Not,
+    Operand,
+    Path,
+    Remove,
+    Set,
+    Value,
+)
+
+CACHED_TEXTS: Final = 4096
+_COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
+_REDUNDANT: Final = "The expression has redundant parentheses;"
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_condition(text: str) -> Condition:
+    parser = _Parser(text)
+    condition = parser.condition()
+    parser.expect("end")
+    semantics.check_condition(condition)
+    return condition
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_update(text: str) -> tuple[Action, ...]:
+    return _Parser(text).update()
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_projection(text: str) -> tuple[Path, ...]:
+    parser = _Parser(text)
+    paths = [parser.path()]
+    while parser.accept(","):
+        paths.append(parser.path())
+    parser.expect("end")
+    for path in paths:
+        semantics.check_path(path)
+    return tuple(paths)
+
+
+class _Parser:
+    """One pass over one text; every method leaves `_position` after what it has read."""
+
+    def __init__(self, text: str) -> None:
+        if not text:
+            raise InvalidExpression("The expression can not be empty;")
+        if len(text) > limits.EXPRESSION_BYTES:
+            raise InvalidExpression(
+                f"Expression size has exceeded the maximum allowed size; expression size: {len(text)}"
+            )
+        self._text = text
+        self._tokens = lexer.tokens(text)
+        self._position = 0
+        self._depth = 0
+        self._last_group = (-1, -1)
+        """Where the group that closed last began and ended: one that encloses just it is redundant."""
+
+    # reading tokens
+
+    @property
+    def _kind(self) -> str:
+        return self._tokens[self._position].kind
+
+    def accept(self, kind: str) -> bool:
+        if self._kind != kind:
+            return False
+        self._position += 1
+        return True
+
+    def expect(self, kind: str) -> str:
+        if self._kind != kind:
+            raise self._syntax_error()
+        self._position += 1
+        return self._tokens[self._position - 1].text
+
+    def _syntax_error(self) -> InvalidExpression:
+        token = self._tokens[self._position]
+        near = lexer.vicinity(self._text, self._tokens, self._position)
+        return InvalidExpression(f'Syntax error; token: "{token.text}", near: "{near}"')
+
+    # conditions
+
+    def condition(self) -> Condition:
+        return self._require_condition(self._condition_or_operand())
+
+    def _condition_or_operand(self) -> Condition | Operand:
+        """A whole condition, or an operand where nothing makes a condition of it."""
+        first = self._negation()
+        if self._kind not in ("AND", "OR") or isinstance(first, Path | Value):
+            return first
+        disjuncts: list[Condition] = []
+        conjuncts: list[Condition] = [first]
+        while self._kind in ("AND", "OR"):
+            if self.accept("OR"):
+                disjuncts.append(_junction("AND", conjuncts))
+                conjuncts = []
+            else:
+                self._position += 1
+            conjuncts.append(self._require_condition(self._negation()))
+        disjuncts.append(_junction("AND", conjuncts))
+        return _junction("OR", disjuncts)
+
+    def _require_condition(self, parsed: Condition | Operand) -> Condition:
+        if isinstance(parsed, Path | Value):
+            raise self._syntax_error()
+        return parsed
+
+    def _negation(self) -> Condition | Operand:
+        negations = 0
+        while self.accept("NOT"):
+            negations += 1
+        if not negations:
+            return self._predicate()
+        condition = self._require_condition(self._predicate())
+        for _ in range(negations):
+            condition = Not(condition)
+        return condition
+
+    def _predicate(self) -> Condition | Operand:
+        left: Condition | Operand
+        if self._kind == "(":
+            opened = self._open()
+            left = self._condition_or_operand()
+            self._close(opened)
+        else:
+            left = self.operand()
+        if not isinstance(left, Operand):
+            return left
+        kind = self._kind
+        if kind in _COMPARATORS:
+            self._position += 1
+            return Comparison(cast(Comparator, kind), left, self.operand())
+        if self.accept("BETWEEN"):
+            low = self.operand()
+            self.expect("AND")
+            return Between(left, low, self.operand())
+        if self.accept("IN"):
+            self.expect("(")
+            return Membership(left, self._operands())
+        return left
+
+    # operands
+
+    def operand(self) -> Operand:
+        match self._kind:
+            case "name" if self._tokens[self._position + 1].kind == "(":
+                return self._call()
+            case "name" | "#name":
+                return self.path()
+            case ":value":
+                return Value(self.expect(":value"))
+            case "(":
+                opened = self._open()
+                inside = self.operand()
+                self._close(opened)
+                return inside
+            case _:
+                raise self._syntax_error()
+
+    def _call(self) -> Call:
+        function = self.expect("name")
+        self.expect("(")
+        self._deepen()
+        arguments = self._operands()
+        self._depth -= 1
+        return Call(function, arguments)
+
+    def _operands(self) -> tuple[Operand, ...]:
+        operands = [self.operand()]
+        while self.accept(","):
+            operands.append(self.operand())
+        self.expect(")")
+        return tuple(operands)
+
+    def path(self) -> Path:
+        parts: list[str | int] = [self._name()]
+        while True:
+            if self.accept("."):
+                parts.append(self._name())
+            elif self.accept("["):
+                parts.append(int(self.expect("index")))
+                self.expect("]")
+            else:
+                return Path(tuple(parts))
+
+    def _name(self) -> str:
+        return self.expect("#name" if self._kind == "#name" else "name")
+
+    # groups
+
+    def _open(self) -> int:
+        self.expect("(")
+        self._deepen()
+        return self._position
+
+    def _close(self, opened: int) -> None:
+        encloses_just_a_group = self._last_group == (opened + 1, self._position)
+        self.expect(")")
+        self._depth -= 1
+        if encloses_just_a_group:
+            raise InvalidExpression(_REDUNDANT)
+        self._last_group = (opened, self._position)
+
+    def _deepen(self) -> None:
+        self._depth += 1
+        if self._depth > limits.EXPRESSION_OPERATORS:
+            doubled = self._tokens[self._position - 2].kind == "("
+            raise InvalidExpression(_REDUNDANT) if doubled else too_many_operators()
+
+    # updates
+
+    def update(self) -> tuple[Action, ...]:
+        sections: list[str] = []
+        actions: list[Action] = []
+        while not self.accept("end") or not sections:
+            section = self._kind
+            if section not in _SECTIONS:
+                raise self._syntax_error()
+            self._position += 1
+            sections.append(section)
+            actions.append(self._action(section))
+            while self.accept(","):
+                actions.append(self._action(section))
+        semantics.check_update(actions)
+        for section in _SECTIONS:
+            if sections.count(section) > 1:
+                raise InvalidExpression(f'The "{section}" section can only be used once in an update expression;')
+        return tuple(actions)
+
+    def _action(self, section: str) -> Action:
+        path = self.path()
+        match section:
+            case "SET":
+                self.expect("=")
+                return Set(path, self._assigned())
+            case "REMOVE":
+                return Remove(path)
+            case "ADD":
+                return Add(path, Value(self.expect(":value")))
+            case _:
+                return Delete(path, Value(self.expect(":value")))
+
+    def _assigned(self) -> Operand | Arithmetic:
+        left: Operand | Arithmetic
+        if self._kind == "(":
+            opened = self._open()
+            left = self._assigned()
+            self._close(opened)
+        else:
+            left = self.operand()
+        if self._kind not in ("+", "-") or isinstance(left, Arithmetic):
+            return left
+        operator = cast(Literal["+", "-"], self._kind)
+        self._position += 1
+        return Arithmetic(operator, left, self.operand())
+
+
+def _junction(operator: Literal["AND", "OR"], conditions: list[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else Junction(operator, tuple(conditions))

@@ -1,0 +1,86 @@
+"""Several document paths of one expression: whether they can stand side by side, and what an item has at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.tree import Path
+from sortkey.values.attribute import AttributeValue, Item
+
+Branch = dict[str | int, "Branch"]
+"""The paths as a tree; a leaf is empty."""
+
+
+def spell(path: DocumentPath) -> str:
+    """As error messages write a path: `[a, [0], b]`."""
+    return "[" + ", ".join(f"[{part}]" if isinstance(part, int) else part for part in path) + "]"
+
+
+def resolve(paths: Sequence[Path], bindings: Bindings) -> tuple[DocumentPath, ...]:
+    """Document paths of which none is another, holds another, or contradicts another.
+
+    The last path is looked at first: which pair of several is reported is part of the service's answer.
+    """
+    resolved: list[DocumentPath] = []
+    for path in reversed(paths):
+        found = bindings.path(path)
+        for other in resolved:
+            _check_compatible(found, other)
+        resolved.append(found)
+    return tuple(reversed(resolved))
+
+
+def _check_compatible(one: DocumentPath, two: DocumentPath) -> None:
+    for a, b in zip(one, two, strict=False):
+        if type(a) is not type(b):
+            raise _incompatible("conflict", one, two)
+        if a != b:
+            return
+    raise _incompatible("overlap", one, two)
+
+
+def _incompatible(how: str, one: DocumentPath, two: DocumentPath) -> InvalidExpression:
+    return InvalidExpression(
+        f"Two document paths {how} with each other; must remove or rewrite one of these paths; "
+        f"path one: {spell(one)}, path two: {spell(two)}"
+    )
+
+
+def branches(paths: Iterable[DocumentPath]) -> Branch:
+    root: Branch = {}
+    for path in paths:
+        branch = root
+        for part in path:
+            branch = branch.setdefault(part, {})
+    return root
+
+
+def pick(item: Item, wanted: Branch) -> Item:
+    """A new item with only what is wanted; list elements close up, in the order of the list."""
+    picked: Item = {}
+    for name, branch in wanted.items():
+        if isinstance(name, str) and name in item:
+            kept = _pick_value(item[name], branch)
+            if kept is not None:
+                picked[name] = kept
+    return picked
+
+
+def _pick_value(value: AttributeValue, wanted: Branch) -> AttributeValue | None:
+    if not wanted:
+        return value
+    if "M" in value:
+        members = pick(value["M"], wanted)
+        return {"M": members} if members else None
+    if "L" in value:
+        elements = _pick_elements(value["L"], wanted)
+        return {"L": elements} if elements else None
+    return None
+
+
+def _pick_elements(elements: list[AttributeValue], wanted: Branch) -> list[AttributeValue]:
+    indexes = sorted(part for part in wanted if isinstance(part, int) and part < len(elements))
+    kept = (_pick_value(elements[index], wanted[index]) for index in indexes)
+    return [element for element in kept if element is not None]

@@ -1,0 +1,101 @@
+"""The functions that are conditions: attribute_exists, attribute_not_exists, attribute_type, begins_with, contains."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from sortkey.expressions import faults
+from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.operands import Compiled
+from sortkey.values.attribute import AttributeValue, Item, type_of
+
+Test = Callable[[Item], bool]
+
+# In the service's own order, which its messages show.
+_TYPES: Final = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
+_ANY_TYPE: Final = "{HD,DICT,INT,SS,BS,S,INTSET,FLOAT,HDS,NS,BOOL,B,N,DOUBLESET,DECIMALSET,L,M,DOUBLE,FS,DECIMAL,NULL}"
+_PREFIXED: Final = frozenset({"S", "B"})
+_ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
+
+
+class Predicate(NamedTuple):
+    operands: int
+    compile: Callable[[Sequence[Compiled]], Test]
+
+
+def _attribute_exists(arguments: Sequence[Compiled]) -> Test:
+    get = _require_path("attribute_exists", arguments[0])
+    return lambda item: get(item) is not None
+
+
+def _attribute_not_exists(arguments: Sequence[Compiled]) -> Test:
+    get = _require_path("attribute_not_exists", arguments[0])
+    return lambda item: get(item) is None
+
+
+def _require_path(function: str, operand: Compiled) -> Callable[[Item], AttributeValue | None]:
+    if operand.path is None:
+        raise faults.not_a_path(function)
+    return operand.get
+
+
+def _attribute_type(arguments: Sequence[Compiled]) -> Test:
+    operand, wanted = arguments
+    if wanted.constant is None or wanted.type != "S":
+        raise faults.operand_type("attribute_type", wanted.type or _ANY_TYPE)
+    tag = wanted.constant["S"]
+    if tag not in _TYPES:
+        raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
+    get = operand.get
+    return lambda item: (value := get(item)) is not None and tag in value
+
+
+def _begins_with(arguments: Sequence[Compiled]) -> Test:
+    for operand in arguments:
+        if operand.type is not None and operand.type not in _PREFIXED:
+            raise faults.operand_type("begins_with", operand.type)
+    whole, start = arguments[0].get, arguments[1].get
+
+    def begins_with(item: Item) -> bool:
+        value, prefix = whole(item), start(item)
+        if value is None or prefix is None:
+            return False
+        if "S" in value and "S" in prefix:
+            text: str = value["S"]
+            return text.startswith(prefix["S"])
+        return "B" in value and "B" in prefix and b64decode(value["B"]).startswith(b64decode(prefix["B"]))
+
+    return begins_with
+
+
+def _contains(arguments: Sequence[Compiled]) -> Test:
+    container, part = arguments[0].get, arguments[1].get
+
+    def contains(item: Item) -> bool:
+        whole, wanted = container(item), part(item)
+        return whole is not None and wanted is not None and _holds(whole, wanted)
+
+    return contains
+
+
+def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
+    tag, wanted_tag = type_of(whole), type_of(wanted)
+    content, sought = whole[tag], wanted[wanted_tag]
+    if tag == "L":
+        return wanted in content
+    if tag in _ELEMENT_TYPES:
+        return wanted_tag == _ELEMENT_TYPES[tag] and sought in content
+    if tag != wanted_tag or tag not in _PREFIXED:
+        return False
+    return sought in content if tag == "S" else b64decode(sought) in b64decode(content)
+
+
+PREDICATES: Final = {
+    "attribute_exists": Predicate(1, _attribute_exists),
+    "attribute_not_exists": Predicate(1, _attribute_not_exists),
+    "attribute_type": Predicate(2, _attribute_type),
+    "begins_with": Predicate(2, _begins_with),
+    "contains": Predicate(2, _contains),
+}

@@ -1,0 +1,106 @@
+"""What an expression says, as frozen data that depends on its text alone.
+
+Names and values stand as written: `#x` and `:v` are placeholders until a request's `Bindings` resolve
+them. So one tree serves every request with the same text and the parser can keep it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A document path: names (or `#placeholders`) and list indexes; the first part is always a name."""
+
+    parts: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A `:placeholder`."""
+
+    placeholder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function over operands; some are conditions (`contains`), some are operands (`size`)."""
+
+    function: str
+    arguments: tuple[Operand, ...]
+
+
+Operand = Path | Value | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    operator: Comparator
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    operand: Operand
+    low: Operand
+    high: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    operand: Operand
+    choices: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Two or more conditions at one level; `a AND b AND c` is one junction, not two."""
+
+    operator: Literal["AND", "OR"]
+    conditions: tuple[Condition, ...]
+
+
+Condition = Comparison | Between | Membership | Not | Junction | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    operator: Literal["+", "-"]
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    path: Path
+    value: Operand | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    path: Path
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: Path
+    value: Value
+
+
+Action = Set | Remove | Add | Delete

@@ -1,0 +1,137 @@
+"""Update expressions, compiled to a function from the item before to the item after.
+
+Every right-hand side sees the item as it was before, and every list index means the list as it was before. What is
+not touched is shared between the two items; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sortkey.errors import ValidationException
+from sortkey.expressions.assignments import Assigned, check_required, compile_assigned, wrong_type
+from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.document import Change, check_parent, rewrite
+from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.operands import Scope, find
+from sortkey.expressions.parser import parse_update
+from sortkey.expressions.paths import branches, pick, resolve
+from sortkey.expressions.tree import Action, Add, Delete, Remove, Set
+from sortkey.values import number
+from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
+
+_TYPE_NAMES: Final = {
+    "S": "STRING",
+    "N": "NUMBER",
+    "B": "BINARY",
+    "BOOL": "BOOLEAN",
+    "NULL": "NULL",
+    "L": "LIST",
+    "M": "MAP",
+    "SS": "STRING_SET",
+    "NS": "NUMBER_SET",
+    "BS": "BINARY_SET",
+}
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
+"""From what stands at a path and an operand to what shall stand there; None: nothing."""
+
+
+class Update:
+    __slots__ = ("_assignments", "_merges", "_paths", "_removals", "_touched", "attributes")
+
+    def __init__(
+        self,
+        assignments: Sequence[tuple[DocumentPath, Assigned]],
+        merges: Sequence[tuple[DocumentPath, Merge, AttributeValue]],
+        removals: Sequence[DocumentPath],
+    ) -> None:
+        self._assignments = assignments
+        self._merges = merges
+        self._removals = removals
+        self._paths = (*(path for path, _ in assignments), *removals, *(path for path, _, _ in merges))
+        self._touched = branches(self._paths)
+        self.attributes = frozenset(str(path[0]) for path in self._paths)
+        """The top-level attributes that it writes to."""
+
+    def apply(self, item: Item) -> Item:
+        """The item after; of several things wrong with the item the service reports them in this order."""
+        changes = [Change(path, merge(find(item, path), operand)) for path, merge, operand in self._merges]
+        for path in self._paths:
+            check_parent(item, path)
+        for _, assigned in self._assignments:
+            check_required(item, assigned)
+        changes += [Change(path, assigned.compute(item)) for path, assigned in self._assignments]
+        changes += [Change(path, None) for path in self._removals]
+        return rewrite(item, changes)
+
+    def updated(self, before_or_after: Item) -> Item:
+        """Of the item before or after, only what stands at the paths that the update names."""
+        return pick(before_or_after, self._touched)
+
+
+def update(text: str, bindings: Bindings) -> Update:
+    try:
+        return compile_update(parse_update(text), bindings)
+    except InvalidExpression as fault:
+        raise ValidationException(f"Invalid UpdateExpression: {fault}") from None
+
+
+def compile_update(actions: Sequence[Action], bindings: Bindings) -> Update:
+    paths = resolve([action.path for action in actions], bindings)
+    scope = Scope(bindings)
+    assignments: list[tuple[DocumentPath, Assigned]] = []
+    merges: list[tuple[DocumentPath, Merge, AttributeValue]] = []
+    removals: list[DocumentPath] = []
+    # From the last to the first, as the service does: of several faults it reports the last one's.
+    for path, action in reversed(list(zip(paths, actions, strict=True))):
+        match action:
+            case Set():
+                assignments.append((path, compile_assigned(action.value, scope)))
+            case Remove():
+                removals.append(path)
+            case Add():
+                operand = _operand(action, scope, _SETS | {"N"})
+                merges.append((path, _add, operand))
+            case Delete():
+                merges.append((path, _subtract, _operand(action, scope, _SETS)))
+    return Update(assignments, merges, removals)
+
+
+def _operand(action: Add | Delete, scope: Scope, allowed: frozenset[str]) -> AttributeValue:
+    operand = scope.value(action.value)
+    scope.count_operator()
+    if type_of(operand) not in allowed:
+        operator = type(action).__name__.upper()
+        raise InvalidExpression(
+            f"Incorrect operand type for operator or function; operator: {operator}, "
+            f"operand type: {_TYPE_NAMES[type_of(operand)]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
+        )
+    return operand
+
+
+def _add(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
+    if existing is None:
+        return operand
+    tag = _same_type(existing, operand)
+    if tag == "N":
+        return {"N": number.add(existing["N"], operand["N"])}
+    return normalise_value({tag: list({*existing[tag], *operand[tag]})})
+
+
+def _subtract(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
+    if existing is None:
+        return None
+    tag = _same_type(existing, operand)
+    taken = set(operand[tag])
+    left = [element for element in existing[tag] if element not in taken]
+    return {tag: left} if left else None
+
+
+def _same_type(existing: AttributeValue, operand: AttributeValue) -> str:
+    tag = type_of(operand)
+    if tag not in existing:
+        raise wrong_type()
+    return tag
