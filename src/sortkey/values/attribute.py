@@ -1,0 +1,248 @@
+"""Attribute values in DynamoDB's own JSON shape, `{"S": "x"}`, and the one walk that makes them canonical.
+
+Canonical means: one type per value, numbers in their canonical text (see `number`), base64 without slack bits,
+sets sorted. Equal values are then equal JSON. The walk validates, canonicalises and measures at once, because
+every write pays for it. What is canonical already comes back as the same object; what is not is copied, never
+changed in place.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from sortkey.errors import ValidationException
+from sortkey.limits import ATTRIBUTE_NAME_BYTES, NESTING_DEPTH
+from sortkey.values import number, refusals, size
+
+AttributeValue = dict[str, Any]
+Item = dict[str, AttributeValue]
+
+
+class Normalised(NamedTuple):
+    item: Item
+    size: int
+    """Bytes, as DynamoDB counts them."""
+    binary: bool
+    """Whether there is a B or BS anywhere inside."""
+
+
+def normalise_item(item: Item) -> Normalised:
+    walk = _Walk()
+    try:
+        walked = walk.members(item)
+    except UnicodeEncodeError:
+        raise refusals.not_unicode() from None
+    return Normalised(walked, walk.size, walk.binary)
+
+
+def normalise_value(value: Any) -> AttributeValue:
+    try:
+        return _Walk().value(value)
+    except UnicodeEncodeError:
+        raise refusals.not_unicode() from None
+
+
+class _Walk:
+    """One pass over one item. Each method takes a content as the request has it, and returns it canonical."""
+
+    __slots__ = ("binary", "depth", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.binary = False
+        self.depth = 1
+        """The item itself is the first of the levels that DynamoDB counts."""
+
+    def members(self, members: Item) -> Item:
+        copy: Item | None = None
+        for name, value in members.items():
+            name_size = len(name) if name.isascii() else len(name.encode())
+            if not 0 < name_size < ATTRIBUTE_NAME_BYTES:
+                raise ValidationException(refusals.NAME_TOO_LONG if name else refusals.EMPTY_NAME)
+            self.size += name_size
+            # Most attributes are strings, which are canonical as they are: not worth a call.
+            if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str:
+                self.size += len(text) if text.isascii() else len(text.encode())
+                continue
+            if value is None:
+                raise refusals.null_attribute(name)
+            walked = self.value(value)
+            if walked is not value:
+                copy = copy or dict(members)
+                copy[name] = walked
+        return copy or members
+
+    def value(self, value: Any) -> AttributeValue:
+        if not isinstance(value, dict):
+            raise refusals.not_a_value(value)
+        single: AttributeValue = value if len(value) == 1 else self.only_member(value)
+        ((tag, content),) = single.items()
+        if content is None or tag not in _WALKERS:
+            raise ValidationException(refusals.EMPTY)
+        walked = _WALKERS[tag](self, content)
+        return single if walked is content else {tag: walked}
+
+    def only_member(self, value: AttributeValue) -> AttributeValue:
+        """DynamoDB ignores nulls and unknown types; if two are left, it first complains of what is wrong in either."""
+        present = {tag: value[tag] for tag in _WALKERS if value.get(tag) is not None}
+        if not present:
+            raise ValidationException(refusals.EMPTY)
+        if len(present) > 1:
+            for tag, content in present.items():
+                _WALKERS[tag](self, content)
+            raise ValidationException(refusals.SEVERAL_TYPES)
+        return present
+
+    def text(self, content: Any) -> str:
+        if not isinstance(content, str):
+            raise refusals.wrong_type(refusals.TEXT, content)
+        self.size += size.text_size(content)
+        return content
+
+    def number(self, content: Any) -> str:
+        if not isinstance(content, str):
+            raise refusals.wrong_type(refusals.TEXT, content)
+        text = number.canonical(content)
+        self.size += number.size(text)
+        return text
+
+    def bytes(self, content: Any) -> str:
+        if not isinstance(content, str):
+            raise refusals.wrong_type(refusals.BYTES, content)
+        try:
+            raw = a2b_base64(content, strict_mode=True)
+        except ValueError:
+            raise refusals.not_base64(content) from None
+        self.binary = True
+        self.size += len(raw)
+        text = b2a_base64(raw, newline=False).decode()
+        return content if text == content else text
+
+    def flag(self, content: Any) -> bool:
+        if not isinstance(content, bool):
+            raise refusals.wrong_type(refusals.FLAG, content)
+        self.size += size.FLAG
+        return content
+
+    def null(self, content: Any) -> bool:
+        if not self.flag(content):
+            raise ValidationException(refusals.NULL_NOT_TRUE)
+        return True
+
+    def list(self, content: Any) -> Any:
+        if not isinstance(content, list):
+            raise refusals.wrong_type(refusals.LIST, content)
+        self.enter(len(content))
+        copy: Any = None
+        for index, value in enumerate(content):
+            walked = self.value(value)
+            if walked is not value:
+                copy = copy or content.copy()
+                copy[index] = walked
+        self.depth -= 1
+        return copy or content
+
+    def map(self, content: Any) -> Item:
+        if not isinstance(content, dict):
+            raise refusals.wrong_type(refusals.MAP, content)
+        self.enter(len(content))
+        walked = self.members(content)
+        self.depth -= 1
+        return walked
+
+    def enter(self, elements: int) -> None:
+        self.depth += 1
+        if self.depth > NESTING_DEPTH:
+            raise ValidationException(refusals.TOO_DEEP)
+        self.size += size.CONTAINER + size.ELEMENT * elements
+
+    def strings(self, content: Any) -> Any:
+        return self.distinct("SS", content, self.text, str)
+
+    def numbers(self, content: Any) -> Any:
+        return self.distinct("NS", content, self.number, number.sort_bytes)
+
+    def binaries(self, content: Any) -> Any:
+        return self.distinct("BS", content, self.bytes, a2b_base64)
+
+    def distinct(self, tag: str, content: Any, member: Callable[[Any], str], order: Callable[[str], Any]) -> Any:
+        """A set, sorted, so that the same set is the same JSON in whatever order it came."""
+        if not isinstance(content, list):
+            raise refusals.wrong_type(refusals.LIST, content)
+        if not content:
+            raise ValidationException(refusals.EMPTY_SET[tag])
+        seen: set[str] = set()
+        for each in content:
+            if each is None:
+                continue
+            walked = member(each)
+            if walked in seen:
+                raise refusals.duplicates(tag, content)
+            seen.add(walked)
+        if None in content:
+            raise ValidationException(refusals.NULL_MEMBER[tag])
+        ordered = sorted(seen, key=order)
+        return content if ordered == content else ordered
+
+
+# In the order in which DynamoDB looks at the members of a value that has several.
+_WALKERS: Final[Mapping[str, Callable[[_Walk, Any], Any]]] = {
+    "S": _Walk.text,
+    "SS": _Walk.strings,
+    "N": _Walk.number,
+    "NS": _Walk.numbers,
+    "B": _Walk.bytes,
+    "BS": _Walk.binaries,
+    "BOOL": _Walk.flag,
+    "NULL": _Walk.null,
+    "L": _Walk.list,
+    "M": _Walk.map,
+}
+
+
+def type_of(value: AttributeValue) -> str:
+    return next(iter(value))
+
+
+def equal(a: AttributeValue, b: AttributeValue) -> bool:
+    """Whether two values are the same: sets in any order, numbers by value, all else as it is."""
+    if a == b:
+        return True
+    tag = type_of(a)
+    if tag != type_of(b):
+        return False
+    left, right = a[tag], b[tag]
+    match tag:
+        case "N":
+            return number.canonical(left) == number.canonical(right)
+        case "NS":
+            return set(map(number.canonical, left)) == set(map(number.canonical, right))
+        case "SS" | "BS":
+            return set(left) == set(right)
+        case "L":
+            return len(left) == len(right) and all(map(equal, left, right))
+        case "M":
+            return left.keys() == right.keys() and all(equal(value, right[name]) for name, value in left.items())
+    return False
+
+
+def compare(a: AttributeValue, b: AttributeValue) -> int | None:
+    """-1, 0 or 1 for two strings, two numbers or two binaries; None for anything else, which has no order."""
+    tag = type_of(a)
+    if tag != type_of(b):
+        return None
+    left, right = a[tag], b[tag]
+    if tag == "N":
+        return number.compare(left, right)
+    if tag == "B":
+        return _order(a2b_base64(left), a2b_base64(right))
+    if tag == "S":
+        # Python orders text by code point, which is the order of its UTF-8 bytes, which is DynamoDB's.
+        return _order(left, right)
+    return None
+
+
+def _order(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)

@@ -1,0 +1,66 @@
+"""Key attributes as bytes that LMDB orders as DynamoDB orders the values.
+
+A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the
+values do, and of which none is a prefix of another, so that a fixed suffix may follow them (index rows):
+
+    S   each UTF-8 byte + 1, then 00        UTF-8 never uses FF, so nothing overflows and nothing grows
+    N   see `number`
+    B   groups of eight bytes, the last padded with 00, each followed by a marker: 09 when another group
+        follows, otherwise how many of the eight are real (0 only for the empty value)
+
+The longest sort key, 1,024 bytes, takes 1,152 bytes as B and 1,025 as S.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from hashlib import blake2b
+from typing import Final
+
+from sortkey.values import number
+
+HASH_BYTES: Final = 16
+
+_PLUS_ONE: Final = bytes((byte + 1) & 0xFF for byte in range(256))
+_GROUP: Final = 8
+_MORE: Final = b"\x09"
+
+
+def partition_hash(tag: str, value: str) -> bytes:
+    """Where a partition lies in the hash space. `value` is canonical, so equal keys hash alike."""
+    return blake2b(_plain_bytes(tag, value), digest_size=HASH_BYTES).digest()
+
+
+def _plain_bytes(tag: str, value: str) -> bytes:
+    if tag == "S":
+        return value.encode()
+    if tag == "N":
+        return number.sort_bytes(value)
+    return a2b_base64(value)
+
+
+def sort_bytes(tag: str, value: str) -> bytes:
+    if tag == "S":
+        return value.encode().translate(_PLUS_ONE) + b"\x00"
+    if tag == "N":
+        return number.sort_bytes(value)
+    return _grouped(a2b_base64(value))
+
+
+def _grouped(raw: bytes) -> bytes:
+    last = max(0, len(raw) - 1) // _GROUP * _GROUP
+    full = b"".join(raw[at : at + _GROUP] + _MORE for at in range(0, last, _GROUP))
+    tail = raw[last:]
+    return full + tail.ljust(_GROUP, b"\x00") + bytes((len(tail),))
+
+
+def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
+    """The half-open range that holds the sort bytes of exactly those S or B values that begin with `value`."""
+    if tag == "S":
+        low = value.encode().translate(_PLUS_ONE)
+        # 0xFF follows no encoded byte: UTF-8 ends at F4, so F5 is the largest.
+        return low, low + b"\xff"
+    low = _grouped(a2b_base64(value))
+    group, real = low[-_GROUP - 1 : -1], low[-1]
+    # Whatever follows the prefix within its last group, and whatever the marker says, is below FF.
+    return low, low[: -_GROUP - 1] + group[:real].ljust(_GROUP + 1, b"\xff")

@@ -1,0 +1,137 @@
+"""DynamoDB's numbers: 38 significant digits, magnitudes 1E-130 to 9.99…E+125, and zero.
+
+A number travels as text. Its canonical text is the plain decimal notation that DynamoDB answers with: no
+exponent, no sign on zero, no leading or trailing zeros. Equal numbers have equal canonical text. Everything
+below `canonical` takes canonical text.
+
+Sort bytes order as the numbers do, and none is a prefix of another, so anything may follow them in a key:
+
+    negative   00  FF - each byte of the positive body
+    zero       01
+    positive   02  body
+
+    body       exponent of the leading digit + 130, one byte (00 to FF)
+               the significant digits by twos from the left, the last padded with 0: each pair + 1 (01 to 64)
+               00, the end
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from typing import Final
+
+from sortkey.errors import ValidationException
+from sortkey.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_EXPONENT
+from sortkey.values import refusals
+
+# Text that is canonical as it stands and needs no look at its range: nearly every number there is.
+_plainly_canonical = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
+
+# Decimal would also take blanks, underscores, NaN and Infinity. Exponents past ten digits are refused as text
+# before they can be refused as numbers.
+_number_shaped = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?").fullmatch
+
+_exact = Context(prec=NUMBER_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+
+_LARGEST_SIZE: Final = 21
+_EXPONENT_BIAS: Final = -NUMBER_MIN_EXPONENT
+_PAIR_OF_HEX: Final = bytes(byte - 6 * (byte >> 4) + 1 for byte in range(256))
+_COMPLEMENT: Final = bytes(255 - byte for byte in range(256))
+
+
+def canonical(text: str) -> str:
+    """The one text of this number, the same object if it is that already; DynamoDB's error if it is no number."""
+    if _plainly_canonical(text):
+        return text
+    if not _number_shaped(text):
+        raise refusals.not_a_number(text)
+    plain = _plain(Decimal(text))
+    return text if plain == text else plain
+
+
+def _plain(number: Decimal) -> str:
+    if not number:
+        return "0"
+    try:
+        shortest = number.normalize(_exact)
+    except Inexact:
+        raise ValidationException(refusals.TOO_MANY_DIGITS) from None
+    exponent = shortest.adjusted()
+    if exponent > NUMBER_MAX_EXPONENT:
+        raise ValidationException(refusals.OVERFLOW)
+    if exponent < NUMBER_MIN_EXPONENT:
+        raise ValidationException(refusals.UNDERFLOW)
+    return format(shortest, "f")
+
+
+def add(a: str, b: str) -> str:
+    if len(a) < NUMBER_DIGITS and len(b) < NUMBER_DIGITS and "." not in a and "." not in b:
+        return str(int(a) + int(b))
+    try:
+        return _plain(_exact.add(Decimal(a), Decimal(b)))
+    except Inexact:
+        raise ValidationException(refusals.TOO_MANY_DIGITS) from None
+
+
+def subtract(a: str, b: str) -> str:
+    if b == "0":
+        return a
+    return add(a, b[1:] if b[0] == "-" else f"-{b}")
+
+
+def compare(a: str, b: str) -> int:
+    """-1, 0 or 1, as `a` is less than, equal to or greater than `b`."""
+    left, right = Decimal(a), Decimal(b)
+    return (left > right) - (left < right)
+
+
+def sort_bytes(text: str) -> bytes:
+    if text == "0":
+        return b"\x01"
+    if text[0] == "-":
+        return b"\x00" + _body(text[1:]).translate(_COMPLEMENT)
+    return b"\x02" + _body(text)
+
+
+def _body(magnitude: str) -> bytes:
+    exponent, digits = _scientific(magnitude)
+    if len(digits) & 1:
+        digits += "0"
+    # Two decimal digits read as hexadecimal are one byte, which the table turns into the pair's value + 1.
+    return b"%c%b\x00" % (exponent + _EXPONENT_BIAS, bytes.fromhex(digits).translate(_PAIR_OF_HEX))
+
+
+def _scientific(magnitude: str) -> tuple[int, str]:
+    """The exponent of the leading digit, and the significant digits."""
+    whole, _, fraction = magnitude.partition(".")
+    if not fraction:
+        return len(whole) - 1, whole.rstrip("0")
+    if whole != "0":
+        return len(whole) - 1, whole + fraction
+    digits = fraction.lstrip("0")
+    return len(digits) - len(fraction) - 1, digits
+
+
+def size(text: str) -> int:
+    """Bytes that DynamoDB counts: one, one more for a minus sign, and one for every two significant digits.
+
+    The digits are paired from the decimal point outwards, so that 1.5 takes as much as 12.34, and 10 as 1000.
+    """
+    if text.isdigit() and text[-1] != "0":
+        return (len(text) + 3) // 2
+    if text == "0":
+        return 1
+    negative = text[0] == "-"
+    return min(_pairs(text[1:] if negative else text) + 1 + negative, _LARGEST_SIZE)
+
+
+def _pairs(magnitude: str) -> int:
+    whole, _, fraction = magnitude.partition(".")
+    if not fraction:
+        zeros = len(whole) - len(whole.rstrip("0"))
+        return (len(whole) + 1) // 2 - zeros // 2
+    if whole == "0":
+        zeros = len(fraction) - len(fraction.lstrip("0"))
+        return (len(fraction) + 1) // 2 - zeros // 2
+    return (len(whole) + 1) // 2 + (len(fraction) + 1) // 2

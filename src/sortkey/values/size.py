@@ -1,0 +1,52 @@
+"""How many bytes DynamoDB counts for a value and for an item: names and strings as UTF-8, binaries as they are
+before base64, a little for structure. These sizes decide the 400 KB limit, pages and capacity units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sortkey.values import number
+
+FLAG: Final = 1
+"""BOOL and NULL."""
+CONTAINER: Final = 3
+"""A list or a map, however full."""
+ELEMENT: Final = 1
+"""Each element of a list or a map, besides its name and value."""
+
+
+def text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def base64_size(text: str) -> int:
+    """The decoded length of canonical base64, without decoding it."""
+    return len(text) // 4 * 3 - text.count("=", -2)
+
+
+def value_size(value: Mapping[str, Any]) -> int:
+    ((tag, content),) = value.items()
+    match tag:
+        case "S":
+            return text_size(content)
+        case "N":
+            return number.size(content)
+        case "B":
+            return base64_size(content)
+        case "BOOL" | "NULL":
+            return FLAG
+        case "M":
+            return CONTAINER + ELEMENT * len(content) + item_size(content)
+        case "L":
+            return CONTAINER + ELEMENT * len(content) + sum(map(value_size, content))
+        case "SS":
+            return sum(map(text_size, content))
+        case "NS":
+            return sum(map(number.size, content))
+        case _:
+            return sum(map(base64_size, content))
+
+
+def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
+    return sum(text_size(name) + value_size(value) for name, value in item.items())
