@@ -14,6 +14,7 @@ from __future__ import annotations
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import Condition, condition
 from sortkey.expressions.key_condition import KeyAttribute, KeyCondition, KeyRange, key_condition
+from sortkey.expressions.paths import refuse_nested_keys
 from sortkey.expressions.projection import Projection, projection
 from sortkey.expressions.update import Update, update
 
@@ -28,5 +29,6 @@ __all__ = [
     "condition",
     "key_condition",
     "projection",
+    "refuse_nested_keys",
     "update",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions import faults
@@ -20,10 +20,9 @@ _ARITHMETIC: Final = {"+": number.add, "-": number.subtract}
 
 
 class Assigned(NamedTuple):
-    """A right-hand side; `compute` may be called for items that have all that is required."""
+    """A right-hand side, with what is known of it before any item is seen."""
 
     compute: Compute
-    required: tuple[DocumentPath, ...]
     type: str | None = None
     path: DocumentPath | None = None
 
@@ -32,20 +31,14 @@ def wrong_type() -> ValidationException:
     return ValidationException("An operand in the update expression has an incorrect data type")
 
 
-def check_required(item: Item, assigned: Assigned) -> None:
-    for path in assigned.required:
-        if find(item, path) is None:
-            raise ValidationException("The provided expression refers to an attribute that does not exist in the item")
-
-
 def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
     match value:
         case Path():
             path = scope.path(value)
-            return Assigned(lambda item: _existing(item, path), (path,), path=path)
+            return Assigned(lambda item: _existing(item, path), path=path)
         case Value():
             constant = scope.value(value)
-            return Assigned(lambda _item: constant, (), type_of(constant))
+            return Assigned(lambda _item: constant, type_of(constant))
         case Arithmetic():
             return _compile_arithmetic(value, scope)
         case Call():
@@ -59,8 +52,16 @@ def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
 
 def _existing(item: Item, path: DocumentPath) -> AttributeValue:
     value = find(item, path)
-    assert value is not None, "check_required comes first"
+    if value is None:
+        raise ValidationException("The provided expression refers to an attribute that does not exist in the item")
     return value
+
+
+def _content(operand: Assigned, item: Item, tag: str) -> Any:
+    value = operand.compute(item)
+    if tag not in value:
+        raise wrong_type()
+    return value[tag]
 
 
 def _compile_arithmetic(tree: Arithmetic, scope: Scope) -> Assigned:
@@ -69,25 +70,13 @@ def _compile_arithmetic(tree: Arithmetic, scope: Scope) -> Assigned:
     _check_types(tree.operator, "N", left, right)
     apply = _ARITHMETIC[tree.operator]
 
-    def compute(item: Item) -> AttributeValue:
-        a, b = left.compute(item), right.compute(item)
-        if "N" not in a or "N" not in b:
-            raise wrong_type()
-        return {"N": apply(a["N"], b["N"])}
-
-    return Assigned(compute, left.required + right.required)
+    return Assigned(lambda item: {"N": apply(_content(left, item, "N"), _content(right, item, "N"))})
 
 
 def _compile_append(first: Assigned, second: Assigned) -> Assigned:
     _check_types("list_append", "L", first, second)
 
-    def compute(item: Item) -> AttributeValue:
-        a, b = first.compute(item), second.compute(item)
-        if "L" not in a or "L" not in b:
-            raise wrong_type()
-        return {"L": [*a["L"], *b["L"]]}
-
-    return Assigned(compute, first.required + second.required)
+    return Assigned(lambda item: {"L": [*_content(first, item, "L"), *_content(second, item, "L")]})
 
 
 def _compile_default(attribute: Assigned, default: Assigned) -> Assigned:
@@ -98,11 +87,12 @@ def _compile_default(attribute: Assigned, default: Assigned) -> Assigned:
         raise faults.not_distinct("if_not_exists", spell(path))
 
     def compute(item: Item) -> AttributeValue:
+        # The default is looked at even where it is not needed: a missing one fails the update all the same.
+        otherwise = default.compute(item)
         value = find(item, path)
-        return default.compute(item) if value is None else value
+        return otherwise if value is None else value
 
-    # The default is looked at even where it is not needed: a missing one fails the update all the same.
-    return Assigned(compute, default.required)
+    return Assigned(compute)
 
 
 def _check_types(operator: str, tag: str, *operands: Assigned) -> None:

@@ -38,12 +38,14 @@ _ORDERED: Final = frozenset({"S", "N", "B"})
 class Condition:
     """Whether an item satisfies an expression; a missing item is the empty one."""
 
-    __slots__ = ("_test", "attributes")
+    __slots__ = ("_test", "attributes", "nested")
 
-    def __init__(self, test: Test, attributes: frozenset[str]) -> None:
+    def __init__(self, test: Test, attributes: frozenset[str], nested: frozenset[str]) -> None:
         self._test = test
         self.attributes = attributes
         """The top-level attributes that the condition looks at."""
+        self.nested = nested
+        """Those of them that it looks into, by a longer path."""
 
     def __call__(self, item: Item) -> bool:
         return self._test(item)
@@ -59,7 +61,7 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
 def compile_condition(tree: Tree, bindings: Bindings) -> Condition:
     scope = Scope(bindings)
     test = _Compiler(scope).test(tree)
-    return Condition(test, frozenset(scope.attributes))
+    return Condition(test, frozenset(scope.attributes), frozenset(scope.nested))
 
 
 class _Compiler:

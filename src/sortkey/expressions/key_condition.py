@@ -6,6 +6,7 @@ plain data, for a storage engine to seek with.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
@@ -13,6 +14,7 @@ from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import compile_condition
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.parser import parse_condition
+from sortkey.expressions.paths import refuse_nested_keys
 from sortkey.expressions.tree import (
     Between,
     Call,
@@ -28,6 +30,7 @@ from sortkey.expressions.tree import (
 from sortkey.values.attribute import AttributeValue, type_of
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MOST_TERMS: Final = 2
 
 
 class KeyAttribute(NamedTuple):
@@ -53,80 +56,86 @@ class KeyTerm(NamedTuple):
 
 
 class KeyCondition:
-    """One term for each key attribute that is named; which key they are of is not known yet."""
+    """A condition that is known to be well-formed; whether it says what a key can answer, only a key can tell."""
 
-    __slots__ = ("_terms",)
+    __slots__ = ("_bindings", "_nested", "_tree")
 
-    def __init__(self, terms: list[KeyTerm]) -> None:
-        self._terms = {term.name: term for term in terms}
-        if len(self._terms) < len(terms):
-            raise ValidationException("KeyConditionExpressions must only contain one condition per key")
-        if len(terms) > 2:
-            raise ValidationException("Conditions can be of length 1 or 2 only")
+    def __init__(self, tree: Condition, bindings: Bindings, nested: frozenset[str]) -> None:
+        self._tree = tree
+        self._bindings = bindings
+        self._nested = nested
 
     def resolve(self, partition: KeyAttribute, sort: KeyAttribute | None) -> KeyRange:
-        hashed = self._terms.get(partition.name)
-        if hashed is None:
-            raise _missed(partition)
-        ranged = self._sort_term(sort)
-        if hashed.operator != "=":
-            raise ValidationException("Query key condition not supported")
-        _check_operands(hashed, partition)
-        if ranged is None or sort is None:
-            return KeyRange(hashed.operands[0], None, ())
+        keys = (partition,) if sort is None else (partition, sort)
+        refuse_nested_keys(self._nested, (key.name for key in keys))
+        terms = self._terms()
+        if len(terms) > len(keys):
+            raise _not_supported()
+        for key in keys[: len(terms)]:
+            if key.name not in terms:
+                raise ValidationException(f"Query condition missed key schema element: {key.name}")
+        equal = terms[partition.name]
+        if equal.operator != "=":
+            raise _not_supported()
+        _check_operands(equal, partition)
+        ranged = terms.get(sort.name) if sort is not None else None
+        if sort is None or ranged is None:
+            return KeyRange(equal.operands[0], None, ())
         _check_operands(ranged, sort)
-        return KeyRange(hashed.operands[0], ranged.operator, ranged.operands)
+        return KeyRange(equal.operands[0], ranged.operator, ranged.operands)
 
-    def _sort_term(self, sort: KeyAttribute | None) -> KeyTerm | None:
-        if len(self._terms) == 1:
-            return None
-        if sort is None:
-            raise ValidationException("Query key condition not supported")
-        term = self._terms.get(sort.name)
-        if term is None:
-            raise _missed(sort)
-        return term
+    def _terms(self) -> dict[str, KeyTerm]:
+        terms: dict[str, KeyTerm] = {}
+        for part in _conjuncts(self._tree):
+            term = _term(part, self._bindings)
+            if term.name in terms:
+                raise ValidationException("KeyConditionExpressions must only contain one condition per key")
+            terms[term.name] = term
+        if len(terms) > _MOST_TERMS:
+            raise ValidationException("Conditions can be of length 1 or 2 only")
+        return terms
 
 
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     try:
-        tree = parse_condition(text)
-        compile_condition(tree, bindings)
+        return compile_key_condition(parse_condition(text), bindings)
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid KeyConditionExpression: {fault}") from None
-    return KeyCondition([_term(part, bindings) for part in _conjuncts(tree)])
 
 
-def _conjuncts(tree: Condition) -> list[Condition]:
+def compile_key_condition(tree: Condition, bindings: Bindings) -> KeyCondition:
+    return KeyCondition(tree, bindings, compile_condition(tree, bindings).nested)
+
+
+def _conjuncts(tree: Condition) -> Iterator[Comparison | Between | Membership | Call]:
     match tree:
         case Junction(operator="AND"):
-            return [conjunct for part in tree.conditions for conjunct in _conjuncts(part)]
+            for part in tree.conditions:
+                yield from _conjuncts(part)
         case Junction():
             raise _unusable(tree.operator)
         case Not():
             raise _unusable("NOT")
         case _:
-            return [tree]
+            yield tree
 
 
-def _term(tree: Condition, bindings: Bindings) -> KeyTerm:
+def _term(tree: Comparison | Between | Membership | Call, bindings: Bindings) -> KeyTerm:
     match tree:
-        case Comparison() if tree.operator in _MIRRORED:
+        case Comparison():
+            if tree.operator not in _MIRRORED:
+                raise _unusable(tree.operator)
             if isinstance(tree.left, Value):
                 return _keyed(_MIRRORED[tree.operator], [tree.right, tree.left], bindings)
             return _keyed(tree.operator, [tree.left, tree.right], bindings)
-        case Comparison():
-            raise _unusable(tree.operator)
         case Between():
             return _keyed_first("BETWEEN", [tree.operand, tree.low, tree.high], bindings)
-        case Call(function="begins_with"):
-            return _keyed_first("begins_with", list(tree.arguments), bindings)
-        case Call():
-            raise _unusable(tree.function)
         case Membership():
             raise _unusable("IN")
-        case _:
-            raise AssertionError("junctions and negations are taken apart before")
+        case Call():
+            if tree.function != "begins_with":
+                raise _unusable(tree.function)
+            return _keyed_first("begins_with", list(tree.arguments), bindings)
 
 
 def _keyed_first(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTerm:
@@ -147,10 +156,7 @@ def _keyed(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTer
         raise ValidationException(f"Invalid condition in KeyConditionExpression: {fault}")
     path = bindings.path(paths[0])
     if len(path) > 1:
-        raise ValidationException(
-            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-            f"Key: {path[0]}"
-        )
+        raise ValidationException("KeyConditionExpressions cannot have conditions on nested attributes")
     values = tuple(bindings.value(operand) for operand in operands if isinstance(operand, Value))
     return KeyTerm(str(path[0]), operator, values)
 
@@ -159,8 +165,8 @@ def _unusable(operator: str) -> ValidationException:
     return ValidationException(f"Invalid operator used in KeyConditionExpression: {operator}")
 
 
-def _missed(key: KeyAttribute) -> ValidationException:
-    return ValidationException(f"Query condition missed key schema element: {key.name}")
+def _not_supported() -> ValidationException:
+    return ValidationException("Query key condition not supported")
 
 
 def _check_operands(term: KeyTerm, key: KeyAttribute) -> None:

@@ -33,6 +33,7 @@ class Scope:
         self._bindings = bindings
         self._operators = 0
         self.attributes: set[str] = set()
+        self.nested: set[str] = set()
 
     def count_operator(self) -> None:
         self._operators += 1
@@ -42,6 +43,8 @@ class Scope:
     def path(self, path: Path) -> DocumentPath:
         resolved = self._bindings.path(path)
         self.attributes.add(str(resolved[0]))
+        if len(resolved) > 1:
+            self.nested.add(str(resolved[0]))
         return resolved
 
     def value(self, value: Value) -> AttributeValue:

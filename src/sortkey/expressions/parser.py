@@ -247,7 +247,7 @@ class _Parser:
     def update(self) -> tuple[Action, ...]:
         sections: list[str] = []
         actions: list[Action] = []
-        while not self.accept("end") or not sections:
+        while self._kind != "end" or not sections:
             section = self._kind
             if section not in _SECTIONS:
                 raise self._syntax_error()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.tree import Path
@@ -46,6 +47,16 @@ def _incompatible(how: str, one: DocumentPath, two: DocumentPath) -> InvalidExpr
         f"Two document paths {how} with each other; must remove or rewrite one of these paths; "
         f"path one: {spell(one)}, path two: {spell(two)}"
     )
+
+
+def refuse_nested_keys(nested: frozenset[str], keys: Iterable[str]) -> None:
+    """Key attributes hold no documents; `nested` is what an expression looks into."""
+    for key in keys:
+        if key in nested:
+            raise ValidationException(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                f"Key: {key}"
+            )
 
 
 def branches(paths: Iterable[DocumentPath]) -> Branch:

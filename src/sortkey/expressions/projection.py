@@ -15,12 +15,14 @@ from sortkey.values.attribute import Item
 class Projection:
     """Keeps only some paths of an item; what stands at none of them is not there at all."""
 
-    __slots__ = ("_wanted", "attributes")
+    __slots__ = ("_wanted", "attributes", "nested")
 
     def __init__(self, paths: Sequence[DocumentPath]) -> None:
         self._wanted = branches(paths)
         self.attributes = frozenset(str(path[0]) for path in paths)
         """The top-level attributes that anything is kept of."""
+        self.nested = frozenset(str(path[0]) for path in paths if len(path) > 1)
+        """Those of them that only a part is kept of."""
 
     def __call__(self, item: Item) -> Item:
         return pick(item, self._wanted)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sortkey.errors import ValidationException
-from sortkey.expressions.assignments import Assigned, check_required, compile_assigned, wrong_type
+from sortkey.expressions.assignments import Assigned, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.document import Change, check_parent, rewrite
 from sortkey.expressions.faults import InvalidExpression
@@ -40,13 +40,14 @@ Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
 
 
 class Update:
-    __slots__ = ("_assignments", "_merges", "_paths", "_removals", "_touched", "attributes")
+    __slots__ = ("_assignments", "_merges", "_paths", "_removals", "_touched", "attributes", "nested")
 
     def __init__(
         self,
         assignments: Sequence[tuple[DocumentPath, Assigned]],
         merges: Sequence[tuple[DocumentPath, Merge, AttributeValue]],
         removals: Sequence[DocumentPath],
+        nested: frozenset[str],
     ) -> None:
         self._assignments = assignments
         self._merges = merges
@@ -55,14 +56,14 @@ class Update:
         self._touched = branches(self._paths)
         self.attributes = frozenset(str(path[0]) for path in self._paths)
         """The top-level attributes that it writes to."""
+        self.nested = nested
+        """The top-level attributes that its right-hand sides look into."""
 
     def apply(self, item: Item) -> Item:
         """The item after; of several things wrong with the item the service reports them in this order."""
         changes = [Change(path, merge(find(item, path), operand)) for path, merge, operand in self._merges]
         for path in self._paths:
             check_parent(item, path)
-        for _, assigned in self._assignments:
-            check_required(item, assigned)
         changes += [Change(path, assigned.compute(item)) for path, assigned in self._assignments]
         changes += [Change(path, None) for path in self._removals]
         return rewrite(item, changes)
@@ -93,11 +94,10 @@ def compile_update(actions: Sequence[Action], bindings: Bindings) -> Update:
             case Remove():
                 removals.append(path)
             case Add():
-                operand = _operand(action, scope, _SETS | {"N"})
-                merges.append((path, _add, operand))
+                merges.append((path, _add, _operand(action, scope, _SETS | {"N"})))
             case Delete():
                 merges.append((path, _subtract, _operand(action, scope, _SETS)))
-    return Update(assignments, merges, removals)
+    return Update(assignments, merges, removals, frozenset(scope.nested))
 
 
 def _operand(action: Add | Delete, scope: Scope, allowed: frozenset[str]) -> AttributeValue:
