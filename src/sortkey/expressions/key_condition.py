@@ -6,7 +6,7 @@ plain data, for a storage engine to seek with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
@@ -30,6 +30,7 @@ from sortkey.expressions.tree import (
 from sortkey.values.attribute import AttributeValue, type_of
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
 _MOST_TERMS: Final = 2
 
 
@@ -58,17 +59,18 @@ class KeyTerm(NamedTuple):
 class KeyCondition:
     """A condition that is known to be well-formed; whether it says what a key can answer, only a key can tell."""
 
-    __slots__ = ("_bindings", "_nested", "_tree")
+    __slots__ = ("_nested", "_terms")
 
-    def __init__(self, tree: Condition, bindings: Bindings, nested: frozenset[str]) -> None:
-        self._tree = tree
-        self._bindings = bindings
+    def __init__(self, terms: Callable[[], dict[str, KeyTerm]], nested: frozenset[str]) -> None:
+        self._terms = terms
         self._nested = nested
 
     def resolve(self, partition: KeyAttribute, sort: KeyAttribute | None) -> KeyRange:
         keys = (partition,) if sort is None else (partition, sort)
         refuse_nested_keys(self._nested, (key.name for key in keys))
         terms = self._terms()
+        if not 1 <= len(terms) <= _MOST_TERMS:
+            raise ValidationException("Conditions can be of length 1 or 2 only")
         if len(terms) > len(keys):
             raise _not_supported()
         for key in keys[: len(terms)]:
@@ -81,30 +83,29 @@ class KeyCondition:
         ranged = terms.get(sort.name) if sort is not None else None
         if sort is None or ranged is None:
             return KeyRange(equal.operands[0], None, ())
+        if ranged.operator not in _RANGES:
+            raise ValidationException("Attempted conditional constraint is not an indexable operation")
         _check_operands(ranged, sort)
         return KeyRange(equal.operands[0], ranged.operator, ranged.operands)
-
-    def _terms(self) -> dict[str, KeyTerm]:
-        terms: dict[str, KeyTerm] = {}
-        for part in _conjuncts(self._tree):
-            term = _term(part, self._bindings)
-            if term.name in terms:
-                raise ValidationException("KeyConditionExpressions must only contain one condition per key")
-            terms[term.name] = term
-        if len(terms) > _MOST_TERMS:
-            raise ValidationException("Conditions can be of length 1 or 2 only")
-        return terms
 
 
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     try:
-        return compile_key_condition(parse_condition(text), bindings)
+        tree = parse_condition(text)
+        nested = compile_condition(tree, bindings).nested
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid KeyConditionExpression: {fault}") from None
+    return KeyCondition(lambda: _terms(tree, bindings), nested)
 
 
-def compile_key_condition(tree: Condition, bindings: Bindings) -> KeyCondition:
-    return KeyCondition(tree, bindings, compile_condition(tree, bindings).nested)
+def _terms(tree: Condition, bindings: Bindings) -> dict[str, KeyTerm]:
+    terms: dict[str, KeyTerm] = {}
+    for part in _conjuncts(tree):
+        term = _term(part, bindings)
+        if term.name in terms:
+            raise ValidationException("KeyConditionExpressions must only contain one condition per key")
+        terms[term.name] = term
+    return terms
 
 
 def _conjuncts(tree: Condition) -> Iterator[Comparison | Between | Membership | Call]:

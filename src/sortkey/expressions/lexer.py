@@ -62,8 +62,6 @@ def _kind(group: str | None, word: str) -> str:
 
 def vicinity(text: str, found: list[Token], position: int) -> str:
     """The text around a token as error messages quote it: from the token before to the token after."""
-    if found[position].kind == "end":
-        return text[found[position - 1].start : found[position - 1].end] if position else text
-    start = found[max(position - 1, 0)].start
-    after = found[position + 1]
-    return text[start : found[position].end if after.kind == "end" else after.end]
+    start = found[position - 1].start if position else 0
+    last = min(position + 1, len(found) - 1)
+    return text[start : found[last].end]

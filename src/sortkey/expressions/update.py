@@ -21,7 +21,7 @@ from sortkey.expressions.tree import Action, Add, Delete, Remove, Set
 from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
 
-_TYPE_NAMES: Final = {
+TYPE_NAMES: Final = {
     "S": "STRING",
     "N": "NUMBER",
     "B": "BINARY",
@@ -94,9 +94,9 @@ def compile_update(actions: Sequence[Action], bindings: Bindings) -> Update:
             case Remove():
                 removals.append(path)
             case Add():
-                merges.append((path, _add, _operand(action, scope, _SETS | {"N"})))
+                merges.append((path, add_to, _operand(action, scope, _SETS | {"N"})))
             case Delete():
-                merges.append((path, _subtract, _operand(action, scope, _SETS)))
+                merges.append((path, take_from, _operand(action, scope, _SETS)))
     return Update(assignments, merges, removals, frozenset(scope.nested))
 
 
@@ -107,12 +107,12 @@ def _operand(action: Add | Delete, scope: Scope, allowed: frozenset[str]) -> Att
         operator = type(action).__name__.upper()
         raise InvalidExpression(
             f"Incorrect operand type for operator or function; operator: {operator}, "
-            f"operand type: {_TYPE_NAMES[type_of(operand)]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
+            f"operand type: {TYPE_NAMES[type_of(operand)]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
         )
     return operand
 
 
-def _add(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
+def add_to(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
     if existing is None:
         return operand
     tag = _same_type(existing, operand)
@@ -121,7 +121,7 @@ def _add(existing: AttributeValue | None, operand: AttributeValue) -> AttributeV
     return normalise_value({tag: list({*existing[tag], *operand[tag]})})
 
 
-def _subtract(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
+def take_from(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
     if existing is None:
         return None
     tag = _same_type(existing, operand)

@@ -1,0 +1,228 @@
+"""The parameters that expressions replaced: Expected, AttributeUpdates, KeyConditions, QueryFilter, ScanFilter,
+AttributesToGet. They become the same compiled things; only their messages are their own.
+
+Each condition is an attribute's name (never a path), one of thirteen comparison operators and its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from sortkey.errors import ValidationException
+from sortkey.expressions.assignments import Assigned
+from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.condition import Condition, compile_condition
+from sortkey.expressions.key_condition import KeyCondition, KeyTerm
+from sortkey.expressions.projection import Projection
+from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
+from sortkey.expressions.tree import Condition as Tree
+from sortkey.expressions.update import TYPE_NAMES, Merge, Update, add_to, take_from
+from sortkey.values.attribute import AttributeValue, compare, normalise_value, type_of
+
+Arguments = tuple[AttributeValue, ...]
+
+_COMPARATORS: Final[dict[str, Comparator]] = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_KEY_OPERATORS: Final = {
+    **_COMPARATORS,
+    "BETWEEN": "BETWEEN",
+    "BEGINS_WITH": "begins_with",
+}
+_COUNTS: Final = {"NULL": 0, "NOT_NULL": 0, "BETWEEN": 2}
+"""How many arguments an operator takes; one where it is not said, and IN any number but none."""
+
+_ORDERED: Final = frozenset({"S", "N", "B"})
+_ALLOWED: Final = {
+    **dict.fromkeys(("LT", "LE", "GT", "GE", "BETWEEN", "IN"), _ORDERED),
+    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), _ORDERED | {"BOOL", "NULL"}),
+    "BEGINS_WITH": frozenset({"S", "B"}),
+}
+"""The types of arguments that an operator takes; all of them where it is not said."""
+
+_OPERATORS: Final = frozenset({*_KEY_OPERATORS, "NULL", "NOT_NULL", "CONTAINS", "NOT_CONTAINS", "IN"})
+_SUMMABLE: Final = frozenset({"N", "SS", "NS", "BS", "L"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+def expected(conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None) -> Condition:
+    """What an item must be for a write, by Value and Exists or by ComparisonOperator and AttributeValueList."""
+    return _condition({name: _expectation(name, said) for name, said in conditions.items()}, conditional_operator)
+
+
+def filters(
+    conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None, parameter_name: str
+) -> Condition:
+    """Which of the items read to return; `parameter_name` is QueryFilter or ScanFilter."""
+    assert parameter_name in ("QueryFilter", "ScanFilter")
+    return _condition({name: _compared(said) for name, said in conditions.items()}, conditional_operator)
+
+
+def key_conditions(conditions: Mapping[str, Mapping[str, Any]]) -> KeyCondition:
+    compared = {name: _compared(said) for name, said in conditions.items()}
+    terms = {
+        name: KeyTerm(name, _KEY_OPERATORS.get(operator, operator), arguments)
+        for name, (operator, arguments) in compared.items()
+    }
+    return KeyCondition(lambda: terms, frozenset())
+
+
+def attributes_to_get(names: Sequence[str]) -> Projection:
+    if not names:
+        raise ValidationException("AttributesToGet cannot be empty")
+    for name in names:
+        _check_name(name)
+    if len(set(names)) < len(names):
+        raise ValidationException("Cannot have two attributes with the same name")
+    return Projection([(name,) for name in names])
+
+
+def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
+    assignments: list[tuple[DocumentPath, Assigned]] = []
+    merges: list[tuple[DocumentPath, Merge, AttributeValue]] = []
+    removals: list[DocumentPath] = []
+    for name, said in updates.items():
+        _check_name(name)
+        action = said.get("Action") or "PUT"
+        if said.get("Value") is None:
+            if action != "DELETE":
+                raise _invalid("Only DELETE action is allowed when no attribute value is specified")
+            removals.append((name,))
+            continue
+        value = normalise_value(said["Value"])
+        if action == "PUT":
+            assignments.append(((name,), _constant(value)))
+        else:
+            merges.append(((name,), _merge(action, type_of(value)), value))
+    return Update(assignments, merges, removals, frozenset())
+
+
+def _constant(value: AttributeValue) -> Assigned:
+    return Assigned(lambda _item: value, type_of(value))
+
+
+def _merge(action: str, tag: str) -> Merge:
+    if action == "ADD":
+        allowed, rule, merge = _SUMMABLE, "ADD action", _extend if tag == "L" else add_to
+    else:
+        allowed, rule, merge = _SETS, "DELETE action with value", take_from
+    if tag not in allowed:
+        raise _invalid(f"{rule} is not supported for the type {TYPE_NAMES[tag]}")
+
+    def merged(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
+        if existing is not None and tag not in existing:
+            raise ValidationException("Type mismatch for attribute to update")
+        return merge(existing, operand)
+
+    return merged
+
+
+def _extend(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
+    return operand if existing is None else {"L": [*existing["L"], *operand["L"]]}
+
+
+# conditions
+
+
+def _expectation(name: str, said: Mapping[str, Any]) -> tuple[str, Arguments]:
+    """The older form, Exists and Value, said as an operator and its arguments."""
+    value, listed, exists = said.get("Value"), said.get("AttributeValueList"), said.get("Exists")
+    if value is not None and listed is not None:
+        raise _invalid(f"Value and AttributeValueList cannot be used together for Attribute: {name}")
+    operator = said.get("ComparisonOperator")
+    if operator is None:
+        if listed is not None:
+            raise _invalid(f"AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}")
+        return _presence(name, exists, value)
+    if exists is not None:
+        raise _invalid(f"Exists and ComparisonOperator cannot be used together for Attribute: {name}")
+    if value is None and listed is None and _COUNTS.get(operator) != 0:
+        raise _invalid(
+            f"Value or AttributeValueList must be used with ComparisonOperator: {operator} for Attribute: {name}"
+        )
+    return _compared({"ComparisonOperator": operator, "AttributeValueList": listed if value is None else [value]})
+
+
+def _presence(name: str, exists: bool | None, value: AttributeValue | None) -> tuple[str, Arguments]:
+    if exists is False:
+        if value is not None:
+            raise _invalid(f"Value cannot be used when Exists is false for Attribute: {name}")
+        return "NULL", ()
+    if value is None:
+        said = "null" if exists is None else "true"
+        raise _invalid(f"Value must be provided when Exists is {said} for Attribute: {name}")
+    return "EQ", (normalise_value(value),)
+
+
+def _compared(said: Mapping[str, Any]) -> tuple[str, Arguments]:
+    operator = said.get("ComparisonOperator")
+    if operator not in _OPERATORS:
+        raise ValidationException("Comparison type does not exist in DynamoDB")
+    arguments = tuple(normalise_value(value) for value in said.get("AttributeValueList") or ())
+    count = _COUNTS.get(operator, 1)
+    if len(arguments) != count and not (operator == "IN" and arguments):
+        raise _invalid(f"Invalid number of argument(s) for the {operator} ComparisonOperator")
+    _check_types(operator, arguments)
+    return operator, arguments
+
+
+def _check_types(operator: str, arguments: Arguments) -> None:
+    types = [type_of(argument) for argument in arguments]
+    for tag in types:
+        if operator in _ALLOWED and tag not in _ALLOWED[operator]:
+            raise _invalid(f"ComparisonOperator {operator} is not valid for {tag} AttributeValue type")
+    if len(set(types)) > 1:
+        raise _invalid("AttributeValues inside AttributeValueList must be of same type")
+    if operator == "BETWEEN" and (compare(*arguments) or 0) > 0:
+        raise ValidationException(
+            "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
+        )
+
+
+def _condition(compared: Mapping[str, tuple[str, Arguments]], conditional_operator: str | None) -> Condition:
+    if conditional_operator is not None and len(compared) < 2:
+        raise ValidationException(
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
+    names: dict[str, str] = {}
+    values: dict[str, AttributeValue] = {}
+    trees: list[Tree] = []
+    for name, (operator, arguments) in compared.items():
+        _check_name(name)
+        path = Path((f"#{len(names)}",))
+        names[f"#{len(names)}"] = name
+        bound = [Value(f":{len(values) + offset}") for offset in range(len(arguments))]
+        values.update({value.placeholder: argument for value, argument in zip(bound, arguments, strict=True)})
+        trees.append(_tree(operator, path, bound))
+    junction: Literal["AND", "OR"] = "OR" if conditional_operator == "OR" else "AND"
+    return compile_condition(Junction(junction, tuple(trees)), Bindings(names or None, values or None))
+
+
+def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:
+    match operator:
+        case "NULL":
+            return Call("attribute_not_exists", (path,))
+        case "NOT_NULL":
+            return Call("attribute_exists", (path,))
+        case "CONTAINS":
+            return Call("contains", (path, *arguments))
+        case "NOT_CONTAINS":
+            # Unlike a negated `contains`, it is false for an attribute that is not there.
+            absent = Not(Call("contains", (path, *arguments)))
+            return Junction("AND", (Call("attribute_exists", (path,)), absent))
+        case "BEGINS_WITH":
+            return Call("begins_with", (path, *arguments))
+        case "IN":
+            return Membership(path, tuple(arguments))
+        case "BETWEEN":
+            return Between(path, arguments[0], arguments[1])
+        case _:
+            return Comparison(_COMPARATORS[operator], path, arguments[0])
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise ValidationException("Empty attribute name")
+
+
+def _invalid(fault: str) -> ValidationException:
+    return ValidationException(f"One or more parameter values were invalid: {fault}")
