@@ -1,0 +1,46 @@
+"""What every operation works with: the store, the catalog, the clock and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sortkey.clock import Clock, SystemClock
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.catalog import Catalog
+from sortkey.engine.signal import StreamSignal
+from sortkey.storage import Store, Transaction
+
+Answer = dict[str, Any]
+"""An operation's output in DynamoDB JSON, with `stored.Json` where stored text can be spliced in."""
+
+Work = Callable[[WriteBatch], Answer]
+"""The part of a writing operation that runs in the writer's transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    region: str = "local"
+    account: str = "000000000000"
+    stream_shards: int = 1
+    """How many shards a new stream begins with."""
+    sweep_seconds: float = 1.0
+    """How often the janitor looks for expired items and other leftovers."""
+
+
+class Core:
+    def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
+        self.clock = clock or SystemClock()
+        self.settings = settings or Settings()
+        self.catalog = Catalog()
+        self.signal = StreamSignal()
+        self.store: Store[WriteBatch] = Store(path, self._batch)
+        self.read = self.store.read
+
+    def _batch(self, transaction: Transaction) -> WriteBatch:
+        return WriteBatch(transaction, self.clock.now(), self.signal.notify)
+
+    def table_arn(self, name: str) -> str:
+        return f"arn:aws:dynamodb:{self.settings.region}:{self.settings.account}:table/{name}"

@@ -1,0 +1,89 @@
+"""The engine's front door: a data folder opened, operations executed, everything closed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from sortkey.clock import Clock
+from sortkey.engine import requests
+from sortkey.engine.answers import to_plain
+from sortkey.engine.core import Answer, Core, Settings
+from sortkey.engine.janitor import Janitor
+from sortkey.engine.operations import READS, WRITES
+from sortkey.engine.requests.shapes import Shape
+from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
+from sortkey.storage import StorageFull
+
+LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"})
+"""Operations that are answered before all of their work is done; the janitor does the rest."""
+
+Done = Callable[[Answer | None, BaseException | None], None]
+
+
+class Database(Core):
+    """One data folder, or nothing but memory.
+
+    `execute` may be called from any number of threads. Reads see everything that was answered before they began,
+    and never wait; writes return when they are on disk.
+    """
+
+    def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
+        super().__init__(path, clock, settings)
+        self.janitor = Janitor(self)
+
+    @classmethod
+    def open(
+        cls, path: Path | str | None = None, clock: Clock | None = None, settings: Settings | None = None
+    ) -> Database:
+        """Open a folder (created when missing), or memory when `path` is None, and start its janitor."""
+        database = cls(None if path is None else Path(path), clock, settings)
+        database.janitor.start()
+        return database
+
+    def execute(self, operation: str, request: Shape) -> Answer:
+        """Carry out one typed request. Raises DynamoDBError."""
+        read = READS.get(operation)
+        if read is not None:
+            return read(self, request)
+        write = WRITES.get(operation)
+        if write is None:
+            raise UnknownOperationException("An unknown operation was requested.")
+        try:
+            answer = self.store.write(write(self, request))
+        except StorageFull as error:
+            raise _storage_full(error) from error
+        self._wake_janitor(operation)
+        return answer
+
+    def submit(self, operation: str, request: Shape, done: Done) -> None:
+        """Carry out a write without waiting: `done(answer, error)` is called, on another thread, once it is durable.
+
+        What can be refused without looking at the store is raised here.
+        """
+
+        def finished(answer: Answer | None, error: BaseException | None) -> None:
+            if isinstance(error, StorageFull):
+                error = _storage_full(error)
+            self._wake_janitor(operation)
+            done(answer, error)
+
+        self.store.submit(WRITES[operation](self, request), finished)
+
+    def _wake_janitor(self, operation: str) -> None:
+        if operation in LEAVES_WORK:
+            self.janitor.wake()
+
+    def call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a request given, and answered, as plain DynamoDB JSON."""
+        return to_plain(self.execute(operation, requests.convert(operation, members)))
+
+    def close(self) -> None:
+        """Stop the janitor, finish the writes under way, and let go of the folder."""
+        self.janitor.close()
+        self.store.close()
+
+
+def _storage_full(error: StorageFull) -> DynamoDBError:
+    return InternalServerError(f"Nothing was written: {error}")

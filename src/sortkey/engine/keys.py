@@ -1,0 +1,130 @@
+"""Checking that keys fit a table's schema, and turning them into row keys.
+
+AWS words the same mistake differently by where it is made: in a `Key` it "does not match the schema", in an `Item`
+the message names the attribute. Both are here, side by side.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Container
+
+from sortkey.engine.schema import Index, Keyed, Table
+from sortkey.errors import ValidationException
+from sortkey.expressions import KeyAttribute
+from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
+from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
+from sortkey.values.size import value_size
+
+KEY_MISMATCH = "The provided key element does not match the schema"
+_INVALID = "One or more parameter values were invalid: "
+_NOT_VALID = "One or more parameter values are not valid. "
+_EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
+_EMPTY_KEY = _NOT_VALID + _EMPTY + " Key: {}"
+_EMPTY_INDEX_KEY = (
+    _NOT_VALID
+    + "A value specified for a secondary index key is not supported. "
+    + _EMPTY
+    + " IndexName: {}, IndexKey: {}"
+)
+_EMPTY_UPDATED_INDEX_KEY = (
+    _NOT_VALID
+    + "The update expression attempted to update a secondary index key to a value that is not supported. "
+    + _EMPTY
+)
+HASH_KEY_TOO_LONG = _INVALID + f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
+RANGE_KEY_TOO_LONG = (
+    _INVALID + f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
+)
+TYPE_NAMES = {"S": "string", "B": "binary"}
+
+
+def normalise_key(key: Item) -> Item:
+    """The request's `Key` in canonical form; says nothing yet about the schema."""
+    return {name: normalise_value(value) for name, value in key.items()}
+
+
+def row_key(table: Table, key: Item) -> bytes:
+    """The row that a canonical `Key` names, if it is a key of this table."""
+    check_key(table, key)
+    return table.row_prefix(key)
+
+
+def check_key(keyed: Keyed, key: Item) -> None:
+    if len(key) != len(keyed.names):
+        raise ValidationException(KEY_MISMATCH)
+    for attribute in (keyed.partition, keyed.sort):
+        if attribute is not None:
+            value = key.get(attribute.name)
+            if value is None or attribute.type not in value:
+                raise ValidationException(KEY_MISMATCH)
+            _check_not_empty(attribute, value)
+    check_lengths(keyed, key)
+
+
+def check_item(table: Table, item: Item) -> None:
+    """An item to be stored has the table's key, in the right types, and nothing unfit where an index has its key."""
+    for attribute in (table.partition, table.sort):
+        if attribute is None:
+            continue
+        value = item.get(attribute.name)
+        if value is None:
+            raise ValidationException(f"{_INVALID}Missing the key {attribute.name} in the item")
+        if attribute.type not in value:
+            raise ValidationException(
+                f"{_INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {type_of(value)}"
+            )
+        _check_not_empty(attribute, value)
+    check_lengths(table, item)
+    if table.index_key_types:
+        check_index_keys(table, item)
+
+
+def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:
+    """Index keys fit their declarations. An update is answerable only for what it `changed`."""
+    for name, (kind, index) in table.index_key_types.items():
+        value = item.get(name)
+        if value is None or (changed is not None and name not in changed):
+            continue
+        if kind not in value:
+            raise ValidationException(
+                f"{_INVALID}Type mismatch for Index Key {name} "
+                f"Expected: {kind} Actual: {type_of(value)} IndexName: {index}"
+            )
+        if not value[kind]:
+            empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
+            raise ValidationException(empty.format(TYPE_NAMES[kind], index, name))
+    for each in table.indexes.values():
+        if each.holds(item):
+            _check_index_lengths(each, item)
+
+
+def _check_index_lengths(index: Index, item: Item) -> None:
+    for attribute, limit in ((index.partition, PARTITION_KEY_BYTES), (index.sort, SORT_KEY_BYTES)):
+        if attribute is not None and _too_long(attribute, item, limit):
+            actual = value_size(item[attribute.name])
+            raise ValidationException(
+                f"{_INVALID}Size limit exceeded for Index Key {attribute.name} "
+                f"Actual Size: {actual} bytes Max Size: {limit} bytes IndexName: {index.name}"
+            )
+
+
+def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
+    if not value[attribute.type]:
+        raise ValidationException(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
+
+
+def check_lengths(keyed: Keyed, item: Item) -> None:
+    if _too_long(keyed.partition, item, PARTITION_KEY_BYTES):
+        raise ValidationException(HASH_KEY_TOO_LONG)
+    if keyed.sort is not None and _too_long(keyed.sort, item, SORT_KEY_BYTES):
+        raise ValidationException(RANGE_KEY_TOO_LONG)
+
+
+def _too_long(attribute: KeyAttribute, item: Item, limit: int) -> bool:
+    kind = attribute.type
+    text: str = item[attribute.name][kind]
+    # No character takes more than four bytes, and base64 is longer than what it says.
+    if kind == "N" or len(text) * 4 <= limit:
+        return False
+    return len(text.encode() if kind == "S" else a2b_base64(text)) > limit

@@ -1,0 +1,110 @@
+"""BatchGetItem: up to a hundred items of any tables, each on its own."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from sortkey.engine import capacity
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
+from sortkey.engine.schema import Table
+from sortkey.engine.stored import Json, decode, size
+from sortkey.errors import ValidationException
+from sortkey.expressions import Projection
+from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
+from sortkey.storage import Transaction
+from sortkey.values.capacity import read_units
+
+DUPLICATES = "Provided list of item keys contains duplicates"
+
+
+class _Asked:
+    """The keys asked of one table."""
+
+    def __init__(self, given: str, request: KeysAndAttributes) -> None:
+        self.given = given
+        self.name = table_name_of(given)
+        self.request = request
+        bindings = bindings_of(request, ("projection_expression",), ("attributes_to_get",))
+        self.projection: Projection | None = projection_of(request, bindings)
+        if bindings is not None:
+            bindings.check_all_used()
+        self.keys = [normalise_key(key) for key in request.keys]
+
+    def places(self, table: Table) -> list[bytes]:
+        places = [row_key(table, key) for key in self.keys]
+        if len(set(places)) != len(places):
+            raise ValidationException(DUPLICATES)
+        return places
+
+    def rest(self, done: int) -> dict[str, Any]:
+        """This part of the request again, without the keys that were answered."""
+        members = {
+            "Keys": [Json.of(key) for key in self.keys[done:]],
+            "AttributesToGet": self.request.attributes_to_get,
+            "ConsistentRead": self.request.consistent_read,
+            "ProjectionExpression": self.request.projection_expression,
+            "ExpressionAttributeNames": self.request.expression_attribute_names,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def batch_get_item(core: Core, request: BatchGetItem) -> Answer:
+    if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
+        raise ValidationException("Too many items requested for the BatchGetItem call")
+    parts = [_Asked(given, part) for given, part in request.request_items.items()]
+    with core.read() as snapshot:
+        tables = [core.catalog.require(snapshot, part.name) for part in parts]
+        places = [part.places(table) for part, table in zip(parts, tables, strict=True)]
+        return _collect(snapshot, request, parts, tables, places)
+
+
+def _collect(
+    snapshot: Transaction, request: BatchGetItem, parts: list[_Asked], tables: list[Table], places: list[list[bytes]]
+) -> Answer:
+    responses: dict[str, Json] = {}
+    unprocessed: dict[str, Any] = {}
+    consumed: list[dict[str, Any]] = []
+    left = BATCH_GET_BYTES
+    for part, table, wanted in zip(parts, tables, places, strict=True):
+        rows = [snapshot.get(place) for place in wanted]
+        rows = rows[: _fitting(rows, left)]
+        left -= _length(rows)
+        responses[part.given] = _items([row for row in rows if row is not None], part.projection)
+        if len(rows) < len(wanted):
+            unprocessed[part.given] = part.rest(len(rows))
+        if capacity.asked(request.return_consumed_capacity):
+            consumed.append(_consumed(table, rows, part.request, request.return_consumed_capacity))
+    answer: Answer = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    if consumed:
+        answer["ConsumedCapacity"] = consumed
+    return answer
+
+
+def _length(rows: list[bytes | None]) -> int:
+    return sum([len(row) for row in rows if row is not None])
+
+
+def _fitting(rows: list[bytes | None], room: int) -> int:
+    """How many of the rows fit into what is left of 16 MB, measured as the text that goes out."""
+    if _length(rows) <= room:
+        return len(rows)
+    lengths = accumulate(0 if row is None else len(row) for row in rows)
+    return next(count for count, length in enumerate(lengths) if length > room)
+
+
+def _items(rows: list[bytes], projection: Projection | None) -> Json:
+    if projection is None:
+        return Json.items(rows)
+    texts = [Json.of(projection(decode(row))).text for row in rows]
+    return Json(b"[" + b",".join(texts) + b"]", True)
+
+
+def _consumed(table: Table, rows: list[bytes | None], part: KeysAndAttributes, detail: str | None) -> dict[str, Any]:
+    consistent = bool(part.consistent_read)
+    units = sum(read_units(0 if row is None else size(row), consistent) for row in rows)
+    return capacity.Consumed(table, units).shape(detail)

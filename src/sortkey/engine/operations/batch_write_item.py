@@ -1,0 +1,95 @@
+"""BatchWriteItem: up to twenty-five puts and deletes, each on its own.
+
+AWS may leave some unprocessed; here all go into one transaction, so either the request is refused as a whole or
+nothing is left over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sortkey.engine import capacity, write
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.capacity import Consumed
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.keys import check_item, check_key, normalise_key
+from sortkey.engine.operations.batch_get_item import DUPLICATES
+from sortkey.engine.outcome import collection_metrics
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
+from sortkey.engine.schema import Table
+from sortkey.errors import ValidationException
+from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.values.attribute import Item, Normalised, normalise_item
+
+NOT_ONE_REQUEST = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+
+
+class _Write:
+    """One put or delete: the new item or None, and the attributes that hold its key."""
+
+    __slots__ = ("keyed", "new")
+
+    def __init__(self, request: WriteRequest) -> None:
+        self.new: Normalised | None = None
+        if request.put_request is not None and request.delete_request is None:
+            self.new = normalise_item(request.put_request.item)
+            write.check_size(self.new.size)
+            self.keyed: Item = self.new.item
+        elif request.delete_request is not None and request.put_request is None:
+            self.keyed = normalise_key(request.delete_request.key)
+        else:
+            raise ValidationException(NOT_ONE_REQUEST)
+
+    def check(self, table: Table) -> None:
+        if self.new is None:
+            check_key(table, self.keyed)
+        else:
+            check_item(table, self.keyed)
+
+
+def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
+    if sum(map(len, request.request_items.values())) > BATCH_WRITE_REQUESTS:
+        raise ValidationException("Too many items requested for the BatchWriteItem call")
+    parts = [
+        (table_name_of(given), [_Write(each) for each in requests]) for given, requests in request.request_items.items()
+    ]
+
+    def work(batch: WriteBatch) -> Answer:
+        tables = [core.catalog.require(batch.transaction, name) for name, _ in parts]
+        found = [_find(batch, table, writes) for table, (_, writes) in zip(tables, parts, strict=True)]
+        consumed = [Consumed(table) for table in tables]
+        for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
+            for each, row in zip(writes, rows, strict=True):
+                spent = write.replace(batch, row, each.new)
+                total.add(spent.units, spent.indexes)
+        return _answer(batch, request, consumed, parts)
+
+    return work
+
+
+def _find(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.Found]:
+    for each in writes:
+        each.check(table)
+    places = [table.row_prefix(each.keyed) for each in writes]
+    if len(set(places)) != len(places):
+        raise ValidationException(DUPLICATES)
+    return [write.Found(table, place, batch.get(place)) for place in places]
+
+
+def _answer(
+    batch: WriteBatch, request: BatchWriteItem, consumed: list[Consumed], parts: list[tuple[str, list[_Write]]]
+) -> Answer:
+    answer: Answer = {"UnprocessedItems": {}}
+    if capacity.asked(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = [total.shape(request.return_consumed_capacity) for total in consumed]
+    if request.return_item_collection_metrics == "SIZE":
+        metrics: dict[str, Any] = {}
+        for total, (name, writes) in zip(consumed, parts, strict=True):
+            if total.table.local_indexes:
+                metrics[name] = [collection_metrics(batch, total.table, each.keyed) for each in writes]
+        if metrics:
+            answer["ItemCollectionMetrics"] = metrics
+    return answer

@@ -1,0 +1,35 @@
+"""DeleteItem: one item by its key; that it was not there is no error."""
+
+from __future__ import annotations
+
+from sortkey.engine import write
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.keys import normalise_key
+from sortkey.engine.outcome import check_return_old, written
+from sortkey.engine.parameters import bindings_of, condition_of
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.items import DeleteItem
+from sortkey.engine.stored import Json
+
+
+def delete_item(core: Core, request: DeleteItem) -> Work:
+    name = table_name_of(request.table_name)
+    check_return_old(request.return_values)
+    key = normalise_key(request.key)
+    bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
+    condition = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+
+    def work(batch: WriteBatch) -> Answer:
+        table = core.catalog.require(batch.transaction, name)
+        found = write.find(batch, table, key)
+        write.check_condition(found, condition, request.return_values_on_condition_check_failure)
+        consumed = write.replace(batch, found, None)
+        answer: Answer = {}
+        if request.return_values == "ALL_OLD" and found.row is not None:
+            answer["Attributes"] = Json.item(found.row)
+        return written(batch, answer, request, consumed, key)
+
+    return work

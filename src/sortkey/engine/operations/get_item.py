@@ -1,0 +1,36 @@
+"""GetItem: one item by its key."""
+
+from __future__ import annotations
+
+from sortkey.engine import capacity
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.items import GetItem
+from sortkey.engine.stored import Json, decode, size
+from sortkey.expressions import Projection
+from sortkey.values.capacity import read_units
+
+
+def get_item(core: Core, request: GetItem) -> Answer:
+    projection = _projection(request)
+    key = normalise_key(request.key)
+    with core.read() as snapshot:
+        table = core.catalog.require(snapshot, table_name_of(request.table_name))
+        row = snapshot.get(row_key(table, key))
+    answer: Answer = {}
+    if row is not None:
+        answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
+    if capacity.asked(request.return_consumed_capacity):
+        units = read_units(0 if row is None else size(row), bool(request.consistent_read))
+        answer["ConsumedCapacity"] = capacity.Consumed(table, units).shape(request.return_consumed_capacity)
+    return answer
+
+
+def _projection(request: GetItem) -> Projection | None:
+    bindings = bindings_of(request, ("projection_expression",), ("attributes_to_get",))
+    projection = projection_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    return projection

@@ -1,0 +1,39 @@
+"""PutItem: one item, replacing the one with the same key."""
+
+from __future__ import annotations
+
+from sortkey.engine import write
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.keys import check_item
+from sortkey.engine.outcome import check_return_old, written
+from sortkey.engine.parameters import bindings_of, condition_of
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.items import PutItem
+from sortkey.engine.stored import Json
+from sortkey.values.attribute import normalise_item
+
+
+def put_item(core: Core, request: PutItem) -> Work:
+    name = table_name_of(request.table_name)
+    check_return_old(request.return_values)
+    new = normalise_item(request.item)
+    bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
+    condition = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    write.check_size(new.size)
+
+    def work(batch: WriteBatch) -> Answer:
+        table = core.catalog.require(batch.transaction, name)
+        check_item(table, new.item)
+        key = table.row_prefix(new.item)
+        found = write.Found(table, key, batch.get(key))
+        write.check_condition(found, condition, request.return_values_on_condition_check_failure)
+        consumed = write.replace(batch, found, new)
+        answer: Answer = {}
+        if request.return_values == "ALL_OLD" and found.row is not None:
+            answer["Attributes"] = Json.item(found.row)
+        return written(batch, answer, request, consumed, new.item)
+
+    return work

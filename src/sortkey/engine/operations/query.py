@@ -1,0 +1,101 @@
+"""Query: the items of one partition, in the order of their sort keys."""
+
+from __future__ import annotations
+
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.parameters import bindings_of, filter_of, plain
+from sortkey.engine.read import page
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.reads import Query
+from sortkey.engine.schema import Keyed, Table
+from sortkey.engine.selection import Selection, start_row
+from sortkey.errors import ValidationException
+from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
+from sortkey.storage import after_prefix
+from sortkey.values.attribute import Item
+from sortkey.values.keybytes import prefix_bounds, sort_bytes
+
+EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
+LEGACY = ("attributes_to_get", "query_filter", "conditional_operator", "key_conditions")
+OUTSIDE_QUERY = "The provided starting key is outside query boundaries based on provided conditions"
+OUTSIDE_RANGE = "The provided starting key does not match the range key predicate"
+
+
+def query(core: Core, request: Query) -> Answer:
+    name = table_name_of(request.table_name)
+    bindings = bindings_of(request, EXPRESSIONS, LEGACY)
+    keys = _key_condition(request, bindings)
+    condition = filter_of(request, bindings, "query_filter")
+    selection = Selection(request, bindings, condition)
+    if bindings is not None:
+        bindings.check_all_used()
+    forward = request.scan_index_forward is not False
+    with core.read() as snapshot:
+        table = core.catalog.require(snapshot, name)
+        target = selection.target(table)
+        wanted = keys.resolve(target.partition, target.sort)
+        _check_filter(request, target, condition)
+        low, high = bounds(target, wanted)
+        if request.exclusive_start_key is not None:
+            low, high = _resume(table, target, wanted, request.exclusive_start_key, low, high, forward)
+        found = page(snapshot, low, high, forward, request.limit)
+        return selection.answer(snapshot, table, target, found)
+
+
+def _key_condition(request: Query, bindings: Bindings | None) -> KeyCondition:
+    if request.key_condition_expression is not None and bindings is not None:
+        return key_condition(request.key_condition_expression, bindings)
+    if request.key_conditions is None:
+        raise ValidationException(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+    return legacy.key_conditions(plain(request.key_conditions))
+
+
+def _check_filter(request: Query, target: Keyed, condition: Condition | None) -> None:
+    """What the key says is not for the filter to say again."""
+    for name in target.names if condition is not None else ():
+        if condition is not None and name in condition.attributes:
+            member = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
+            raise ValidationException(
+                f"{member} can only contain non-primary key attributes: Primary key attribute: {name}"
+            )
+
+
+def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
+    """The half-open range of row keys that a key condition means."""
+    start = target.partition_prefix(wanted.partition)
+    end = after_prefix(start)
+    if wanted.operator is None or target.sort is None:
+        return start, end
+    kind = target.sort.type
+    operands = [operand[kind] for operand in wanted.operands]
+    if wanted.operator == "begins_with":
+        low, high = prefix_bounds(kind, operands[0])
+        return start + low, start + high
+    first = start + sort_bytes(kind, operands[0])
+    match wanted.operator:
+        case "=":
+            return first, after_prefix(first)
+        case "<":
+            return start, first
+        case "<=":
+            return start, after_prefix(first)
+        case ">":
+            return after_prefix(first), end
+        case ">=":
+            return first, end
+        case _:
+            return first, after_prefix(start + sort_bytes(kind, operands[1]))
+
+
+def _resume(
+    table: Table, target: Keyed, wanted: KeyRange, start: Item, low: bytes, high: bytes, forward: bool
+) -> tuple[bytes, bytes]:
+    """The rest of the range behind the start key, which must itself lie in it."""
+    key, row = start_row(table, target, start)
+    if key[target.partition.name] != wanted.partition:
+        raise ValidationException(OUTSIDE_QUERY)
+    if not low <= row < high:
+        raise ValidationException(OUTSIDE_RANGE)
+    return (row + b"\0", high) if forward else (low, row)

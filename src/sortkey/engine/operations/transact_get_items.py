@@ -1,0 +1,58 @@
+"""TransactGetItems: up to a hundred items, all as of one moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sortkey.engine import capacity, transaction
+from sortkey.engine.capacity import Consumed
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.transactions import Get, TransactGetItems
+from sortkey.engine.schema import Table
+from sortkey.engine.stored import Json, decode, size
+from sortkey.expressions import Projection
+from sortkey.storage import Transaction
+from sortkey.values.capacity import transactional_read_units
+
+
+class _Asked:
+    def __init__(self, request: Get) -> None:
+        self.name = table_name_of(request.table_name)
+        self.key = normalise_key(request.key)
+        bindings = bindings_of(request, ("projection_expression",))
+        self.projection: Projection | None = projection_of(request, bindings)
+        if bindings is not None:
+            bindings.check_all_used()
+
+    def answer(self, row: bytes | None) -> dict[str, Any]:
+        if row is None:
+            return {}
+        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
+
+
+def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
+    asked = [_Asked(each.get) for each in request.transact_items]
+    with core.read() as snapshot:
+        tables = [core.catalog.require(snapshot, each.name) for each in asked]
+        rows = _rows(snapshot, asked, tables)
+    answer: Answer = {"Responses": [each.answer(row) for each, row in zip(asked, rows, strict=True)]}
+    if capacity.asked(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
+    return answer
+
+
+def _rows(snapshot: Transaction, asked: list[_Asked], tables: list[Table]) -> list[bytes | None]:
+    places = transaction.each(row_key, tables, [each.key for each in asked])
+    transaction.check_distinct(places)
+    return [snapshot.get(place) for place in places]
+
+
+def _consumed(tables: list[Table], rows: list[bytes | None], detail: str | None) -> list[dict[str, Any]]:
+    totals: dict[str, Consumed] = {}
+    for table, row in zip(tables, rows, strict=True):
+        units = transactional_read_units(0 if row is None else size(row))
+        totals.setdefault(table.name, Consumed(table)).add(units)
+    return [total.shape(detail, "Read") for total in totals.values()]

@@ -1,0 +1,82 @@
+"""TransactWriteItems: up to a hundred writes and condition checks, all or nothing."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from sortkey.engine import capacity, transaction, write
+from sortkey.engine.actions import Action, Prepared, action_of
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.capacity import Consumed
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.outcome import collection_metrics
+from sortkey.engine.requests.transactions import TransactWriteItems
+from sortkey.engine.schema import Table
+from sortkey.errors import ValidationException
+from sortkey.limits import TRANSACTION_BYTES
+from sortkey.values.capacity import transactional_read_units
+
+
+def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
+    actions = [action_of(each) for each in request.transact_items]
+    for payload in accumulate(action.payload for action in actions):
+        if payload > TRANSACTION_BYTES:
+            raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
+    token = None
+    if request.client_request_token is not None:
+        token = transaction.Token(request.client_request_token, request.transact_items)
+
+    def work(batch: WriteBatch) -> Answer:
+        tables = [core.catalog.require(batch.transaction, action.name) for action in actions]
+        if token is not None and token.used(batch):
+            return _repeated(batch, request, actions, tables)
+        prepared = _prepare(batch, actions, tables)
+        totals: dict[str, Consumed] = {}
+        for each in prepared:
+            spent = each.apply(batch)
+            total = totals.setdefault(spent.table.name, Consumed(spent.table))
+            # A transaction writes everything twice: once to prepare and once to commit.
+            total.add(2 * spent.units, {name: 2 * units for name, units in spent.indexes.items()})
+        if token is not None:
+            token.remember(batch)
+        return _answer(batch, request, prepared, totals)
+
+    return work
+
+
+def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
+    """Every action judged against the items as they are, before any of them changes one."""
+    found = transaction.each(lambda action, table: action.find(batch, table), actions, tables)
+    transaction.check_distinct([each.key for each in found])
+    return transaction.each(lambda action, row: action.prepare(row), actions, found)
+
+
+def _answer(
+    batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> Answer:
+    answer: Answer = {}
+    if capacity.asked(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = [
+            total.shape(request.return_consumed_capacity, "Write") for total in totals.values()
+        ]
+    if request.return_item_collection_metrics == "SIZE":
+        metrics: dict[str, list[dict[str, Any]]] = {}
+        for each in prepared:
+            table = each.found.table
+            if table.local_indexes and not each.action.only_checks:
+                metrics.setdefault(table.name, []).append(collection_metrics(batch, table, each.action.keyed))
+        if metrics:
+            answer["ItemCollectionMetrics"] = metrics
+    return answer
+
+
+def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:
+    """The same request again: nothing is written, and what is charged is the reading."""
+    if not capacity.asked(request.return_consumed_capacity):
+        return {}
+    totals: dict[str, Consumed] = {}
+    for action, table in zip(actions, tables, strict=True):
+        found: write.Found = action.find(batch, table)
+        totals.setdefault(table.name, Consumed(table)).add(transactional_read_units(found.size))
+    return {"ConsumedCapacity": [total.shape(request.return_consumed_capacity, "Read") for total in totals.values()]}

@@ -1,0 +1,65 @@
+"""UpdateItem: some attributes of one item; the item is created when it was not there."""
+
+from __future__ import annotations
+
+from sortkey.engine import write
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.keys import normalise_key
+from sortkey.engine.outcome import written
+from sortkey.engine.parameters import bindings_of, condition_of, plain
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.items import UpdateItem
+from sortkey.engine.stored import Json
+from sortkey.expressions import Bindings, Update, legacy, update
+from sortkey.values.attribute import Item
+
+
+def update_item(core: Core, request: UpdateItem) -> Work:
+    name = table_name_of(request.table_name)
+    key = normalise_key(request.key)
+    bindings = bindings_of(
+        request,
+        ("update_expression", "condition_expression"),
+        ("attribute_updates", "expected", "conditional_operator"),
+    )
+    change = _update(request, bindings)
+    condition = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+
+    def work(batch: WriteBatch) -> Answer:
+        table = core.catalog.require(batch.transaction, name)
+        write.check_update(table, change)
+        found = write.find(batch, table, key)
+        write.check_condition(found, condition, request.return_values_on_condition_check_failure)
+        new = write.updated(found, key, change)
+        consumed = write.replace(batch, found, new)
+        answer: Answer = {}
+        attributes = _attributes(request.return_values, found, change, new.item)
+        if attributes:
+            answer["Attributes"] = Json.of(attributes)
+        return written(batch, answer, request, consumed, key)
+
+    return work
+
+
+def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
+    if request.update_expression is not None and bindings is not None:
+        return update(request.update_expression, bindings)
+    if request.attribute_updates:
+        return legacy.attribute_updates(plain(request.attribute_updates))
+    return None
+
+
+def _attributes(wanted: str | None, found: write.Found, change: Update | None, new: Item) -> Item:
+    match wanted:
+        case "ALL_OLD":
+            return found.item
+        case "ALL_NEW":
+            return new
+        case "UPDATED_OLD" if change is not None:
+            return change.updated(found.item)
+        case "UPDATED_NEW" if change is not None:
+            return change.updated(new)
+    return {}

@@ -1,0 +1,98 @@
+"""Expression parameters of a request, and the legacy ones that they replaced.
+
+A request uses one generation or the other. Whichever it is, what comes out is the same compiled condition,
+projection, update or key condition, so the operations know nothing of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sortkey.engine.requests.shapes import Shape, member_name
+from sortkey.errors import ValidationException
+from sortkey.expressions import Bindings, Condition, Projection, condition, legacy, projection
+
+VALUED: Final = ("update_expression", "filter_expression", "key_condition_expression", "condition_expression")
+"""Expressions that may hold values, in the order in which AWS lists them."""
+
+
+def bindings_of(request: Any, expressions: tuple[str, ...], old: tuple[str, ...] = ()) -> Bindings | None:
+    """The request's placeholders; None when it has no expressions (and then may not have placeholders either)."""
+    used = [field for field in expressions if getattr(request, field) is not None]
+    names = request.expression_attribute_names
+    values = getattr(request, "expression_attribute_values", None)
+    if not used:
+        _check_no_placeholders(names, values, expressions)
+        return None
+    legacy_used = [field for field in old if getattr(request, field) is not None]
+    if legacy_used:
+        raise ValidationException(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{_listed(legacy_used)}}} Expression parameters: {{{_listed(used)}}}"
+        )
+    return Bindings(names, values)
+
+
+def _check_no_placeholders(names: object, values: object, expressions: tuple[str, ...]) -> None:
+    if names is not None:
+        raise ValidationException("ExpressionAttributeNames can only be specified when using expressions")
+    if values is not None:
+        missing = [member_name(field) for field in VALUED if field in expressions]
+        verb = "is" if len(missing) == 1 else "are"
+        raise ValidationException(
+            "ExpressionAttributeValues can only be specified when using expressions: "
+            f"{' and '.join(missing)} {verb} null"
+        )
+
+
+def _listed(fields: list[str]) -> str:
+    return ", ".join(member_name(field) for field in fields)
+
+
+def condition_of(request: Any, bindings: Bindings | None) -> Condition | None:
+    """What a put, update or delete requires of the item as it is: ConditionExpression, or Expected."""
+    if request.condition_expression is not None and bindings is not None:
+        return condition(request.condition_expression, bindings, "ConditionExpression")
+    expected = getattr(request, "expected", None)
+    operator = getattr(request, "conditional_operator", None)
+    if expected:
+        return legacy.expected(plain(expected), operator)
+    _check_no_operator(operator)
+    return None
+
+
+def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Condition | None:
+    """Which of the rows read are returned: FilterExpression, or QueryFilter and ScanFilter."""
+    if request.filter_expression is not None and bindings is not None:
+        return condition(request.filter_expression, bindings, "FilterExpression")
+    conditions = getattr(request, legacy_field)
+    if conditions:
+        return legacy.filters(plain(conditions), request.conditional_operator, member_name(legacy_field))
+    _check_no_operator(request.conditional_operator)
+    return None
+
+
+def projection_of(request: Any, bindings: Bindings | None) -> Projection | None:
+    """Which attributes are returned: ProjectionExpression, or AttributesToGet."""
+    if request.projection_expression is not None and bindings is not None:
+        return projection(request.projection_expression, bindings)
+    names = getattr(request, "attributes_to_get", None)
+    return None if names is None else legacy.attributes_to_get(names)
+
+
+def _check_no_operator(operator: str | None) -> None:
+    if operator is not None:
+        raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
+
+
+def plain(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
+    """Structures as dictionaries of AWS's members, without the absent ones."""
+    return {
+        name: {
+            member: value
+            for field, member in zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
+            if (value := getattr(shape, field)) is not None
+        }
+        for name, shape in shapes.items()
+    }

@@ -1,0 +1,164 @@
+"""What Query and Scan make of the rows they have read: filter, projection, count, and where to go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sortkey.engine import capacity, stored
+from sortkey.engine.core import Answer
+from sortkey.engine.keys import KEY_MISMATCH, check_key, normalise_key
+from sortkey.engine.parameters import projection_of
+from sortkey.engine.read import Page
+from sortkey.engine.schema import Index, Keyed, Table, owner_of
+from sortkey.engine.stored import Json
+from sortkey.errors import ValidationException
+from sortkey.expressions import Bindings, Condition, Projection
+from sortkey.storage import Transaction
+from sortkey.values.attribute import Item
+from sortkey.values.capacity import read_units
+
+_INVALID = "One or more parameter values were invalid: "
+INVALID_START = "The provided starting key is invalid"
+
+
+class Selection:
+    """The part of a request that says what to return of each row; checked against the table once that is known."""
+
+    def __init__(self, request: Any, bindings: Bindings | None, condition: Condition | None) -> None:
+        self.request = request
+        self.condition = condition
+        self.projection: Projection | None = projection_of(request, bindings)
+        self.count_only = request.select == "COUNT"
+        self._check_select()
+
+    def _check_select(self) -> None:
+        select = self.request.select
+        chosen = self.projection is not None
+        member = "ProjectionExpression" if self.request.projection_expression is not None else "AttributesToGet"
+        if select == "SPECIFIC_ATTRIBUTES" and not chosen:
+            raise ValidationException(
+                "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+            )
+        if chosen and select not in (None, "SPECIFIC_ATTRIBUTES"):
+            what = "only the Count" if select == "COUNT" else select
+            raise ValidationException(f"Cannot specify the {member} when choosing to get {what}")
+        if select == "ALL_PROJECTED_ATTRIBUTES" and self.request.index_name is None:
+            raise ValidationException(
+                f"{_INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName"
+            )
+
+    def target(self, table: Table) -> Keyed:
+        """The table or index to read, if it can answer this."""
+        name = self.request.index_name
+        if name is None:
+            return table
+        index = table.indexes.get(name)
+        if index is None:
+            raise ValidationException(f"The table does not have the specified index: {name}")
+        if not index.record.local:
+            self._check_global(index)
+        elif self.condition is not None:
+            _check_filter(index, self.condition)
+        return index
+
+    def _check_global(self, index: Index) -> None:
+        if self.request.consistent_read:
+            raise ValidationException("Consistent reads are not supported on global secondary indexes")
+        if index.record.backfilled_to is not None:
+            raise ValidationException(f"Cannot read from backfilling global secondary index: {index.name}")
+        if index.kept is None:
+            return
+        if self.request.select == "ALL_ATTRIBUTES":
+            raise ValidationException(
+                f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+                "because its projection type is not ALL"
+            )
+        if self.projection is not None and (missing := sorted(self.projection.attributes - index.kept)):
+            raise ValidationException(
+                f"{_INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]"
+            )
+        if self.condition is not None:
+            _check_filter(index, self.condition)
+
+    def answer(self, snapshot: Transaction, table: Table, target: Keyed, page: Page) -> Answer:
+        rows, fetched = self._full_rows(snapshot, table, target, page.rows)
+        if self.condition is not None:
+            condition = self.condition
+            rows = [row for row in rows if condition(stored.decode(row))]
+        answer: Answer = {"Count": len(rows), "ScannedCount": len(page.rows)}
+        if not self.count_only:
+            answer["Items"] = self._items(rows)
+        if page.more and page.rows:
+            answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored.decode(page.rows[-1])))
+        if capacity.asked(self.request.return_consumed_capacity):
+            answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
+        return answer
+
+    def _items(self, rows: list[bytes]) -> Json:
+        if self.projection is None:
+            return Json.items(rows)
+        projection = self.projection
+        texts = [Json.of(projection(stored.decode(row))).text for row in rows]
+        return Json(b"[" + b",".join(texts) + b"]", True)
+
+    def _full_rows(
+        self, snapshot: Transaction, table: Table, target: Keyed, rows: list[bytes]
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Rows with all that was asked for. A local index fetches from the table what it does not hold itself."""
+        if not isinstance(target, Index) or not self._lacks(target):
+            return rows, []
+        fetched = []
+        for row in rows:
+            full = snapshot.get(table.row_prefix(stored.decode(row)))
+            if full is not None:
+                fetched.append(full)
+        return fetched, fetched
+
+    def _lacks(self, index: Index) -> bool:
+        if not index.record.local or index.kept is None:
+            return False
+        if self.projection is not None:
+            return not self.projection.attributes <= index.kept
+        return bool(self.request.select == "ALL_ATTRIBUTES")
+
+    def _consumed(self, table: Table, target: Keyed, page: Page, fetched: list[bytes]) -> dict[str, Any]:
+        consistent = bool(self.request.consistent_read)
+        units = read_units(page.size, consistent)
+        if isinstance(target, Index):
+            consumed = capacity.Consumed(table, 0.0, {target.name: units})
+            for row in fetched:
+                consumed.add(read_units(stored.size(row), consistent))
+        else:
+            consumed = capacity.Consumed(table, units)
+        return consumed.shape(self.request.return_consumed_capacity)
+
+
+def _check_filter(index: Index, condition: Condition) -> None:
+    if index.kept is not None and (missing := sorted(condition.attributes - index.kept)):
+        raise ValidationException(
+            f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
+            f"[{', '.join(missing)}]"
+        )
+
+
+def _position(table: Table, target: Keyed, item: Item) -> Item:
+    """Where a page ended: the keys of the table, and of the index that was read."""
+    names = dict.fromkeys(target.names + table.names)
+    return {name: item[name] for name in names}
+
+
+def start_row(table: Table, target: Keyed, start: Item) -> tuple[Item, bytes]:
+    """The row that an ExclusiveStartKey names. It need not exist (any more)."""
+    key = normalise_key(start)
+    names = set(target.names + table.names)
+    if set(key) != names:
+        raise ValidationException(INVALID_START)
+    try:
+        for keyed in {table, target}:
+            check_key(keyed, {name: key[name] for name in keyed.names})
+    except ValidationException as error:
+        if error.message == KEY_MISMATCH:
+            raise ValidationException(f"{INVALID_START}: {KEY_MISMATCH}") from None
+        raise
+    row = target.row_prefix(key)
+    return key, row + owner_of(table.row_prefix(key)) if isinstance(target, Index) else row

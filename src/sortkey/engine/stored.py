@@ -1,0 +1,64 @@
+"""Items as they lie in the store: four bytes of header, then DynamoDB JSON.
+
+The header is one big-endian word: the item's size by AWS's rules in the low 31 bits, and in the top bit whether
+it holds any binary, so that a page can be measured, and a reader told that there is nothing to decode, without parsing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+import orjson
+
+from sortkey.values.attribute import Item
+
+HEADER: Final = struct.Struct(">I")
+HEADER_BYTES: Final = HEADER.size
+BINARY: Final = 1 << 31
+SIZE_MASK: Final = BINARY - 1
+
+_unpack = HEADER.unpack_from
+
+
+def encode(item: Item, size: int, binary: bool) -> bytes:
+    return HEADER.pack(size | BINARY if binary else size) + orjson.dumps(item)
+
+
+def decode(row: bytes) -> Item:
+    item: Item = orjson.loads(row[HEADER_BYTES:])
+    return item
+
+
+def size(row: bytes) -> int:
+    return int(_unpack(row)[0]) & SIZE_MASK
+
+
+def has_binary(row: bytes) -> bool:
+    return row[0] >= 0x80
+
+
+class Json:
+    """JSON that is spliced into an answer as it lies in the store; a caller who wants objects parses it."""
+
+    __slots__ = ("binary", "text")
+
+    def __init__(self, text: bytes, binary: bool) -> None:
+        self.text = text
+        self.binary = binary
+
+    @classmethod
+    def item(cls, row: bytes) -> Json:
+        return cls(row[HEADER_BYTES:], row[0] >= 0x80)
+
+    @classmethod
+    def of(cls, item: Item) -> Json:
+        """A part of an item, or a key; whether binary is among it is left to the reader to find out."""
+        return cls(orjson.dumps(item), True)
+
+    @classmethod
+    def items(cls, rows: Iterable[bytes]) -> Json:
+        rows = list(rows)
+        texts = [row[HEADER_BYTES:] for row in rows]
+        return cls(b"[" + b",".join(texts) + b"]", any(row[0] >= 0x80 for row in rows))

@@ -1,0 +1,144 @@
+"""DynamoDB's errors, by their own names.
+
+    DynamoDBError                                    code, message, status, retryable
+    ├── ValidationException                          the request can never succeed as it is
+    ├── SerializationException                       the request has not the right shape
+    ├── UnknownOperationException                    no such operation here
+    ├── AccessDeniedException                        an ARN that is not of this store
+    ├── ResourceNotFoundException                    no such table, index or stream
+    ├── ResourceInUseException                       it exists already, or is being changed
+    ├── TableNotFoundException                       as some table operations call the same thing
+    ├── GlobalTableNotFoundException
+    ├── PolicyNotFoundException
+    ├── ContinuousBackupsUnavailableException
+    ├── LimitExceededException                       too many at once
+    ├── ConditionalCheckFailedException              the condition was false; nothing was written
+    ├── TransactionCanceledException                 why, action by action, in `CancellationReasons`
+    ├── TransactionConflictException
+    ├── TransactionInProgressException
+    ├── IdempotentParameterMismatchException
+    ├── ItemCollectionSizeLimitExceededException
+    ├── ProvisionedThroughputExceededException       retry
+    ├── ThrottlingException                          retry
+    ├── RequestLimitExceeded                         retry
+    ├── ExpiredIteratorException
+    ├── TrimmedDataAccessException
+    └── InternalServerError                          retry
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class DynamoDBError(Exception):
+    """What the service answers instead of a result; its class name is the error code."""
+
+    status: ClassVar[int] = 400
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **members: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.members = members
+        """Further members of the error's shape, such as `Item` or `CancellationReasons`."""
+
+    @property
+    def code(self) -> str:
+        return type(self).__name__
+
+
+class ValidationException(DynamoDBError):
+    """The request breaks a rule; sending it again cannot help."""
+
+
+class SerializationException(DynamoDBError):
+    """The request's JSON does not have the operation's shape."""
+
+
+class UnknownOperationException(DynamoDBError):
+    """The operation does not exist, or not here."""
+
+
+class AccessDeniedException(DynamoDBError):
+    """The resource belongs to somebody else."""
+
+
+class ResourceNotFoundException(DynamoDBError):
+    """There is no such table, index, stream or shard."""
+
+
+class ResourceInUseException(DynamoDBError):
+    """The table exists already, or is in a state that forbids this change."""
+
+
+class TableNotFoundException(DynamoDBError):
+    """There is no such source table."""
+
+
+class GlobalTableNotFoundException(DynamoDBError):
+    """There is no such global table."""
+
+
+class PolicyNotFoundException(DynamoDBError):
+    """The resource has no policy."""
+
+
+class ContinuousBackupsUnavailableException(DynamoDBError):
+    """Point-in-time recovery is not available for this table."""
+
+
+class LimitExceededException(DynamoDBError):
+    """More at once than the service allows."""
+
+
+class ConditionalCheckFailedException(DynamoDBError):
+    """The condition was false; nothing was written."""
+
+    def __init__(self, message: str = "The conditional request failed", **members: Any) -> None:
+        super().__init__(message, **members)
+
+
+class TransactionCanceledException(DynamoDBError):
+    """Nothing of the transaction was done; `CancellationReasons` says why, action by action."""
+
+
+class TransactionConflictException(DynamoDBError):
+    """Another transaction holds the item."""
+
+
+class TransactionInProgressException(DynamoDBError):
+    """The transaction with this token has not ended yet."""
+
+
+class IdempotentParameterMismatchException(DynamoDBError):
+    """The token was used before, for another request."""
+
+
+class ItemCollectionSizeLimitExceededException(DynamoDBError):
+    """A partition of a table with local indexes has outgrown 10 GB."""
+
+
+class ProvisionedThroughputExceededException(DynamoDBError):
+    retryable = True
+
+
+class ThrottlingException(DynamoDBError):
+    retryable = True
+
+
+class RequestLimitExceeded(DynamoDBError):
+    retryable = True
+
+
+class ExpiredIteratorException(DynamoDBError):
+    """The shard iterator is older than fifteen minutes."""
+
+
+class TrimmedDataAccessException(DynamoDBError):
+    """The records asked for are past the stream's retention."""
+
+
+class InternalServerError(DynamoDBError):
+    status = 500
+    retryable = True

@@ -1,0 +1,47 @@
+"""DynamoDB's documented limits, each once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+ITEM_BYTES: Final = 400 * KIB
+PARTITION_KEY_BYTES: Final = 2048
+SORT_KEY_BYTES: Final = 1024
+ATTRIBUTE_NAME_BYTES: Final = 64 * KIB
+KEY_ATTRIBUTE_NAME_BYTES: Final = 255
+NESTING_DEPTH: Final = 32
+
+NUMBER_DIGITS: Final = 38
+NUMBER_MAX_EXPONENT: Final = 125
+NUMBER_MIN_EXPONENT: Final = -130
+
+PAGE_BYTES: Final = MIB
+BATCH_GET_KEYS: Final = 100
+BATCH_GET_BYTES: Final = 16 * MIB
+BATCH_WRITE_REQUESTS: Final = 25
+TRANSACTION_ACTIONS: Final = 100
+TRANSACTION_BYTES: Final = 4 * MIB
+TRANSACTION_TOKEN_SECONDS: Final = 10 * 60
+
+EXPRESSION_BYTES: Final = 4 * KIB
+EXPRESSION_OPERATORS: Final = 300
+EXPRESSION_IN_OPERANDS: Final = 100
+EXPRESSION_VALUES_BYTES: Final = 2 * MIB
+PLACEHOLDER_BYTES: Final = 255
+
+GLOBAL_INDEXES: Final = 20
+LOCAL_INDEXES: Final = 5
+PROJECTED_ATTRIBUTES: Final = 100
+TAGS: Final = 50
+SCAN_SEGMENTS: Final = 1_000_000
+
+STREAM_RETENTION_SECONDS: Final = 24 * 3600
+STREAM_ITERATOR_SECONDS: Final = 15 * 60
+STREAM_RECORDS: Final = 1000
+STREAM_PAGE_BYTES: Final = MIB
+
+TTL_OLDEST_SECONDS: Final = 5 * 365 * 24 * 3600
+"""An expiry further in the past than this is taken for a mistake and never acted on."""

@@ -1,0 +1,134 @@
+"""One LMDB environment per data folder: opened, stamped with a format version, closed.
+
+Everything lives in LMDB's one unnamed database, an ordered map from bytes to bytes. The first four bytes
+of a key name its *space*; space 0 belongs to the storage layer and the catalog:
+
+    00000000 "format"          → the format version, as decimal text
+
+The map is opened far larger than any disk (`MAP_BYTES`). LMDB reserves address space for it, not memory and not disk:
+the file grows as pages are used, and the only limit that an operator can meet is the disk itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import lmdb
+
+Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+"""A snapshot to read from, or the one transaction that writes."""
+
+FORMAT: Final = b"1"
+FORMAT_KEY: Final = b"\0\0\0\0format"
+
+MAP_BYTES: Final = 1 << 44
+SMALLEST_MAP_BYTES: Final = 1 << 30
+READERS: Final = 2048
+"""Snapshots open at once, over all processes."""
+SPARE_READERS: Final = 64
+"""Read transactions kept for reuse: beginning one anew costs three times as much."""
+
+MEMORY_FOLDER: Final = Path("/dev/shm")
+
+
+class StorageError(Exception):
+    """The folder cannot be used as it is; the message names it and says what to do."""
+
+
+class IncompatibleFormat(StorageError):
+    """The folder was written by another version."""
+
+
+def open_folder(path: Path) -> lmdb.Environment:
+    """Open a durable environment: a commit returns when the disk has it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
+    environment = _open(path, sync=True)
+    try:
+        _check_format(environment, path)
+    except BaseException:
+        environment.close()
+        raise
+    return environment
+
+
+def open_existing(path: Path) -> lmdb.Environment:
+    """Open a folder to read only; creates nothing, and refuses what is not a data folder."""
+    if not (path / "data.mdb").is_file():
+        raise StorageError(f"{path} is not a data folder of Sortkey")
+    environment = _open(path, sync=True, readonly=True)
+    try:
+        with environment.begin() as snapshot:
+            found = snapshot.get(FORMAT_KEY)
+        if found is None:
+            raise StorageError(f"{path} holds a database, but not one of Sortkey")
+        _require_format(found, path)
+    except BaseException:
+        environment.close()
+        raise
+    return environment
+
+
+def open_memory() -> lmdb.Environment:
+    """The same environment without syncing, on files that have no name any more, so no crash can leave them behind."""
+    parent = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="sortkey-", dir=parent))
+    try:
+        environment = _open(folder, sync=False)
+    finally:
+        shutil.rmtree(folder)
+    _check_format(environment, folder)
+    return environment
+
+
+def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment:
+    size = MAP_BYTES
+    while True:
+        try:
+            # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
+            return lmdb.open(
+                str(path),
+                map_size=size,
+                lib_version=1,
+                max_readers=READERS,
+                max_spare_txns=SPARE_READERS,
+                readahead=False,
+                sync=sync,
+                metasync=sync,
+                readonly=readonly,
+                create=not readonly,
+            )
+        except (lmdb.InvalidError, lmdb.VersionMismatchError) as error:
+            raise IncompatibleFormat(f"{path} holds a database that this version of Sortkey cannot read") from error
+        except lmdb.MemoryError as error:
+            # An address space limit (ulimit -v) refuses the large map; a smaller one may pass.
+            size //= 2
+            if size < SMALLEST_MAP_BYTES:
+                raise StorageError(f"cannot map {path}: the process's address space is too small") from error
+        except lmdb.Error as error:
+            raise StorageError(f"cannot open the data folder {path}: {error}") from error
+
+
+def _check_format(environment: lmdb.Environment, path: Path) -> None:
+    with environment.begin() as snapshot:
+        found = snapshot.get(FORMAT_KEY)
+    if found is None:
+        with environment.begin(write=True) as transaction:
+            # Another process may have come first.
+            transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
+            found = transaction.get(FORMAT_KEY)
+    _require_format(found or b"", path)
+
+
+def _require_format(found: bytes, path: Path) -> None:
+    if found != FORMAT:
+        raise IncompatibleFormat(
+            f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format {FORMAT.decode()}: "
+            "open it with the version that wrote it"
+        )
