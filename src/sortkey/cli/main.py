@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from sortkey.cli import bench
+from sortkey.cli import bench, check
 from sortkey.cli.arguments import Parser
+
+COMMANDS = (bench, check)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,5 +22,6 @@ def parser() -> Parser:
     top = Parser(prog="sortkey", description="A framework for serving layers on DynamoDB.")
     top.add_argument("--version", action="version", version=f"sortkey {version('sortkey')}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    bench.add_to(commands)
+    for command in COMMANDS:
+        command.add_to(commands)
     return top
