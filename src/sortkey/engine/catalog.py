@@ -44,7 +44,7 @@ class Catalog:
         """The table, or the error of item operations."""
         table = self.tables(transaction).get(name)
         if table is None:
-            raise ResourceNotFoundException("Requested resource not found")
+            raise not_found()
         return table
 
     def describe(self, transaction: Transaction, name: str) -> Table:
@@ -62,6 +62,10 @@ class Catalog:
     def remove(self, batch: WriteBatch, name: str) -> None:
         batch.delete(spaces.TABLE_PREFIX + name.encode())
         _changed(batch)
+
+
+def not_found() -> ResourceNotFoundException:
+    return ResourceNotFoundException("Requested resource not found")
 
 
 def _load(transaction: Transaction) -> dict[str, Table]:

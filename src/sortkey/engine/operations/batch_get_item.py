@@ -6,8 +6,9 @@ from itertools import accumulate
 from typing import Any
 
 from sortkey.engine import capacity
+from sortkey.engine.catalog import not_found
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.keys import normalise_key, place_of
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
@@ -33,10 +34,14 @@ class _Asked:
         self.projection: Projection | None = projection_of(request, bindings)
         if bindings is not None:
             bindings.check_all_used()
-        self.keys = [normalise_key(key) for key in request.keys]
+
+    def check_keys(self) -> None:
+        """What is wrong with a key whatever its table is."""
+        for key in self.request.keys:
+            normalise_key(key)
 
     def places(self, table: Table) -> list[bytes]:
-        places = [row_key(table, key) for key in self.keys]
+        places = [place_of(table, key) for key in self.request.keys]
         if len(set(places)) != len(places):
             raise ValidationException(DUPLICATES)
         return places
@@ -44,7 +49,7 @@ class _Asked:
     def rest(self, done: int) -> dict[str, Any]:
         """This part of the request again, without the keys that were answered."""
         members = {
-            "Keys": [Json.of(key) for key in self.keys[done:]],
+            "Keys": [Json.of(key) for key in self.request.keys[done:]],
             "AttributesToGet": self.request.attributes_to_get,
             "ConsistentRead": self.request.consistent_read,
             "ProjectionExpression": self.request.projection_expression,
@@ -58,9 +63,17 @@ def batch_get_item(core: Core, request: BatchGetItem) -> Answer:
         raise ValidationException("Too many items requested for the BatchGetItem call")
     parts = [_Asked(given, part) for given, part in request.request_items.items()]
     with core.read() as snapshot:
-        tables = [core.catalog.require(snapshot, part.name) for part in parts]
+        tables = [_table(core, snapshot, part) for part in parts]
         places = [part.places(table) for part, table in zip(parts, tables, strict=True)]
         return _collect(snapshot, request, parts, tables, places)
+
+
+def _table(core: Core, snapshot: Transaction, part: _Asked) -> Table:
+    table = core.catalog.find(snapshot, part.name)
+    if table is None:
+        part.check_keys()
+        raise not_found()
+    return table
 
 
 def _collect(

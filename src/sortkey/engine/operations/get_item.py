@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sortkey.engine import capacity
+from sortkey.engine.catalog import not_found
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.keys import normalise_key, place_of
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
@@ -15,10 +16,13 @@ from sortkey.values.capacity import read_units
 
 def get_item(core: Core, request: GetItem) -> Answer:
     projection = _projection(request)
-    key = normalise_key(request.key)
     with core.read() as snapshot:
-        table = core.catalog.require(snapshot, table_name_of(request.table_name))
-        row = snapshot.get(row_key(table, key))
+        table = core.catalog.find(snapshot, table_name_of(request.table_name))
+        if table is None:
+            # Of two mistakes, AWS reports the malformed key.
+            normalise_key(request.key)
+            raise not_found()
+        row = snapshot.get(place_of(table, request.key))
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
