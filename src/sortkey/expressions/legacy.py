@@ -101,12 +101,12 @@ def _constant(value: AttributeValue) -> Assigned:
 
 
 def _merge(action: str, tag: str) -> Merge:
-    if action == "ADD":
-        allowed, rule, merge = _SUMMABLE, "ADD action", _extend if tag == "L" else add_to
-    else:
-        allowed, rule, merge = _SETS, "DELETE action with value", take_from
+    allowed, rule = (_SUMMABLE, "ADD action") if action == "ADD" else (_SETS, "DELETE action with value")
     if tag not in allowed:
         raise _invalid(f"{rule} is not supported for the type {TYPE_NAMES[tag]}")
+    merge: Merge = take_from
+    if action == "ADD":
+        merge = _extend if tag == "L" else add_to
 
     def merged(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
         if existing is not None and tag not in existing:

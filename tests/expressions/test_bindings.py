@@ -1,0 +1,92 @@
+"""Placeholders: their own rules, and that none is left over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sortkey.expressions import Bindings, condition
+from tests.expressions.refused import refused
+
+NAMES, VALUES = "ExpressionAttributeNames", "ExpressionAttributeValues"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({}, f"{NAMES} must not be empty"),
+        ({"a": "b"}, f'{NAMES} contains invalid key: Syntax error; key: "a"'),
+        ({"#": "b"}, f'{NAMES} contains invalid key: Syntax error; key: "#"'),
+        ({"#a-b": "b"}, f'{NAMES} contains invalid key: Syntax error; key: "#a-b"'),
+        ({"#a\n": "b"}, f'{NAMES} contains invalid key: Syntax error; key: "#a\n"'),
+        ({"": "b"}, f"{NAMES} contains invalid key: The expression attribute map contains an empty key;"),
+        ({"#a": ""}, f"{NAMES} contains invalid value: Empty attribute name for key #a"),
+        (
+            {"#" + "a" * 255: "b"},
+            f"{NAMES} contains invalid key: The expression attribute map contains a key that is too long; "
+            "size of key: 256",
+        ),
+        (
+            {"#a": "a" * 65536},
+            f"{NAMES} contains invalid value: Attribute name is too large, must be less than 65536 bytes for key #a",
+        ),
+    ],
+)
+def test_names_are_checked(names: dict[str, str], message: str) -> None:
+    with refused(message):
+        Bindings(names, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, f"{VALUES} must not be empty"),
+        ({"v": {"S": "a"}}, f'{VALUES} contains invalid key: Syntax error; key: "v"'),
+        (
+            {":v": {}},
+            f"{VALUES} contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the "
+            "supported datatypes for key :v",
+        ),
+    ],
+)
+def test_values_are_checked(values: dict[str, Any], message: str) -> None:
+    with refused(message):
+        Bindings(None, values)
+
+
+# An expression compares canonical values, so what a request brings is made canonical once.
+def test_values_are_canonical() -> None:
+    bindings = Bindings(None, {":v": {"N": "1.0"}})
+    assert condition("a = :v", bindings, "ConditionExpression")({"a": {"N": "1"}})
+
+
+def test_every_placeholder_must_be_used() -> None:
+    bindings = Bindings({"#a": "a", "#b": "b"}, {":v": {"S": "x"}, ":w": {"S": "y"}})
+    condition("#a = :v", bindings, "ConditionExpression")
+    with refused(f"Value provided in {NAMES} unused in expressions: keys: {{#b}}"):
+        bindings.check_all_used()
+    condition("#b = :v", bindings, "ConditionExpression")
+    with refused(f"Value provided in {VALUES} unused in expressions: keys: {{:w}}"):
+        bindings.check_all_used()
+    condition("#b = :w", bindings, "ConditionExpression")
+    bindings.check_all_used()
+
+
+def test_what_is_not_bound_is_refused() -> None:
+    with refused(
+        "Invalid FilterExpression: An expression attribute name used in the document path is not defined; "
+        "attribute name: #a"
+    ):
+        condition("#a = :v", Bindings(None, None), "FilterExpression")
+    with refused(
+        "Invalid FilterExpression: An expression attribute value used in expression is not defined; attribute value: :v"
+    ):
+        condition("a = :v", Bindings(None, None), "FilterExpression")
+
+
+def test_a_path_has_at_most_32_levels() -> None:
+    bindings = Bindings(None, None)
+    assert condition("a" + ".a" * 31 + " = b", bindings, "ConditionExpression")({}) is False
+    with refused("Invalid ConditionExpression: The document path has too many nesting levels; nesting levels: 33"):
+        condition("a" + "[0]" * 32 + " = b", bindings, "ConditionExpression")
