@@ -1,0 +1,135 @@
+"""Compiled updates against an interpreter that makes one change after another to a copy of the item."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import assume, given
+
+from sortkey.errors import ValidationException
+from sortkey.expressions import Bindings, update
+from sortkey.expressions.tree import Action, Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
+from sortkey.values.attribute import normalise_item
+from tests.expressions.model import MISSING, at, plain
+from tests.expressions.strategies import bound, items, spell_update, updates
+
+GONE = ("GONE", None)
+"""Stands for a removed element until all changes are made, so that indexes keep meaning the list as it was."""
+
+
+class Refused(Exception):
+    """The interpreter cannot make the update; neither may the compiled one."""
+
+
+@given(updates, bound, items)
+def test_compiled_updates_do_what_the_tree_says(
+    actions: tuple[Action, ...], values: dict[str, Any], item: dict[str, Any]
+) -> None:
+    try:
+        compiled = update(spell_update(actions), Bindings(None, values))
+    except ValidationException:
+        assume(False)
+    before = deepcopy(item)
+    try:
+        expected = interpret(actions, values, item)
+    except Refused:
+        expected = None
+    try:
+        after = compiled.apply(item)
+    except ValidationException:
+        assert expected is None
+        return
+    assert item == before, "the item before is left alone"
+    assert expected is not None
+    assert plain({"M": after}) == expected
+    assert normalise_item(after).item == after, "what comes out is canonical"
+
+
+def interpret(actions: tuple[Action, ...], values: dict[str, Any], item: dict[str, Any]) -> Any:
+    before = plain({"M": item})
+    after = deepcopy(before)
+    # By path, so that elements appended to one list come in the order of their indexes.
+    results = [(action.path.parts, result(action, values, before)) for action in actions]
+    for parts, outcome in sorted(results, key=lambda found: [str(part) for part in found[0]]):
+        put(after, parts, outcome)
+    return swept(after)
+
+
+def result(action: Action, values: dict[str, Any], before: Any) -> Any:
+    """What shall stand at the action's path; MISSING: nothing."""
+    existing = at(before, action.path.parts)
+    match action:
+        case Remove():
+            return MISSING
+        case Set():
+            return assigned(action.value, values, before)
+        case Add() | Delete():
+            tag, operand = plain(values[action.value.placeholder])
+            if existing is MISSING:
+                return (tag, operand) if isinstance(action, Add) else MISSING
+            if existing[0] != tag:
+                raise Refused
+            if isinstance(action, Delete):
+                return (tag, existing[1] - operand) if existing[1] - operand else MISSING
+            return tag, existing[1] + operand if isinstance(operand, Decimal) else existing[1] | operand
+
+
+def assigned(value: Operand | Arithmetic, values: dict[str, Any], before: Any) -> Any:
+    match value:
+        case Path():
+            found = at(before, value.parts)
+            if found is MISSING:
+                raise Refused
+            return found
+        case Value():
+            return plain(values[value.placeholder])
+        case Call(function="if_not_exists"):
+            default = assigned(value.arguments[1], values, before)
+            assert isinstance(value.arguments[0], Path)
+            existing = at(before, value.arguments[0].parts)
+            return default if existing is MISSING else existing
+        case Call():
+            first, second = (assigned(argument, values, before) for argument in value.arguments)
+            return "L", content(first, "L") + content(second, "L")
+        case Arithmetic():
+            left = content(assigned(value.left, values, before), "N")
+            right = content(assigned(value.right, values, before), "N")
+            return "N", left + right if value.operator == "+" else left - right
+
+
+def content(value: Any, tag: str) -> Any:
+    if value[0] != tag:
+        raise Refused
+    return value[1]
+
+
+def put(document: Any, parts: tuple[str | int, ...], outcome: Any) -> None:
+    parent, last = at(document, parts[:-1]), parts[-1]
+    if parent is MISSING or parent[0] != ("M" if isinstance(last, str) else "L"):
+        raise Refused
+    inside = parent[1]
+    if isinstance(last, int):
+        put_element(inside, last, outcome)
+    elif outcome is MISSING:
+        inside.pop(last, None)
+    else:
+        inside[last] = deepcopy(outcome)
+
+
+def put_element(elements: list[Any], index: int, outcome: Any) -> None:
+    element = GONE if outcome is MISSING else deepcopy(outcome)
+    if index < len(elements):
+        elements[index] = element
+    else:
+        elements.append(element)
+
+
+def swept(value: Any) -> Any:
+    tag, inside = value
+    if tag == "L":
+        return tag, [swept(element) for element in inside if element != GONE]
+    if tag == "M":
+        return tag, {name: swept(member) for name, member in inside.items()}
+    return value
