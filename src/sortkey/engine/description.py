@@ -1,0 +1,144 @@
+"""A table as DescribeTable shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from sortkey.engine.batch import WriteBatch, read_count
+from sortkey.engine.core import Core
+from sortkey.engine.key_schema import KeyNames
+from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord, ThroughputRecord
+from sortkey.engine.spaces import space_bytes
+from sortkey.engine.table_settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
+from sortkey.engine.throughput import decreases_today
+from sortkey.storage import Transaction
+
+Description = dict[str, Any]
+Count = Callable[[bytes], tuple[int, int]]
+
+SHOWN_AS_KEPT: Final = (ENCRYPTION, ON_DEMAND_MAXIMUM)
+
+
+def describe(core: Core, transaction: Transaction, record: TableRecord) -> Description:
+    """The table as a snapshot has it."""
+    count = partial(read_count, transaction)
+    return _Describer(core.table_arn(record.name), record, core.clock.now(), count).table()
+
+
+def describe_in_batch(core: Core, batch: WriteBatch, record: TableRecord) -> Description:
+    """The table in the middle of a group of writes, what they have counted so far included."""
+
+    def count(space: bytes) -> tuple[int, int]:
+        items, size = read_count(batch.transaction, space)
+        more_items, more_size = batch.counts.get(space, (0, 0))
+        return items + more_items, size + more_size
+
+    return _Describer(core.table_arn(record.name), record, batch.now, count).table()
+
+
+@dataclass(frozen=True, slots=True)
+class _Describer:
+    arn: str
+    record: TableRecord
+    now: float
+    count: Count
+
+    def table(self) -> Description:
+        record = self.record
+        items, size = self.count(space_bytes(record.space))
+        shown: Description = {
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": kind} for name, kind in record.attributes.items()
+            ],
+            "TableName": record.name,
+            "KeySchema": _key_schema(record.partition, record.sort),
+            "TableStatus": "ACTIVE",
+            "CreationDateTime": record.created,
+            "TableSizeBytes": size,
+            "ItemCount": items,
+            "TableArn": self.arn,
+            "TableId": record.id,
+            "DeletionProtectionEnabled": record.deletion_protection,
+        }
+        return shown | self._capacity(record.throughput, record.settings) | self._indexes() | self._options()
+
+    def _indexes(self) -> Description:
+        """A table without indexes has no empty list of them."""
+        lists = {
+            "LocalSecondaryIndexes": [self._index(index) for index in self.record.indexes if index.local],
+            "GlobalSecondaryIndexes": [self._global_index(index) for index in self.record.indexes if not index.local],
+        }
+        return {name: indexes for name, indexes in lists.items() if indexes}
+
+    def _options(self) -> Description:
+        record = self.record
+        shown: Description = {}
+        if record.on_demand_since is not None:
+            shown["BillingModeSummary"] = {
+                "BillingMode": record.billing_mode,
+                "LastUpdateToPayPerRequestDateTime": record.on_demand_since,
+            }
+        if record.table_class is not None:
+            shown["TableClassSummary"] = {"TableClass": record.table_class}
+        if record.streams:
+            shown |= _stream(self.arn, record.streams[-1])
+        return shown
+
+    def _index(self, index: IndexRecord) -> Description:
+        items, size = self.count(space_bytes(index.space))
+        projection: Description = {"ProjectionType": index.projection}
+        if index.included:
+            projection["NonKeyAttributes"] = index.included
+        return {
+            "IndexName": index.name,
+            "KeySchema": _key_schema(index.partition, index.sort),
+            "Projection": projection,
+            "IndexSizeBytes": size,
+            "ItemCount": items,
+            "IndexArn": f"{self.arn}/index/{index.name}",
+        }
+
+    def _global_index(self, index: IndexRecord) -> Description:
+        shown = self._index(index) | {"IndexStatus": index.status} | self._capacity(index.throughput, index.settings)
+        if index.backfilled_to is not None:
+            shown["Backfilling"] = True
+        return shown
+
+    def _capacity(self, throughput: ThroughputRecord, settings: Settings) -> Description:
+        read, write = warm_units(settings, self.record.billing_mode, throughput)
+        return {
+            "ProvisionedThroughput": _throughput(throughput, self.now),
+            "WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": "ACTIVE"},
+        } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
+
+
+def _key_schema(partition: str, sort: str | None) -> list[Description]:
+    names = KeyNames(partition, sort).used
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
+
+
+def _throughput(record: ThroughputRecord, now: float) -> Description:
+    shown: Description = {
+        "NumberOfDecreasesToday": decreases_today(record, now),
+        "ReadCapacityUnits": record.read,
+        "WriteCapacityUnits": record.write,
+    }
+    if record.increased is not None:
+        shown["LastIncreaseDateTime"] = record.increased
+    if record.decreased is not None:
+        shown["LastDecreaseDateTime"] = record.decreased
+    return shown
+
+
+def _stream(table_arn: str, stream: StreamRecord) -> Description:
+    """A disabled stream is no specification any more, but it stays the latest."""
+    shown: Description = {
+        "LatestStreamLabel": stream.label,
+        "LatestStreamArn": f"{table_arn}/stream/{stream.label}",
+    }
+    if stream.disabled is None:
+        shown["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream.view_type}
+    return shown

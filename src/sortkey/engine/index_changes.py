@@ -1,0 +1,164 @@
+"""GlobalSecondaryIndexUpdates: indexes that UpdateTable creates, changes and drops. Pure: records in, records out."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sortkey import limits
+from sortkey.engine.index_definition import check_projected_total, define_global_index
+from sortkey.engine.key_schema import INVALID, KeyNames, listed
+from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
+from sortkey.engine.requests.tables import (
+    CreateGlobalSecondaryIndexAction,
+    DeleteGlobalSecondaryIndexAction,
+    GlobalSecondaryIndexUpdate,
+    ProvisionedThroughput,
+    UpdateGlobalSecondaryIndexAction,
+)
+from sortkey.engine.table_definition import used_attributes
+from sortkey.engine.table_settings import index_settings
+from sortkey.engine.throughput import ON_DEMAND, changed, read_units
+from sortkey.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+
+NOTHING_DONE: Final = ""
+"""How far a new index is filled."""
+
+Action = CreateGlobalSecondaryIndexAction | UpdateGlobalSecondaryIndexAction | DeleteGlobalSecondaryIndexAction
+
+
+class IndexChanges(NamedTuple):
+    record: TableRecord
+    """With new indexes not yet placed."""
+    dropped: list[IndexRecord]
+
+
+def change_indexes(
+    record: TableRecord, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
+) -> IndexChanges:
+    """The table after the updates, its AttributeDefinitions too; raises for whatever AWS refuses."""
+    actions = [_action(update) for update in updates]
+    _check_one_per_index(actions)
+    _check_one_online(record, actions)
+    _check_same_types(record, definitions)
+    indexes = {index.name: index for index in record.indexes}
+    dropped: list[IndexRecord] = []
+    for action in actions:
+        if isinstance(action, DeleteGlobalSecondaryIndexAction):
+            dropped.append(_dropped(indexes, action))
+        elif isinstance(action, CreateGlobalSecondaryIndexAction):
+            indexes[action.index_name] = _created(record, indexes, action, definitions)
+        else:
+            indexes[action.index_name] = _updated(record, indexes, action, now)
+    after = list(indexes.values())
+    check_projected_total(after)
+    return IndexChanges(_with_attributes(record, after, definitions), dropped)
+
+
+def _action(update: GlobalSecondaryIndexUpdate) -> Action:
+    actions = [action for action in (update.update, update.create, update.delete) if action is not None]
+    if len(actions) != 1:
+        raise ValidationException(f"{INVALID}A GlobalSecondaryIndexUpdate has exactly one of Update, Create and Delete")
+    return actions[0]
+
+
+def _check_one_per_index(actions: list[Action]) -> None:
+    seen: set[str] = set()
+    for action in actions:
+        if action.index_name in seen:
+            raise ValidationException(
+                f"{INVALID}Only one global secondary index update per index is allowed simultaneously. "
+                f"Index: {action.index_name}"
+            )
+        seen.add(action.index_name)
+
+
+def _check_one_online(record: TableRecord, actions: list[Action]) -> None:
+    """An index that is being filled may be dropped; nothing else may be created or dropped meanwhile."""
+    changed_online = {
+        action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
+    }
+    if not changed_online:
+        return
+    filling = {index.name for index in record.indexes if index.backfilled_to is not None}
+    if len(changed_online | filling) > 1:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+        )
+
+
+def _check_same_types(record: TableRecord, definitions: dict[str, str]) -> None:
+    for name, kind in definitions.items():
+        if record.attributes.get(name, kind) != kind:
+            raise ValidationException(
+                f"{INVALID}AttributeDefinitions redefine {name} as {kind}, "
+                f"which is {record.attributes[name]} in the table"
+            )
+
+
+def _dropped(indexes: dict[str, IndexRecord], action: DeleteGlobalSecondaryIndexAction) -> IndexRecord:
+    index = indexes.get(action.index_name)
+    if index is None or index.local:
+        raise ResourceNotFoundException("Requested resource not found")
+    return indexes.pop(action.index_name)
+
+
+def _created(
+    record: TableRecord,
+    indexes: dict[str, IndexRecord],
+    action: CreateGlobalSecondaryIndexAction,
+    definitions: dict[str, str],
+) -> IndexRecord:
+    if action.index_name in indexes:
+        raise ValidationException("Attempting to create an index which already exists")
+    if sum(not index.local for index in indexes.values()) >= limits.GLOBAL_INDEXES:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds "
+            f"per-table limit of {limits.GLOBAL_INDEXES}"
+        )
+    throughput = _throughput(record, action.index_name, action.provisioned_throughput)
+    index = define_global_index(action, definitions, record.billing_mode, throughput)
+    return msgspec.structs.replace(index, backfilled_to=NOTHING_DONE)
+
+
+def _updated(
+    record: TableRecord, indexes: dict[str, IndexRecord], action: UpdateGlobalSecondaryIndexAction, now: float
+) -> IndexRecord:
+    index = indexes.get(action.index_name)
+    if index is None or index.local:
+        raise ResourceNotFoundException("Requested resource not found")
+    throughput = index.throughput
+    if action.provisioned_throughput is not None or (action.on_demand_throughput or action.warm_throughput) is None:
+        requested = _throughput(record, index.name, action.provisioned_throughput)
+        throughput = changed(index.throughput, requested, now, index.name)
+    settings = index_settings(action, record.billing_mode, throughput, index.settings)
+    return msgspec.structs.replace(index, throughput=throughput, settings=settings)
+
+
+def _throughput(record: TableRecord, name: str, requested: ProvisionedThroughput | None) -> ThroughputRecord:
+    if record.billing_mode == ON_DEMAND:
+        if requested is not None:
+            raise ValidationException(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        return ThroughputRecord()
+    if requested is None:
+        raise ValidationException(
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
+        )
+    return read_units(requested, name)
+
+
+def _with_attributes(record: TableRecord, indexes: list[IndexRecord], definitions: dict[str, str]) -> TableRecord:
+    """Definitions that no key uses any more go; definitions that no key ever used are an error."""
+    used = used_attributes(KeyNames(record.partition, record.sort), indexes)
+    known = record.attributes | definitions
+    if any(name not in used and name not in record.attributes for name in definitions):
+        raise ValidationException(
+            f"{INVALID}Some AttributeDefinitions are not used. "
+            f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
+        )
+    attributes = {name: kind for name, kind in known.items() if name in used}
+    return msgspec.structs.replace(record, indexes=indexes, attributes=attributes)

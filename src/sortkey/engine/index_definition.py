@@ -1,0 +1,92 @@
+"""New secondary indexes, as CreateTable and UpdateTable describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sortkey import limits
+from sortkey.engine.key_schema import INVALID, KeyNames, check_defined, read_key_schema
+from sortkey.engine.records import IndexRecord, ThroughputRecord
+from sortkey.engine.requests.tables import GlobalSecondaryIndex, KeySchemaElement, LocalSecondaryIndex, Projection
+from sortkey.engine.table_settings import index_settings
+from sortkey.errors import ValidationException
+
+UNPLACED: Final = 0
+"""The space of an index that has none yet: only a transaction can give it one."""
+
+
+def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexRecord:
+    name = index.index_name
+    keys = read_key_schema(index.key_schema)
+    check_defined(keys, attributes)
+    if keys.sort is None:
+        raise ValidationException(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
+    if keys.partition != table.partition:
+        raise ValidationException(
+            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}. "
+            f"index hash key: {keys.partition}, table hash key: {table.partition}"
+        )
+    projection, included = _read_projection(index.projection)
+    return IndexRecord(name, UNPLACED, True, keys.partition, keys.sort, projection, included)
+
+
+def define_global_index(
+    index: GlobalSecondaryIndex, attributes: Mapping[str, str], billing_mode: str, throughput: ThroughputRecord
+) -> IndexRecord:
+    _check_single_attributes(index.index_name, index.key_schema)
+    keys = read_key_schema(index.key_schema)
+    check_defined(keys, attributes)
+    projection, included = _read_projection(index.projection)
+    return IndexRecord(
+        index.index_name,
+        UNPLACED,
+        False,
+        keys.partition,
+        keys.sort,
+        projection,
+        included,
+        throughput,
+        settings=index_settings(index, billing_mode, throughput),
+    )
+
+
+def _check_single_attributes(name: str, elements: list[KeySchemaElement]) -> None:
+    """Since 2025 DynamoDB allows up to four HASH and four RANGE elements in a global index."""
+    kinds = [element.key_type for element in elements]
+    if kinds.count("HASH") > 1 or kinds.count("RANGE") > 1:
+        raise ValidationException(
+            f"{INVALID}A KeySchema with more than one HASH or more than one RANGE element is not supported here, "
+            f"index: {name}"
+        )
+
+
+def _read_projection(projection: Projection) -> tuple[str, list[str]]:
+    kind, included = projection.projection_type, projection.non_key_attributes
+    if kind is None:
+        raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
+    if kind == "INCLUDE" and included is None:
+        raise ValidationException(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+    if kind != "INCLUDE" and included is not None:
+        raise ValidationException(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+    if included is not None and len(set(included)) < len(included):
+        raise ValidationException(f"{INVALID}Duplicate attribute in NonKeyAttributes: [{', '.join(included)}]")
+    return kind, included or []
+
+
+def check_distinct_names(indexes: Iterable[IndexRecord]) -> None:
+    seen: set[str] = set()
+    for index in indexes:
+        if index.name in seen:
+            raise ValidationException(f"{INVALID}Duplicate index name: {index.name}")
+        seen.add(index.name)
+
+
+def check_projected_total(indexes: Iterable[IndexRecord]) -> None:
+    """An attribute counts once for each index that includes it."""
+    total = sum(len(index.included) for index in indexes)
+    if total > limits.PROJECTED_ATTRIBUTES:
+        raise ValidationException(
+            f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
+            f"the per-table limit of {limits.PROJECTED_ATTRIBUTES}"
+        )

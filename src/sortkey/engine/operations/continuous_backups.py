@@ -1,0 +1,33 @@
+"""DescribeContinuousBackups and UpdateContinuousBackups: point-in-time recovery is off, and cannot be switched on."""
+
+from __future__ import annotations
+
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.features import DescribeContinuousBackups, UpdateContinuousBackups
+from sortkey.errors import ContinuousBackupsUnavailableException, TableNotFoundException
+
+
+def describe_continuous_backups(core: Core, request: DescribeContinuousBackups) -> Answer:
+    return _answer(core, request.table_name)
+
+
+def update_continuous_backups(core: Core, request: UpdateContinuousBackups) -> Answer:
+    answer = _answer(core, request.table_name)
+    if request.point_in_time_recovery_specification.point_in_time_recovery_enabled:
+        raise ContinuousBackupsUnavailableException("Point-in-time recovery is not supported here")
+    return answer
+
+
+def _answer(core: Core, table: str) -> Answer:
+    """DynamoDB says of every table that continuous backups are enabled; what one switches is the recovery."""
+    name = table_name_of(table)
+    with core.read() as transaction:
+        if core.catalog.find(transaction, name) is None:
+            raise TableNotFoundException(f"Table not found: {name}")
+    return {
+        "ContinuousBackupsDescription": {
+            "ContinuousBackupsStatus": "ENABLED",
+            "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+        }
+    }

@@ -1,0 +1,64 @@
+"""CreateTable: the table is there, and ACTIVE, when the answer comes."""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+
+from sortkey.engine import description
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.catalog import new_space
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.records import StreamRecord, TableRecord
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import CreateTable, StreamSpecification
+from sortkey.engine.stream import new_stream
+from sortkey.engine.table_definition import check_stream, define_table
+from sortkey.engine.table_settings import refuse_unsupported, table_settings
+from sortkey.engine.tags import read_tags
+from sortkey.engine.throughput import ON_DEMAND
+from sortkey.errors import ResourceInUseException
+
+
+def create_table(core: Core, request: CreateTable) -> Work:
+    name = table_name_of(request.table_name)
+    refuse_unsupported(request)
+    definition = define_table(request)
+    check_stream(request.stream_specification)
+    settings = table_settings(core, request, definition.billing_mode, definition.throughput)
+    tags = read_tags(request.tags or [])
+    table_id = str(uuid.uuid4())
+
+    def work(batch: WriteBatch) -> Answer:
+        if core.catalog.find(batch.transaction, name) is not None:
+            raise ResourceInUseException(f"Table already exists: {name}")
+        created = round(batch.now, 3)
+        record = TableRecord(
+            name=name,
+            space=new_space(batch),
+            id=table_id,
+            created=created,
+            attributes=definition.attributes,
+            partition=definition.keys.partition,
+            sort=definition.keys.sort,
+            indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
+            billing_mode=definition.billing_mode,
+            on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
+            throughput=definition.throughput,
+            streams=_streams(core, batch, request.stream_specification),
+            deletion_protection=bool(request.deletion_protection_enabled),
+            table_class=request.table_class,
+            tags=tags,
+            settings=settings,
+        )
+        core.catalog.save(batch, record)
+        return {"TableDescription": description.describe_in_batch(core, batch, record)}
+
+    return work
+
+
+def _streams(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamRecord]:
+    if requested is None or requested.stream_view_type is None:
+        return []
+    return [new_stream(batch, core.settings, requested.stream_view_type)]

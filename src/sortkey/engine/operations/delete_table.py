@@ -1,0 +1,34 @@
+"""DeleteTable: the table is gone when the answer comes; its rows are emptied out later."""
+
+from __future__ import annotations
+
+from sortkey.engine import description
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.catalog import give_up_space
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import DeleteTable
+from sortkey.errors import ValidationException
+
+
+def delete_table(core: Core, request: DeleteTable) -> Work:
+    name = table_name_of(request.table_name)
+
+    def work(batch: WriteBatch) -> Answer:
+        record = core.catalog.describe(batch.transaction, name).record
+        if record.deletion_protection:
+            raise ValidationException(
+                "Resource cannot be deleted as it is currently protected against deletion. "
+                "Disable deletion protection first."
+            )
+        shown = description.describe_in_batch(core, batch, record)
+        core.catalog.remove(batch, name)
+        for space in (
+            record.space,
+            *(index.space for index in record.indexes),
+            *(stream.space for stream in record.streams),
+        ):
+            give_up_space(batch, space)
+        return {"TableDescription": shown | {"TableStatus": "DELETING"}}
+
+    return work

@@ -1,0 +1,15 @@
+"""DescribeTable."""
+
+from __future__ import annotations
+
+from sortkey.engine import description
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import DescribeTable
+
+
+def describe_table(core: Core, request: DescribeTable) -> Answer:
+    name = table_name_of(request.table_name)
+    with core.read() as transaction:
+        table = core.catalog.describe(transaction, name)
+        return {"Table": description.describe(core, transaction, table.record)}

@@ -1,0 +1,27 @@
+"""TagResource: adds tags to a table, or gives those it has another value."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.key_schema import INVALID
+from sortkey.engine.requests.tables import TagResource
+from sortkey.engine.tags import check_number, read_tags, table_of_arn
+from sortkey.errors import ValidationException
+
+
+def tag_resource(core: Core, request: TagResource) -> Work:
+    if not request.tags:
+        raise ValidationException(f"{INVALID}At least one tag is required")
+    added = read_tags(request.tags)
+
+    def work(batch: WriteBatch) -> Answer:
+        record = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").record
+        tags = record.tags | added
+        check_number(tags)
+        core.catalog.save(batch, msgspec.structs.replace(record, tags=tags))
+        return {}
+
+    return work

@@ -1,0 +1,26 @@
+"""UntagResource: keys that the table has no tag for are no error."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.key_schema import INVALID
+from sortkey.engine.requests.tables import UntagResource
+from sortkey.engine.tags import table_of_arn
+from sortkey.errors import ValidationException
+
+
+def untag_resource(core: Core, request: UntagResource) -> Work:
+    if not request.tag_keys:
+        raise ValidationException(f"{INVALID}At least one tag key is required")
+    removed = set(request.tag_keys)
+
+    def work(batch: WriteBatch) -> Answer:
+        record = table_of_arn(core, batch.transaction, request.resource_arn, "UntagResource").record
+        tags = {key: value for key, value in record.tags.items() if key not in removed}
+        core.catalog.save(batch, msgspec.structs.replace(record, tags=tags))
+        return {}
+
+    return work

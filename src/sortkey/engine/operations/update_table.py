@@ -1,0 +1,54 @@
+"""UpdateTable: the table stays ACTIVE; only a new index takes its time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sortkey.engine import description
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.catalog import give_up_space, new_space
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.index_definition import UNPLACED
+from sortkey.engine.records import IndexRecord, StreamRecord
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
+from sortkey.engine.stream import close_stream, new_stream
+from sortkey.engine.table_definition import check_stream
+from sortkey.engine.table_settings import refuse_unsupported
+from sortkey.engine.table_update import check_changes_something, plan_update
+
+
+def update_table(core: Core, request: UpdateTable) -> Work:
+    name = table_name_of(request.table_name)
+    refuse_unsupported(request)
+    check_changes_something(request)
+    check_stream(request.stream_specification)
+
+    def work(batch: WriteBatch) -> Answer:
+        before = core.catalog.describe(batch.transaction, name).record
+        planned, dropped = plan_update(core, before, request, round(batch.now, 3))
+        for index in dropped:
+            give_up_space(batch, index.space)
+        record = msgspec.structs.replace(
+            planned,
+            indexes=[_placed(batch, index) for index in planned.indexes],
+            streams=_streams(core, batch, before.streams, request.stream_specification),
+        )
+        core.catalog.save(batch, record)
+        return {"TableDescription": description.describe_in_batch(core, batch, record)}
+
+    return work
+
+
+def _placed(batch: WriteBatch, index: IndexRecord) -> IndexRecord:
+    return msgspec.structs.replace(index, space=new_space(batch)) if index.space == UNPLACED else index
+
+
+def _streams(
+    core: Core, batch: WriteBatch, streams: list[StreamRecord], requested: StreamSpecification | None
+) -> list[StreamRecord]:
+    if requested is None:
+        return streams
+    if requested.stream_view_type is None:
+        return [*streams[:-1], close_stream(batch, streams[-1])]
+    return [*streams, new_stream(batch, core.settings, requested.stream_view_type, streams)]

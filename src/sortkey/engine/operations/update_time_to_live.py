@@ -1,0 +1,39 @@
+"""UpdateTimeToLive: in force at once; items that are there already are indexed in the background."""
+
+from __future__ import annotations
+
+from sortkey.engine import expiry
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer, Core, Work
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import TimeToLiveSpecification, UpdateTimeToLive
+from sortkey.errors import ValidationException
+
+
+def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
+    name = table_name_of(request.table_name)
+    requested = request.time_to_live_specification
+
+    def work(batch: WriteBatch) -> Answer:
+        record = core.catalog.describe(batch.transaction, name).record
+        _check(record.ttl_attribute, requested)
+        if requested.enabled:
+            record = expiry.enable(batch, record, requested.attribute_name)
+        else:
+            record = expiry.disable(record)
+        core.catalog.save(batch, record)
+        return {
+            "TimeToLiveSpecification": {"Enabled": requested.enabled, "AttributeName": requested.attribute_name},
+        }
+
+    return work
+
+
+def _check(current: str | None, requested: TimeToLiveSpecification) -> None:
+    if current is None:
+        if not requested.enabled:
+            raise ValidationException("TimeToLive is already disabled")
+    elif current != requested.attribute_name:
+        raise ValidationException("TimeToLive is active on a different AttributeName")
+    elif requested.enabled:
+        raise ValidationException("TimeToLive is already enabled")

@@ -1,0 +1,153 @@
+"""Settings that DynamoDB has and that change nothing here: they are checked, kept in the record and shown again.
+
+They are SSESpecification (nothing is encrypted), OnDemandThroughput and WarmThroughput (nothing is throttled or
+warmed). Members that would have to change something, and cannot, are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sortkey.engine.core import Core
+from sortkey.engine.key_schema import INVALID
+from sortkey.engine.records import ThroughputRecord
+from sortkey.engine.requests.shapes import Shape, member_name
+from sortkey.engine.requests.tables import (
+    CreateTable,
+    GlobalSecondaryIndex,
+    OnDemandThroughput,
+    SSESpecification,
+    UpdateGlobalSecondaryIndexAction,
+    UpdateTable,
+    WarmThroughput,
+)
+from sortkey.engine.throughput import ON_DEMAND
+from sortkey.errors import ValidationException
+
+Settings = dict[str, Any]
+
+ON_DEMAND_MAXIMUM: Final = "OnDemandThroughput"
+WARM: Final = "WarmThroughput"
+ENCRYPTION: Final = "SSEDescription"
+
+WARM_ON_DEMAND: Final = (12_000, 4_000)
+"""Read and write units a second that every new on-demand table can do at once."""
+NO_MAXIMUM: Final = -1
+
+UNSUPPORTED: Final = (
+    "resource_policy",
+    "global_table_source_arn",
+    "global_table_settings_replication_mode",
+    "vector_indexes",
+    "replica_updates",
+    "multi_region_consistency",
+    "global_table_witness_updates",
+    "disassociation_protection_enabled",
+    "vector_index_updates",
+)
+
+
+def refuse_unsupported(request: CreateTable | UpdateTable) -> None:
+    for field in UNSUPPORTED:
+        if getattr(request, field, None) is not None:
+            raise ValidationException(f"{INVALID}{member_name(field)} is not supported here")
+
+
+def table_settings(
+    core: Core,
+    request: CreateTable | UpdateTable,
+    billing_mode: str,
+    throughput: ThroughputRecord,
+    current: Settings | None = None,
+) -> Settings:
+    """The settings after the request, starting from the current ones."""
+    settings = _capacities("table", request, billing_mode, throughput, current or {})
+    if request.sse_specification is not None:
+        settings.pop(ENCRYPTION, None)
+        settings |= _encryption(core, request.sse_specification)
+    return settings
+
+
+def index_settings(
+    index: GlobalSecondaryIndex | UpdateGlobalSecondaryIndexAction,
+    billing_mode: str,
+    throughput: ThroughputRecord,
+    current: Settings | None = None,
+) -> Settings:
+    return _capacities(f"index {index.index_name}", index, billing_mode, throughput, current or {})
+
+
+def without_maximum(settings: Settings) -> Settings:
+    """What stays of the settings when a table leaves the on-demand mode."""
+    return {name: value for name, value in settings.items() if name != ON_DEMAND_MAXIMUM}
+
+
+def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputRecord) -> tuple[int, int]:
+    """Read and write units a second that the table or index is said to be ready for."""
+    least = WARM_ON_DEMAND if billing_mode == ON_DEMAND else (throughput.read, throughput.write)
+    asked = settings.get(WARM, least)
+    return max(least[0], asked[0]), max(least[1], asked[1])
+
+
+def _capacities(
+    what: str, request: Shape, billing_mode: str, throughput: ThroughputRecord, current: Settings
+) -> Settings:
+    settings = dict(current)
+    maximum: OnDemandThroughput | None = getattr(request, "on_demand_throughput", None)
+    if maximum is not None:
+        settings[ON_DEMAND_MAXIMUM] = current.get(ON_DEMAND_MAXIMUM, {}) | _maximum(what, maximum, billing_mode)
+    warm: WarmThroughput | None = getattr(request, "warm_throughput", None)
+    if warm is not None:
+        settings[WARM] = _warmer(what, warm, warm_units(current, billing_mode, throughput))
+    return settings
+
+
+def _maximum(what: str, requested: OnDemandThroughput, billing_mode: str) -> dict[str, int]:
+    if billing_mode != ON_DEMAND:
+        raise ValidationException(
+            f"{INVALID}Neither MaxReadRequestUnits nor MaxWriteRequestUnits can be specified "
+            f"when BillingMode is {billing_mode}"
+        )
+    maximum: dict[str, int] = {}
+    for name, units in (
+        ("MaxReadRequestUnits", requested.max_read_request_units),
+        ("MaxWriteRequestUnits", requested.max_write_request_units),
+    ):
+        if units is None:
+            continue
+        if units < 1 and units != NO_MAXIMUM:
+            raise ValidationException(
+                f"{INVALID}Requested {name} for OnDemandThroughput for {what} is outside of valid range"
+            )
+        maximum[name] = units
+    return maximum
+
+
+def _warmer(what: str, requested: WarmThroughput, current: tuple[int, int]) -> tuple[int, int]:
+    read = current[0] if requested.read_units_per_second is None else requested.read_units_per_second
+    write = current[1] if requested.write_units_per_second is None else requested.write_units_per_second
+    for name, new, old in (("ReadUnitsPerSecond", read, current[0]), ("WriteUnitsPerSecond", write, current[1])):
+        if new < old:
+            raise ValidationException(
+                f"{INVALID}Requested {name} for WarmThroughput for {what} is lower than current WarmThroughput, "
+                "decreasing WarmThroughput is not supported"
+            )
+    return read, write
+
+
+def _encryption(core: Core, requested: SSESpecification) -> Settings:
+    """What is shown of encryption with a KMS key; the default, a key of DynamoDB's own, is not shown at all."""
+    key = requested.kms_master_key_id
+    if not requested.enabled:
+        if key is not None or requested.sse_type is not None:
+            raise ValidationException(f"{INVALID}SSEType and KMSMasterKeyId can only be specified when SSE is enabled")
+        return {}
+    if requested.sse_type == "AES256":
+        raise ValidationException(f"{INVALID}SSEType AES256 is not supported, the only supported SSEType is KMS")
+    name = "alias/aws/dynamodb" if key is None else key if key.startswith("alias/") else f"key/{key}"
+    arn = key if key is not None and key.startswith("arn:") else _kms_arn(core, name)
+    return {ENCRYPTION: {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}}
+
+
+def _kms_arn(core: Core, name: str) -> str:
+    return f"arn:aws:kms:{core.settings.region}:{core.settings.account}:{name}"

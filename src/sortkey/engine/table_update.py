@@ -1,0 +1,94 @@
+"""What UpdateTable makes of a table. Pure: the whole change is worked out, and refused, before anything is written."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from sortkey.engine.core import Core
+from sortkey.engine.index_changes import IndexChanges, change_indexes
+from sortkey.engine.key_schema import INVALID, read_attributes
+from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
+from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
+from sortkey.engine.table_settings import table_settings, without_maximum
+from sortkey.engine.throughput import ON_DEMAND, PROVISIONED, changed, read_table_throughput, read_units
+from sortkey.errors import ValidationException
+
+CHANGES: Final = (
+    "billing_mode",
+    "provisioned_throughput",
+    "global_secondary_index_updates",
+    "stream_specification",
+    "sse_specification",
+    "table_class",
+    "deletion_protection_enabled",
+    "on_demand_throughput",
+    "warm_throughput",
+)
+
+
+def check_changes_something(request: UpdateTable) -> None:
+    if all(getattr(request, field) in (None, []) for field in CHANGES):
+        raise ValidationException(
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates "
+            "or SSESpecification or ReplicaUpdates is required"
+        )
+
+
+def plan_update(core: Core, record: TableRecord, request: UpdateTable, now: float) -> IndexChanges:
+    """The record after the update, but for the spaces of new indexes and for streams."""
+    _check_stream_change(record, request.stream_specification)
+    updated = _with_billing(record, request, now)
+    definitions = read_attributes(request.attribute_definitions or [])
+    changes = change_indexes(updated, request.global_secondary_index_updates or [], definitions, now)
+    updated = changes.record
+    if record.billing_mode == ON_DEMAND and updated.billing_mode == PROVISIONED:
+        _check_indexes_provisioned(updated)
+    protection = request.deletion_protection_enabled
+    updated = msgspec.structs.replace(
+        updated,
+        settings=table_settings(core, request, updated.billing_mode, updated.throughput, updated.settings),
+        table_class=request.table_class or updated.table_class,
+        deletion_protection=updated.deletion_protection if protection is None else protection,
+    )
+    return IndexChanges(updated, changes.dropped)
+
+
+def _with_billing(record: TableRecord, request: UpdateTable, now: float) -> TableRecord:
+    mode = request.billing_mode or record.billing_mode
+    requested = request.provisioned_throughput
+    if mode == record.billing_mode and requested is None:
+        return record
+    if mode == record.billing_mode == PROVISIONED and requested is not None:
+        throughput = changed(record.throughput, read_units(requested), now)
+        return msgspec.structs.replace(record, throughput=throughput)
+    return msgspec.structs.replace(
+        record,
+        billing_mode=mode,
+        on_demand_since=now if mode == ON_DEMAND else record.on_demand_since,
+        throughput=read_table_throughput(requested, mode),
+        indexes=[_without_capacity(index) for index in record.indexes],
+        settings=without_maximum(record.settings),
+    )
+
+
+def _without_capacity(index: IndexRecord) -> IndexRecord:
+    """Neither mode keeps what the other one knew: units of the one, maxima of the other."""
+    return msgspec.structs.replace(index, throughput=ThroughputRecord(), settings=without_maximum(index.settings))
+
+
+def _check_indexes_provisioned(record: TableRecord) -> None:
+    for index in record.indexes:
+        if not index.local and index.throughput.read == 0:
+            raise ValidationException(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
+
+
+def _check_stream_change(record: TableRecord, requested: StreamSpecification | None) -> None:
+    if requested is None:
+        return
+    enabled = bool(record.streams) and record.streams[-1].disabled is None
+    if requested.stream_enabled and enabled:
+        raise ValidationException(f"Table already has an enabled stream: TableName: {record.name}")
+    if not requested.stream_enabled and not enabled:
+        raise ValidationException(f"Table has no stream to disable: TableName: {record.name}")

@@ -1,0 +1,78 @@
+"""Billing mode and provisioned throughput: checked, kept and shown, but never enforced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sortkey.engine.key_schema import INVALID
+from sortkey.engine.records import ThroughputRecord
+from sortkey.engine.requests.tables import ProvisionedThroughput
+from sortkey.errors import ValidationException
+
+ON_DEMAND: Final = "PAY_PER_REQUEST"
+PROVISIONED: Final = "PROVISIONED"
+
+MOST_UNITS: Final = 1_000_000_000_000
+SECONDS_PER_DAY: Final = 24 * 3600
+
+
+def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputRecord:
+    """A table's throughput under a billing mode: given exactly where the mode has one."""
+    if billing_mode == ON_DEMAND:
+        if requested is not None:
+            raise ValidationException(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        return ThroughputRecord()
+    if requested is None:
+        raise ValidationException(
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    return read_units(requested)
+
+
+def read_units(requested: ProvisionedThroughput, index: str | None = None) -> ThroughputRecord:
+    record = ThroughputRecord(requested.read_capacity_units, requested.write_capacity_units)
+    for name, units in (("ReadCapacityUnits", record.read), ("WriteCapacityUnits", record.write)):
+        if units > MOST_UNITS:
+            where = "" if index is None else f" for index {index}"
+            raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
+    return record
+
+
+def changed(
+    current: ThroughputRecord, requested: ThroughputRecord, now: float, index: str | None = None
+) -> ThroughputRecord:
+    """The requested throughput, with the history that the description shows; it may not be what there is already."""
+    if (requested.read, requested.write) == (current.read, current.write):
+        raise ValidationException(_unchanged(current, requested, index))
+    decreases = requested.read < current.read or requested.write < current.write
+    increases = requested.read > current.read or requested.write > current.write
+    return ThroughputRecord(
+        requested.read,
+        requested.write,
+        increased=now if increases else current.increased,
+        decreased=now if decreases else current.decreased,
+        decreases_today=decreases_today(current, now) + decreases,
+    )
+
+
+def decreases_today(record: ThroughputRecord, now: float) -> int:
+    """DynamoDB counts by days of UTC."""
+    if record.decreased is None or record.decreased // SECONDS_PER_DAY != now // SECONDS_PER_DAY:
+        return 0
+    return record.decreases_today
+
+
+def _unchanged(current: ThroughputRecord, requested: ThroughputRecord, index: str | None) -> str:
+    kind = "table" if index is None else "index"
+    what = "table" if index is None else f"index {index}"
+    return (
+        f"The provisioned throughput for the {what} will not change. The requested value equals the current value. "
+        f"Current ReadCapacityUnits provisioned for the {kind}: {current.read}. "
+        f"Requested ReadCapacityUnits: {requested.read}. "
+        f"Current WriteCapacityUnits provisioned for the {kind}: {current.write}. "
+        f"Requested WriteCapacityUnits: {requested.write}. "
+        "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+    )

@@ -1,0 +1,117 @@
+"""Features that no table here has: DynamoDB's answers for a table without them, and no pretending."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.engine.conftest import Call, ExpectError
+from tests.engine.operations.table_shapes import attributes, index, table
+
+ARN = "arn:aws:dynamodb:local:000000000000:table/orders"
+PITR_OFF = {
+    "ContinuousBackupsDescription": {
+        "ContinuousBackupsStatus": "ENABLED",
+        "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+    }
+}
+
+
+@pytest.fixture(autouse=True)
+def orders(call: Call) -> None:
+    call(
+        "CreateTable",
+        **table(AttributeDefinitions=attributes(p="S", s="N", g="S"), GlobalSecondaryIndexes=[index()]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer"),
+    [
+        ("DescribeContinuousBackups", PITR_OFF),
+        ("DescribeContributorInsights", {"TableName": "orders", "ContributorInsightsStatus": "DISABLED"}),
+        ("DescribeKinesisStreamingDestination", {"TableName": "orders", "KinesisDataStreamDestinations": []}),
+        (
+            "DescribeTableReplicaAutoScaling",
+            {"TableAutoScalingDescription": {"TableName": "orders", "TableStatus": "ACTIVE", "Replicas": []}},
+        ),
+    ],
+)
+def test_a_table_is_described_without_the_feature(call: Call, operation: str, answer: dict[str, Any]) -> None:
+    assert call(operation, TableName="orders") == answer
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer"),
+    [
+        ("ListBackups", {"BackupSummaries": []}),
+        ("ListContributorInsights", {"ContributorInsightsSummaries": []}),
+        ("ListExports", {"ExportSummaries": []}),
+        ("ListGlobalTables", {"GlobalTables": []}),
+        ("ListImports", {"ImportSummaryList": []}),
+    ],
+)
+def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> None:
+    assert call(operation) == answer
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ("DescribeContinuousBackups", "TableNotFoundException"),
+        ("DescribeContributorInsights", "ResourceNotFoundException"),
+        ("DescribeKinesisStreamingDestination", "ResourceNotFoundException"),
+        ("DescribeTableReplicaAutoScaling", "ResourceNotFoundException"),
+    ],
+)
+def test_the_table_must_be_there(call: Call, expect_error: ExpectError, operation: str, code: str) -> None:
+    with expect_error(code):
+        call(operation, TableName="missing")
+
+
+def test_insights_of_an_index(call: Call, expect_error: ExpectError) -> None:
+    assert call("DescribeContributorInsights", TableName="orders", IndexName="by_g")["IndexName"] == "by_g"
+    with expect_error("ResourceNotFoundException"):
+        call("DescribeContributorInsights", TableName="orders", IndexName="none")
+
+
+# Who asks for recovery relies on it; an answer as if it were on would be the worst of all.
+def test_point_in_time_recovery_stays_off(call: Call, expect_error: ExpectError) -> None:
+    off = {"PointInTimeRecoveryEnabled": False}
+    assert call("UpdateContinuousBackups", TableName="orders", PointInTimeRecoverySpecification=off) == PITR_OFF
+    with expect_error("ContinuousBackupsUnavailableException", "Point-in-time recovery is not supported here"):
+        call(
+            "UpdateContinuousBackups",
+            TableName="orders",
+            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+        )
+
+
+@pytest.mark.parametrize("operation", ["DescribeGlobalTable", "DescribeGlobalTableSettings"])
+def test_there_are_no_global_tables(call: Call, expect_error: ExpectError, operation: str) -> None:
+    message = "Global table not found: Global table with name: 'orders' does not exist."
+    with expect_error("GlobalTableNotFoundException", message):
+        call(operation, GlobalTableName="orders")
+
+
+def test_there_are_no_policies(call: Call, expect_error: ExpectError) -> None:
+    with expect_error("PolicyNotFoundException"):
+        call("GetResourcePolicy", ResourceArn=ARN)
+    with expect_error("ResourceNotFoundException"):
+        call("GetResourcePolicy", ResourceArn=f"{ARN}2")
+
+
+def test_limits_are_those_of_a_new_account(call: Call) -> None:
+    assert call("DescribeLimits") == {
+        "AccountMaxReadCapacityUnits": 80_000,
+        "AccountMaxWriteCapacityUnits": 80_000,
+        "TableMaxReadCapacityUnits": 40_000,
+        "TableMaxWriteCapacityUnits": 40_000,
+    }
+
+
+def test_the_endpoint_is_named_after_the_region(call: Call) -> None:
+    assert call("DescribeEndpoints") == {
+        "Endpoints": [{"Address": "dynamodb.local.amazonaws.com", "CachePeriodInMinutes": 1440}]
+    }
