@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sortkey
 
-EXPORTS = ["client"]
+EXPORTS = ["async_client", "client"]
 
 
 def test_public_names_are_pinned() -> None:

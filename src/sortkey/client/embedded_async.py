@@ -1,0 +1,87 @@
+"""The async twin of the embedded client: the same methods, awaited.
+
+Reads run inline: they take microseconds, less than handing them to a thread would. Writes wait for the disk, so they go
+to the writer's thread, and the event loop is told when they are durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Self
+
+from sortkey.client import failures, parameters, waiters
+from sortkey.client.embedded import Embedded, native
+from sortkey.client.paging import AsyncPaginator
+from sortkey.engine import waiting
+from sortkey.engine.core import Answer
+from sortkey.engine.operations import WRITES
+from sortkey.errors import DynamoDBError
+
+
+class AsyncClient(Embedded[Coroutine[Any, Any, dict[str, Any]]]):
+    """Calls are awaited. Any number of tasks, and of event loops, may share one client.
+
+    A task that is cancelled while it awaits a write does not learn what became of it; the write happens as a whole or
+    not at all.
+    """
+
+    async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        if operation not in WRITES:
+            return self._execute(operation, members)
+        database = self._database()
+        written = _Written()
+        try:
+            database.submit(operation, parameters.request(operation, members), written.done)
+            answer = await written.future
+        except DynamoDBError as error:
+            raise failures.client_error(operation, members, error) from None
+        return native(operation, answer)
+
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+        """Await records for this iterator in `get_records`, or the end of its shard; False if not in time."""
+        with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
+            parameters.request("GetRecords", members)
+            return await waiting.records_arrived(self._database(), ShardIterator, Timeout)
+
+    def get_paginator(self, operation_name: str) -> AsyncPaginator:
+        """A paginator of a method, given by its name; its pages are an async iterator."""
+        return AsyncPaginator(self._paginator(operation_name))
+
+    def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
+        """A waiter such as `table_exists`; its `wait` is awaited."""
+        return waiters.AsyncWaiter(waiter_name, self._executing)
+
+    async def close(self) -> None:
+        """Let go of the store; calls after this raise. The last client of a folder closes it."""
+        # Closing waits for the writes under way and for the janitor.
+        await asyncio.to_thread(self._lease.release)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class _Written:
+    """A write under way: finished on the writer's thread, awaited on the event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Answer] = self._loop.create_future()
+
+    def done(self, answer: Answer | None, error: BaseException | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._resolve, answer, error)
+        except RuntimeError:
+            # The loop was closed meanwhile: nobody is left to tell, and the writer must go on.
+            pass
+
+    def _resolve(self, answer: Answer | None, error: BaseException | None) -> None:
+        if self.future.done():  # cancelled
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(answer or {})

@@ -1,0 +1,181 @@
+"""The methods of both clients, each declared once: boto3's names, with DynamoDB's members as keyword arguments.
+
+The sync client's methods return the answer (`R` is a dictionary), the async client's a coroutine of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+
+
+class Methods(ABC, Generic[R]):
+    @abstractmethod
+    def _call(self, operation: str, members: dict[str, Any]) -> R:
+        """Carry out one operation."""
+
+    # Items
+
+    def get_item(self, **members: Any) -> R:
+        """One item by its key."""
+        return self._call("GetItem", members)
+
+    def put_item(self, **members: Any) -> R:
+        """Create an item, or replace it as a whole."""
+        return self._call("PutItem", members)
+
+    def update_item(self, **members: Any) -> R:
+        """Change attributes of one item, which is created when missing."""
+        return self._call("UpdateItem", members)
+
+    def delete_item(self, **members: Any) -> R:
+        """Remove one item by its key."""
+        return self._call("DeleteItem", members)
+
+    def query(self, **members: Any) -> R:
+        """The items of one partition, in sort key order, a page at a time."""
+        return self._call("Query", members)
+
+    def scan(self, **members: Any) -> R:
+        """All items of a table or index, a page at a time."""
+        return self._call("Scan", members)
+
+    def batch_get_item(self, **members: Any) -> R:
+        """Up to 100 items by their keys, from any tables."""
+        return self._call("BatchGetItem", members)
+
+    def batch_write_item(self, **members: Any) -> R:
+        """Up to 25 puts and deletes, each on its own."""
+        return self._call("BatchWriteItem", members)
+
+    def transact_get_items(self, **members: Any) -> R:
+        """Up to 100 items as they were at one moment."""
+        return self._call("TransactGetItems", members)
+
+    def transact_write_items(self, **members: Any) -> R:
+        """Up to 100 writes and checks, all or none."""
+        return self._call("TransactWriteItems", members)
+
+    # Tables
+
+    def create_table(self, **members: Any) -> R:
+        """Create a table; it can be used at once."""
+        return self._call("CreateTable", members)
+
+    def describe_table(self, **members: Any) -> R:
+        """A table's keys, indexes, settings and size."""
+        return self._call("DescribeTable", members)
+
+    def list_tables(self, **members: Any) -> R:
+        """The names of the tables, in order, a page at a time."""
+        return self._call("ListTables", members)
+
+    def update_table(self, **members: Any) -> R:
+        """Change a table's settings, or create or drop one of its global indexes."""
+        return self._call("UpdateTable", members)
+
+    def delete_table(self, **members: Any) -> R:
+        """Remove a table and everything in it."""
+        return self._call("DeleteTable", members)
+
+    def update_time_to_live(self, **members: Any) -> R:
+        """Choose the attribute that says when an item expires, or none."""
+        return self._call("UpdateTimeToLive", members)
+
+    def describe_time_to_live(self, **members: Any) -> R:
+        """The attribute that says when an item expires."""
+        return self._call("DescribeTimeToLive", members)
+
+    def tag_resource(self, **members: Any) -> R:
+        """Add tags to a table."""
+        return self._call("TagResource", members)
+
+    def untag_resource(self, **members: Any) -> R:
+        """Remove tags from a table."""
+        return self._call("UntagResource", members)
+
+    def list_tags_of_resource(self, **members: Any) -> R:
+        """A table's tags."""
+        return self._call("ListTagsOfResource", members)
+
+    # Streams (boto3 has these on a client of their own)
+
+    def list_streams(self, **members: Any) -> R:
+        """The streams of all tables, or of one."""
+        return self._call("ListStreams", members)
+
+    def describe_stream(self, **members: Any) -> R:
+        """A stream's state and shards."""
+        return self._call("DescribeStream", members)
+
+    def get_shard_iterator(self, **members: Any) -> R:
+        """A place in a shard to read from."""
+        return self._call("GetShardIterator", members)
+
+    def get_records(self, **members: Any) -> R:
+        """The records from a place on, and the place after them."""
+        return self._call("GetRecords", members)
+
+    # Features that no table here has: each answers as a table without it does
+
+    def describe_limits(self, **members: Any) -> R:
+        """The account's quotas."""
+        return self._call("DescribeLimits", members)
+
+    def describe_endpoints(self, **members: Any) -> R:
+        """Where the service is reached."""
+        return self._call("DescribeEndpoints", members)
+
+    def describe_continuous_backups(self, **members: Any) -> R:
+        """Whether backups are taken."""
+        return self._call("DescribeContinuousBackups", members)
+
+    def update_continuous_backups(self, **members: Any) -> R:
+        """Ask for point-in-time recovery."""
+        return self._call("UpdateContinuousBackups", members)
+
+    def describe_contributor_insights(self, **members: Any) -> R:
+        """Whether insights are collected."""
+        return self._call("DescribeContributorInsights", members)
+
+    def describe_kinesis_streaming_destination(self, **members: Any) -> R:
+        """Where changes are copied to."""
+        return self._call("DescribeKinesisStreamingDestination", members)
+
+    def describe_table_replica_auto_scaling(self, **members: Any) -> R:
+        """How replicas scale."""
+        return self._call("DescribeTableReplicaAutoScaling", members)
+
+    def describe_global_table(self, **members: Any) -> R:
+        """A global table's replicas."""
+        return self._call("DescribeGlobalTable", members)
+
+    def describe_global_table_settings(self, **members: Any) -> R:
+        """A global table's settings."""
+        return self._call("DescribeGlobalTableSettings", members)
+
+    def get_resource_policy(self, **members: Any) -> R:
+        """A resource's policy."""
+        return self._call("GetResourcePolicy", members)
+
+    def list_backups(self, **members: Any) -> R:
+        """The backups of a table."""
+        return self._call("ListBackups", members)
+
+    def list_contributor_insights(self, **members: Any) -> R:
+        """The tables with insights."""
+        return self._call("ListContributorInsights", members)
+
+    def list_exports(self, **members: Any) -> R:
+        """The exports of a table."""
+        return self._call("ListExports", members)
+
+    def list_global_tables(self, **members: Any) -> R:
+        """The global tables."""
+        return self._call("ListGlobalTables", members)
+
+    def list_imports(self, **members: Any) -> R:
+        """The imports into tables."""
+        return self._call("ListImports", members)

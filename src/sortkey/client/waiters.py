@@ -1,0 +1,78 @@
+"""Waiters: botocore's own, and its recipes followed without blocking an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+from botocore import xform_name
+from botocore.exceptions import WaiterError
+from botocore.waiter import NormalizedOperationMethod, SingleWaiterConfig, Waiter, WaiterModel, is_valid_waiter_error
+
+from sortkey.client.service_model import load
+from sortkey.engine.requests import OPERATIONS
+
+Call = Callable[..., dict[str, Any]]
+Methods = Callable[[str], Call]
+"""The method of an operation."""
+
+
+def waiter(name: str, methods: Methods) -> Waiter:
+    """Raises ValueError for a waiter that boto3 does not have, or whose operation is not here."""
+    recipe = _recipe(name)
+    return Waiter(name, cast(Any, recipe), _answering(methods(recipe.operation)))
+
+
+class AsyncWaiter:
+    """Follows the same recipe; every waiter's operation reads, so only the delay in between is awaited."""
+
+    def __init__(self, name: str, methods: Methods) -> None:
+        self.name = name
+        self.config = _recipe(name)
+        self._call = _answering(methods(self.config.operation))
+
+    async def wait(self, **members: Any) -> None:
+        """Raises botocore's WaiterError when it cannot come true any more, or not in time."""
+        limits = members.pop("WaiterConfig", {})
+        delay = limits.get("Delay", self.config.delay)
+        for attempt in range(limits.get("MaxAttempts", self.config.max_attempts)):
+            if attempt:
+                await asyncio.sleep(delay)
+            response: Any = self._call(**members)
+            if self._is_over(response):
+                return
+        raise WaiterError(self.name, "Max attempts exceeded", response)
+
+    def _is_over(self, response: Any) -> bool:
+        for acceptor in self.config.acceptors:
+            if acceptor.matcher_func(response):
+                if acceptor.state == "failure":
+                    reason = f"Waiter encountered a terminal failure state: {acceptor.explanation}"
+                    raise WaiterError(self.name, reason, response)
+                return bool(acceptor.state == "success")
+        if is_valid_waiter_error(response):
+            error = response["Error"]
+            raise WaiterError(self.name, f"An error occurred ({error['Code']}): {error['Message']}", response)
+        return False
+
+
+def _answering(call: Call) -> Call:
+    """The call with an error's response as its answer, as acceptors want it."""
+    answering: Call = NormalizedOperationMethod(cast(Any, call))
+    return answering
+
+
+def _recipe(name: str) -> SingleWaiterConfig:
+    recipe = _recipes().get(name)
+    if recipe is None:
+        raise ValueError(f"Waiter does not exist: {name}")
+    return recipe
+
+
+@cache
+def _recipes() -> dict[str, SingleWaiterConfig]:
+    model = WaiterModel(load("dynamodb", "waiters-2"))
+    recipes = {xform_name(name): model.get_waiter(name) for name in model.waiter_names}
+    return {name: recipe for name, recipe in recipes.items() if recipe.operation in OPERATIONS}
