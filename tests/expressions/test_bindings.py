@@ -90,3 +90,13 @@ def test_a_path_has_at_most_32_levels() -> None:
     assert condition("a" + ".a" * 31 + " = b", bindings, "ConditionExpression")({}) is False
     with refused("Invalid ConditionExpression: The document path has too many nesting levels; nesting levels: 33"):
         condition("a" + "[0]" * 32 + " = b", bindings, "ConditionExpression")
+
+
+# The service lists them in the order of its own hash set.
+def test_unused_placeholders_are_listed_as_the_service_does() -> None:
+    bindings = Bindings({"#e": "e", "#c": "c"}, {":w": {"S": "x"}, ":z": {"S": "x"}})
+    with refused(f"Value provided in {NAMES} unused in expressions: keys: {{#c, #e}}"):
+        bindings.check_all_used()
+    condition("#c = #e", bindings, "ConditionExpression")
+    with refused(f"Value provided in {VALUES} unused in expressions: keys: {{:z, :w}}"):
+        bindings.check_all_used()

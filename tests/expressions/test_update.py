@@ -202,10 +202,10 @@ def test_what_fits_no_item(text: str, fault: str) -> None:
         compiled(text)
 
 
-def test_attributes_are_those_written_and_nested_those_looked_into() -> None:
+def test_attributes_are_those_written_and_nested_those_reached_into() -> None:
     made = compiled("SET a.b = c.d REMOVE e[0] ADD f :n")
     assert made.attributes == {"a", "e", "f"}
-    assert made.nested == {"c"}
+    assert made.nested == {"a", "c", "e"}
 
 
 # Only what stands at the named paths comes back, not the whole attributes around them.

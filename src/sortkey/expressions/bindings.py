@@ -6,7 +6,7 @@ One `Bindings` serves all expressions of a request, and knows at the end which p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 from sortkey import limits
@@ -19,6 +19,7 @@ DocumentPath = tuple[str | int, ...]
 """A path whose names are attribute names, no longer placeholders."""
 
 _PLACEHOLDER: Final = {"#": re.compile(r"#[A-Za-z0-9_]+"), ":": re.compile(r":[A-Za-z0-9_]+")}
+_FEWEST_BUCKETS: Final = 16
 
 
 class Bindings:
@@ -32,7 +33,13 @@ class Bindings:
         depth = len(path.parts)
         if depth > limits.NESTING_DEPTH:
             raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {depth}")
-        return tuple(self._name(part) if isinstance(part, str) and part[0] == "#" else part for part in path.parts)
+        for part in path.parts:
+            if isinstance(part, str) and part[0] == "#":
+                return tuple(self._resolved(part) for part in path.parts)
+        return path.parts
+
+    def _resolved(self, part: str | int) -> str | int:
+        return self._name(part) if isinstance(part, str) and part[0] == "#" else part
 
     def _name(self, placeholder: str) -> str:
         name = self._names.get(placeholder)
@@ -54,14 +61,29 @@ class Bindings:
 
     def check_all_used(self) -> None:
         """To be called once, after every expression of the request has been compiled."""
-        _refuse_unused("ExpressionAttributeNames", (name for name in self._names if name in self._unused_names))
-        _refuse_unused("ExpressionAttributeValues", (key for key in self._values if key in self._unused_values))
+        _refuse_unused("ExpressionAttributeNames", [key for key in self._names if key in self._unused_names])
+        _refuse_unused("ExpressionAttributeValues", [key for key in self._values if key in self._unused_values])
 
 
-def _refuse_unused(parameter: str, unused: Iterable[str]) -> None:
-    keys = ", ".join(unused)
-    if keys:
+def _refuse_unused(parameter: str, unused: list[str]) -> None:
+    if unused:
+        keys = ", ".join(_as_listed(unused))
         raise ValidationException(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
+
+
+def _as_listed(keys: list[str]) -> list[str]:
+    """In the order of a Java hash set, which is how the service happens to list them."""
+    buckets = _FEWEST_BUCKETS
+    while buckets <= len(keys) * 4 // 3:
+        buckets *= 2
+    return sorted(keys, key=lambda key: _java_hash(key) % buckets)
+
+
+def _java_hash(text: str) -> int:
+    code = 0
+    for character in text:
+        code = (code * 31 + ord(character)) & 0xFFFFFFFF
+    return code ^ (code >> 16)
 
 
 def _checked_names(names: dict[str, str]) -> dict[str, str]:
@@ -99,6 +121,7 @@ def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
     return checked
 
 
+@lru_cache(maxsize=4096)
 def _check_placeholder(parameter: str, sign: str, key: str) -> None:
     if not key:
         raise ValidationException(

@@ -49,13 +49,13 @@ def _incompatible(how: str, one: DocumentPath, two: DocumentPath) -> InvalidExpr
     )
 
 
-def refuse_nested_keys(nested: frozenset[str], keys: Iterable[str]) -> None:
+def refuse_nested_keys(nested: frozenset[str], keys: Iterable[str], kind: str = "Key") -> None:
     """Key attributes hold no documents; `nested` is what an expression looks into."""
     for key in keys:
         if key in nested:
             raise ValidationException(
                 "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-                f"Key: {key}"
+                f"{kind}: {key}"
             )
 
 

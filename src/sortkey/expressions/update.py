@@ -56,8 +56,8 @@ class Update:
         self._touched = branches(self._paths)
         self.attributes = frozenset(str(path[0]) for path in self._paths)
         """The top-level attributes that it writes to."""
-        self.nested = nested
-        """The top-level attributes that its right-hand sides look into."""
+        self.nested = nested.union(str(path[0]) for path in self._paths if len(path) > 1)
+        """The top-level attributes that it looks into or writes into, by a longer path."""
 
     def apply(self, item: Item) -> Item:
         """The item after; of several things wrong with the item the service reports them in this order."""
