@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
-from sortkey.engine.keys import check_item, normalise_key
+from sortkey.engine.keys import check_item, check_scalar_keys, normalise_key
 from sortkey.engine.parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of, transactions
 from sortkey.engine.schema import Table
@@ -68,17 +68,22 @@ class Action:
             bindings.check_all_used()
 
     def find(self, batch: WriteBatch, table: Table) -> write.Found:
+        """The action's row, if the action fits the table's key."""
         if self._put is None:
-            return write.find(batch, table, self.keyed)
+            found = write.find(batch, table, self.keyed)
+            write.check_update(table, self._update)
+            return found
         check_item(table, self.keyed)
         place = table.row_prefix(self.keyed)
         return write.Found(table, place, batch.get(place))
+
+    def check_expressions(self, table: Table) -> None:
+        check_scalar_keys(table, self._update, self._condition)
 
     def prepare(self, found: write.Found) -> Prepared:
         write.check_condition(found, self._condition, self._return_old)
         if self._update is None:
             return Prepared(self, found, self._put)
-        write.check_update(found.table, self._update)
         return Prepared(self, found, write.updated(found, self.keyed, self._update))
 
 

@@ -7,10 +7,11 @@ the message names the attribute. Both are here, side by side.
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Protocol
 
 from sortkey.engine.schema import Index, Keyed, Table, is_longer
 from sortkey.errors import ValidationException
-from sortkey.expressions import KeyAttribute
+from sortkey.expressions import KeyAttribute, refuse_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
 from sortkey.values.size import value_size
@@ -102,7 +103,7 @@ def check_item(table: Table, item: Item) -> None:
             )
         _check_not_empty(attribute, value)
     check_lengths(table, item)
-    if table.index_key_types:
+    if table.indexes:
         check_index_keys(table, item)
 
 
@@ -121,13 +122,12 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
             empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
             raise ValidationException(empty.format(TYPE_NAMES[kind], index, name))
     for each in table.indexes.values():
-        if each.has_key(item):
-            _check_index_lengths(each, item, changed)
+        _check_index_lengths(each, item, changed)
 
 
 def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:
     for attribute, limit in ((index.partition, PARTITION_KEY_BYTES), (index.sort, SORT_KEY_BYTES)):
-        if attribute is None or (changed is not None and attribute.name not in changed):
+        if attribute is None or attribute.name not in item or (changed is not None and attribute.name not in changed):
             continue
         if is_longer(attribute, item, limit):
             actual = value_size(item[attribute.name])
@@ -140,6 +140,22 @@ def _check_index_lengths(index: Index, item: Item, changed: Container[str] | Non
 def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
     if not value[attribute.type]:
         raise ValidationException(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
+
+
+class Looking(Protocol):
+    """A compiled condition, projection or update."""
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes that it looks into."""
+
+
+def check_scalar_keys(table: Table, *expressions: Looking | None) -> None:
+    """Keys hold no documents, so no expression may look into one."""
+    for each in expressions:
+        if each is not None and each.nested:
+            refuse_nested_keys(each.nested, table.names)
+            refuse_nested_keys(each.nested, table.index_key_types, "IndexKey")
 
 
 def check_lengths(keyed: Keyed, item: Item) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from sortkey.engine import capacity, stored
@@ -30,6 +31,14 @@ def written(batch: WriteBatch, answer: Answer, request: Any, consumed: Consumed,
     if request.return_item_collection_metrics == "SIZE" and consumed.table.local_indexes:
         answer["ItemCollectionMetrics"] = collection_metrics(batch, consumed.table, item)
     return answer
+
+
+def all_collection_metrics(batch: WriteBatch, table: Table, items: Iterable[Item]) -> list[dict[str, Any]]:
+    """One entry for each collection that the items belong to, in the order of their first items."""
+    collections: dict[bytes, Item] = {}
+    for item in items:
+        collections.setdefault(table.partition_prefix(item[table.partition.name]), item)
+    return [collection_metrics(batch, table, item) for item in collections.values()]
 
 
 def collection_metrics(batch: WriteBatch, table: Table, item: Item) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit
         if length >= PAGE_BYTES:
             kept = _within_page(rows)
             if kept is not None:
-                return Page(rows[:kept], more=True)
+                more = kept < len(rows) or len(rows) == limit or _any_inside(entries, low, high, forward)
+                return Page(rows[:kept], more)
         if len(inside) < wanted:
             return Page(rows, more=False)
     return Page(rows, more=True)
@@ -74,6 +75,11 @@ def _entries(transaction: Transaction, low: bytes, high: bytes, forward: bool) -
         return cursor.iternext() if cursor.set_range(low) else iter(())
     found = cursor.prev() if cursor.set_range(high) else cursor.last()
     return cursor.iterprev() if found else iter(())
+
+
+def _any_inside(entries: Iterator[Entry], low: bytes, high: bytes, forward: bool) -> bool:
+    """Whether anything follows. A page full of bytes looks ahead; one at its limit only says that more may come."""
+    return bool(_inside(list(islice(entries, 1)), low, high, forward))
 
 
 def _inside(entries: list[Entry], low: bytes, high: bytes, forward: bool) -> list[bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sortkey.engine import capacity, stored
 from sortkey.engine.core import Answer
-from sortkey.engine.keys import KEY_MISMATCH, check_key, normalise_key
+from sortkey.engine.keys import check_key, normalise_key
 from sortkey.engine.parameters import projection_of
 from sortkey.engine.read import Page
 from sortkey.engine.schema import Index, Keyed, Table, owner_of
@@ -154,11 +154,9 @@ def start_row(table: Table, target: Keyed, start: Item) -> tuple[Item, bytes]:
     if set(key) != names:
         raise ValidationException(INVALID_START)
     try:
-        for keyed in {table, target}:
+        for keyed in (table, target):
             check_key(keyed, {name: key[name] for name in keyed.names})
     except ValidationException as error:
-        if error.message == KEY_MISMATCH:
-            raise ValidationException(f"{INVALID_START}: {KEY_MISMATCH}") from None
-        raise
+        raise ValidationException(f"{INVALID_START}: {error.message}") from None
     row = target.row_prefix(key)
     return key, row + owner_of(table.row_prefix(key)) if isinstance(target, Index) else row

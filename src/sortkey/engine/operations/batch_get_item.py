@@ -8,7 +8,7 @@ from typing import Any
 from sortkey.engine import capacity
 from sortkey.engine.catalog import not_found
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import normalise_key, place_of
+from sortkey.engine.keys import check_scalar_keys, normalise_key, place_of
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
@@ -44,6 +44,7 @@ class _Asked:
         places = [place_of(table, key) for key in self.request.keys]
         if len(set(places)) != len(places):
             raise ValidationException(DUPLICATES)
+        check_scalar_keys(table, self.projection)
         return places
 
     def rest(self, done: int) -> dict[str, Any]:

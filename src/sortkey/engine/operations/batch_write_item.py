@@ -14,7 +14,7 @@ from sortkey.engine.capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.keys import check_item, check_key, normalise_key
 from sortkey.engine.operations.batch_get_item import DUPLICATES
-from sortkey.engine.outcome import collection_metrics
+from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
 from sortkey.engine.schema import Table
@@ -60,6 +60,7 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
     def work(batch: WriteBatch) -> Answer:
         tables = [core.catalog.require(batch.transaction, name) for name, _ in parts]
         found = [_find(batch, table, writes) for table, (_, writes) in zip(tables, parts, strict=True)]
+        _check_distinct(found)
         consumed = [Consumed(table) for table in tables]
         for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
             for each, row in zip(writes, rows, strict=True):
@@ -74,9 +75,14 @@ def _find(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.F
     for each in writes:
         each.check(table)
     places = [table.row_prefix(each.keyed) for each in writes]
+    return [write.Found(table, place, batch.get(place)) for place in places]
+
+
+def _check_distinct(found: list[list[write.Found]]) -> None:
+    """No item twice; one table can be there under its name and its ARN, so all are looked at together."""
+    places = [row.key for rows in found for row in rows]
     if len(set(places)) != len(places):
         raise ValidationException(DUPLICATES)
-    return [write.Found(table, place, batch.get(place)) for place in places]
 
 
 def _answer(
@@ -89,7 +95,7 @@ def _answer(
         metrics: dict[str, Any] = {}
         for total, (name, writes) in zip(consumed, parts, strict=True):
             if total.table.local_indexes:
-                metrics[name] = [collection_metrics(batch, total.table, each.keyed) for each in writes]
+                metrics[name] = all_collection_metrics(batch, total.table, (each.keyed for each in writes))
         if metrics:
             answer["ItemCollectionMetrics"] = metrics
     return answer

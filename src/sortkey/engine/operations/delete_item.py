@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import normalise_key
+from sortkey.engine.keys import check_scalar_keys, normalise_key
 from sortkey.engine.outcome import check_return_old, written
 from sortkey.engine.parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
@@ -25,6 +25,7 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
         found = write.find(batch, table, key)
+        check_scalar_keys(table, condition)
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
         consumed = write.replace(batch, found, None)
         answer: Answer = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import capacity
 from sortkey.engine.catalog import not_found
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import normalise_key, place_of
+from sortkey.engine.keys import check_scalar_keys, normalise_key, place_of
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
@@ -22,7 +22,9 @@ def get_item(core: Core, request: GetItem) -> Answer:
             # Of two mistakes, AWS reports the malformed key.
             normalise_key(request.key)
             raise not_found()
-        row = snapshot.get(place_of(table, request.key))
+        place = place_of(table, request.key)
+        check_scalar_keys(table, projection)
+        row = snapshot.get(place)
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_item
+from sortkey.engine.keys import check_item, check_scalar_keys
 from sortkey.engine.outcome import check_return_old, written
 from sortkey.engine.parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
@@ -27,6 +27,7 @@ def put_item(core: Core, request: PutItem) -> Work:
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
         check_item(table, new.item)
+        check_scalar_keys(table, condition)
         key = table.row_prefix(new.item)
         found = write.Found(table, key, batch.get(key))
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
+from sortkey.engine.keys import check_scalar_keys
 from sortkey.engine.parameters import bindings_of, filter_of, plain
 from sortkey.engine.read import page
 from sortkey.engine.requests import table_name_of
@@ -34,6 +35,7 @@ def query(core: Core, request: Query) -> Answer:
         table = core.catalog.require(snapshot, name)
         target = selection.target(table)
         wanted = keys.resolve(target.partition, target.sort)
+        check_scalar_keys(table, condition, selection.projection)
         _check_filter(request, target, condition)
         low, high = bounds(target, wanted)
         if request.exclusive_start_key is not None:

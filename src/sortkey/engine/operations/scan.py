@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
+from sortkey.engine.keys import check_scalar_keys
 from sortkey.engine.parameters import bindings_of, filter_of
 from sortkey.engine.read import page
 from sortkey.engine.requests import table_name_of
@@ -28,6 +29,7 @@ def scan(core: Core, request: Scan) -> Answer:
     with core.read() as snapshot:
         table = core.catalog.require(snapshot, name)
         target = selection.target(table)
+        check_scalar_keys(table, condition, selection.projection)
         low, high = segment_bounds(target, request.segment or 0, request.total_segments or 1)
         if request.exclusive_start_key is not None:
             low = _resume(table, target, request.exclusive_start_key, low, high, request)

@@ -7,13 +7,15 @@ from typing import Any
 from sortkey.engine import capacity, transaction
 from sortkey.engine.capacity import Consumed
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import normalise_key, row_key
+from sortkey.engine.keys import check_scalar_keys, normalise_key, row_key
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
 from sortkey.engine.schema import Table
 from sortkey.engine.stored import Json, decode, size
+from sortkey.errors import ValidationException
 from sortkey.expressions import Projection
+from sortkey.limits import TRANSACTION_BYTES
 from sortkey.storage import Transaction
 from sortkey.values.capacity import transactional_read_units
 
@@ -47,7 +49,13 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
 def _rows(snapshot: Transaction, asked: list[_Asked], tables: list[Table]) -> list[bytes | None]:
     places = transaction.each(row_key, tables, [each.key for each in asked])
     transaction.check_distinct(places)
-    return [snapshot.get(place) for place in places]
+    for each, table in zip(asked, tables, strict=True):
+        check_scalar_keys(table, each.projection)
+    rows = [snapshot.get(place) for place in places]
+    payload = sum(size(row) for row in rows if row is not None)
+    if payload > TRANSACTION_BYTES:
+        raise ValidationException(f"Payload in response is too large.{payload}")
+    return rows
 
 
 def _consumed(tables: list[Table], rows: list[bytes | None], detail: str | None) -> list[dict[str, Any]]:

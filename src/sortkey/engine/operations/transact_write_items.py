@@ -10,7 +10,7 @@ from sortkey.engine.actions import Action, Prepared, action_of
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.outcome import collection_metrics
+from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests.transactions import TransactWriteItems
 from sortkey.engine.schema import Table
 from sortkey.errors import ValidationException
@@ -49,6 +49,8 @@ def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> l
     """Every action judged against the items as they are, before any of them changes one."""
     found = transaction.each(lambda action, table: action.find(batch, table), actions, tables)
     transaction.check_distinct([each.key for each in found])
+    for action, table in zip(actions, tables, strict=True):
+        action.check_expressions(table)
     return transaction.each(lambda action, row: action.prepare(row), actions, found)
 
 
@@ -61,14 +63,23 @@ def _answer(
             total.shape(request.return_consumed_capacity, "Write") for total in totals.values()
         ]
     if request.return_item_collection_metrics == "SIZE":
-        metrics: dict[str, list[dict[str, Any]]] = {}
-        for each in prepared:
-            table = each.found.table
-            if table.local_indexes and not each.action.only_checks:
-                metrics.setdefault(table.name, []).append(collection_metrics(batch, table, each.action.keyed))
+        metrics = _metrics(batch, prepared, totals)
         if metrics:
             answer["ItemCollectionMetrics"] = metrics
     return answer
+
+
+def _metrics(
+    batch: WriteBatch, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> dict[str, list[dict[str, Any]]]:
+    metrics: dict[str, list[dict[str, Any]]] = {}
+    for name, total in totals.items():
+        written = [
+            each.action.keyed for each in prepared if each.found.table is total.table and not each.action.only_checks
+        ]
+        if total.table.local_indexes and written:
+            metrics[name] = all_collection_metrics(batch, total.table, written)
+    return metrics
 
 
 def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import normalise_key
+from sortkey.engine.keys import check_scalar_keys, normalise_key
 from sortkey.engine.outcome import written
 from sortkey.engine.parameters import bindings_of, condition_of, plain
 from sortkey.engine.requests import table_name_of
@@ -30,8 +30,9 @@ def update_item(core: Core, request: UpdateItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        write.check_update(table, change)
         found = write.find(batch, table, key)
+        write.check_update(table, change)
+        check_scalar_keys(table, change, condition)
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
         new = write.updated(found, key, change)
         consumed = write.replace(batch, found, new)
