@@ -51,7 +51,13 @@ def open_folder(path: Path) -> lmdb.Environment:
         raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
     environment = _open(path, sync=True)
     try:
-        _check_format(environment, path)
+        # A process that was killed has left its snapshots behind, and those keep old pages from being used again.
+        environment.reader_check()
+        if _check_format(environment, path):
+            _sync_names(path)
+    except lmdb.Error as error:
+        environment.close()
+        raise StorageError(f"cannot use the data folder {path}: {error}") from error
     except BaseException:
         environment.close()
         raise
@@ -115,20 +121,33 @@ def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment
             raise StorageError(f"cannot open the data folder {path}: {error}") from error
 
 
-def _check_format(environment: lmdb.Environment, path: Path) -> None:
+def _check_format(environment: lmdb.Environment, path: Path) -> bool:
+    """Stamp a new environment, check the stamp of an old one; whether it was new."""
     with environment.begin() as snapshot:
         found = snapshot.get(FORMAT_KEY)
-    if found is None:
-        with environment.begin(write=True) as transaction:
-            # Another process may have come first.
-            transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
-            found = transaction.get(FORMAT_KEY)
-    _require_format(found or b"", path)
+    if found is not None:
+        _require_format(found, path)
+        return False
+    with environment.begin(write=True) as transaction:
+        # Another process may have come first.
+        transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
+        _require_format(transaction.get(FORMAT_KEY, b""), path)
+    return True
+
+
+def _sync_names(path: Path) -> None:
+    """LMDB syncs what it writes, but not the names of the files it creates: without them all would be lost."""
+    for folder in (path, path.absolute().parent):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _require_format(found: bytes, path: Path) -> None:
     if found != FORMAT:
         raise IncompatibleFormat(
-            f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format {FORMAT.decode()}: "
-            "open it with the version that wrote it"
+            f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format "
+            f"{FORMAT.decode()}: open it with the version that wrote it"
         )

@@ -33,4 +33,6 @@ def descending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tu
 def after_prefix(prefix: bytes) -> bytes:
     """The smallest key greater than every key that begins with `prefix`."""
     kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else b"\xff" * (len(prefix) + 1)
+    if not kept:
+        raise ValueError("no key is greater than all that begin with 0xff bytes alone")
+    return kept[:-1] + bytes([kept[-1] + 1])

@@ -1,7 +1,7 @@
 """Group commit: every write that waits shares one transaction and one sync.
 
-A caller puts its work into the queue and takes the *lead*, one lock. Whoever holds the lead runs all work that waits, in
-order, in one LMDB transaction, commits it, and only then lets the callers know. While a leader waits for
+A caller puts its work into the queue and takes the *lead*, one lock. Whoever holds the lead runs all work that waits,
+in order, in one LMDB transaction, commits it, and only then lets the callers know. While a leader waits for
 the disk, others queue up behind the lock; the next leader takes all of them along, and those find their work
 done when the lock reaches them. A lone caller so pays for no thread switch, and sixty-four pay for one sync.
 
@@ -10,21 +10,32 @@ Callers that must not block (an event loop) `submit` instead, and a thread of th
 Guarantees
 - Work is atomic: it raises before its first write, or not at all. If work breaks that rule, or the disk is full, the
   whole transaction is given up and each work runs again alone, so that only the guilty one fails.
-- An answered work is on disk. Work that raised has left nothing behind.
+- An answered work is on disk, once. Work that raised has left nothing behind.
+- A ticket stays in line until it is answered. A leader may be interrupted anywhere (Ctrl-C): the next one finds what is
+  left to do, and what was committed already.
 """
 
 from __future__ import annotations
 
+import errno
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import lmdb
 
 from sortkey.storage.environment import Transaction
 
 Result = TypeVar("Result")
+
+MAP_FULL: Final = -30792
+SHORT_WRITE: Final = -30772
+"""LMDB's MDB_SHORT_WRITE: the file system took the first part of a write, and had no room for the rest."""
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, MAP_FULL, SHORT_WRITE})
+
+_logger = logging.getLogger(__name__)
 
 
 class Batch(Protocol):
@@ -53,24 +64,48 @@ class QueueClosed(Exception):
     """The store was closed before the work began."""
 
 
-class _TornWork(Exception):
-    """Some work raised after it had written: its transaction cannot be kept."""
+class _GivenUp(Exception):
+    """The transaction was not kept; the cause says why."""
 
 
 class _Ticket(Generic[BatchType]):
-    __slots__ = ("done", "error", "finished", "result", "work")
+    __slots__ = ("done", "error", "fate", "result", "withdrawn", "work")
 
     def __init__(self, work: Work[BatchType], done: Done | None) -> None:
         self.work = work
         self.done = done
         self.result: Any = None
         self.error: BaseException | None = None
-        self.finished = False
+        self.fate: list[None] = []
+        """Shared by all tickets of one transaction; no longer empty when that was committed or has failed for good."""
+        self.withdrawn = False
 
-    def finish(self) -> None:
-        self.finished = True
-        if self.done is not None:
+    @property
+    def settled(self) -> bool:
+        return bool(self.fate) or self.withdrawn
+
+    def run(self, batch: BatchType) -> None:
+        self.result = self.error = None
+        before = batch.writes
+        try:
+            self.result = self.work(batch)
+        except Exception as error:
+            if batch.writes != before or isinstance(error, lmdb.Error):
+                raise
+            self.error = error
+
+    def fail(self, error: BaseException | None) -> None:
+        self.error = error
+        self.fate = [None]
+
+    def answer(self) -> None:
+        if self.done is None or self.withdrawn:
+            return
+        try:
             self.done(self.result, self.error)
+        except Exception:
+            # The leader works for strangers here, who must not suffer from one another.
+            _logger.exception("a callback of a finished write failed")
 
 
 class WriteQueue(Generic[BatchType]):
@@ -86,22 +121,31 @@ class WriteQueue(Generic[BatchType]):
         self.commits = 0
 
     def __len__(self) -> int:
+        """How many are in line, those included whose work is being done."""
         return len(self._waiting)
 
     def run(self, work: Callable[[BatchType], Result]) -> Result:
         """Do the work and return its result once it is durable; raise what it raised."""
         ticket = _Ticket(work, None)
         self._enqueue(ticket)
-        with self._lead:
-            if not ticket.finished:
-                self._commit_waiting()
+        try:
+            with self._lead:
+                if not ticket.settled:
+                    self._commit_waiting()
+        except BaseException:
+            # Nobody will hear of this work any more: it does not happen later, unless another leader is at it now.
+            ticket.withdrawn = True
+            raise
         if ticket.error is not None:
             raise ticket.error
         result: Result = ticket.result
         return result
 
     def submit(self, work: Work[BatchType], done: Done) -> None:
-        """Queue the work and return; `done(result, error)` is called on another thread once it is durable."""
+        """Queue the work and return; `done(result, error)` is called on another thread once it is durable.
+
+        It must be quick and must not write here itself: others wait behind it.
+        """
         self._enqueue(_Ticket(work, done))
         if self._thread is None:
             self._start()
@@ -124,7 +168,7 @@ class WriteQueue(Generic[BatchType]):
             self._waiting.append(ticket)
 
     def _start(self) -> None:
-        with self._lead:
+        with self._gate:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._lead_submitted, name="sortkey-writer", daemon=True)
                 self._thread.start()
@@ -137,62 +181,49 @@ class WriteQueue(Generic[BatchType]):
                 self._commit_waiting()
 
     def _commit_waiting(self) -> None:
-        tickets: list[_Ticket[BatchType]] = []
-        while self._waiting:
-            tickets.append(self._waiting.popleft())
-        if not tickets:
-            return
+        with self._gate:
+            tickets = [ticket for ticket in self._waiting if not ticket.settled]
+        if tickets:
+            self._settle(tickets)
+        while self._waiting and self._waiting[0].settled:
+            self._waiting[0].answer()
+            self._waiting.popleft()
+
+    def _settle(self, tickets: list[_Ticket[BatchType]]) -> None:
+        """Commit the tickets together or, if that cannot be, each alone."""
         try:
             self._commit(tickets)
-        except (_TornWork, lmdb.Error) as error:
+        except _GivenUp as given_up:
             if len(tickets) == 1:
-                _fail(tickets[0], error)
+                tickets[0].fail(_reason(given_up.__cause__))
             else:
-                self._commit_each(tickets)
-        except Exception as error:
-            for ticket in tickets:
-                ticket.error = error
-        except BaseException:
-            # The leader itself was interrupted (Ctrl-C): nothing was committed, so the others' work still stands in line.
-            self._waiting.extendleft(reversed(tickets))
-            raise
-        for ticket in tickets:
-            ticket.finish()
-
-    def _commit_each(self, tickets: list[_Ticket[BatchType]]) -> None:
-        for ticket in tickets:
-            ticket.error = None
-            try:
-                self._commit([ticket])
-            except (_TornWork, lmdb.Error) as error:
-                _fail(ticket, error)
+                for ticket in tickets:
+                    self._settle([ticket])
 
     def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
-        with self._environment.begin(write=True) as transaction:
-            batch = self._batch(transaction)
-            for ticket in tickets:
-                _run(ticket, batch)
-            batch.finish()
+        fate: list[None] = []
+        try:
+            with self._environment.begin(write=True) as transaction:
+                batch = self._batch(transaction)
+                for ticket in tickets:
+                    ticket.fate = fate
+                    ticket.run(batch)
+                batch.finish()
+                # No line of Python runs between the commit and the note of it, so no interrupt can fall there.
+                fate.extend(map(lmdb.Transaction.commit, (transaction,)))
+        except Exception as error:
+            raise _GivenUp from error
         self.commits += 1
-        batch.committed()
+        try:
+            batch.committed()
+        except Exception:
+            _logger.exception("what follows a commit failed; the commit stands")
 
 
-def _run(ticket: _Ticket[BatchType], batch: BatchType) -> None:
-    before = batch.writes
-    try:
-        ticket.result = ticket.work(batch)
-    except lmdb.Error:
-        raise
-    except Exception as error:
-        if batch.writes != before:
-            raise _TornWork from error
-        ticket.error = error
-
-
-def _fail(ticket: _Ticket[BatchType], error: Exception) -> None:
-    if isinstance(error, _TornWork):
-        ticket.error = error.__cause__
-    elif isinstance(error, lmdb.MapFullError | lmdb.DiskError):
-        ticket.error = StorageFull(f"no space left for the data folder: {error}")
-    else:
-        ticket.error = error
+def _reason(error: BaseException | None) -> BaseException | None:
+    """What the caller is told."""
+    if isinstance(error, lmdb.Error) and error.code in NO_ROOM:
+        full = StorageFull(f"no space left for the data folder: {error}")
+        full.__cause__ = error
+        return full
+    return error

@@ -1,0 +1,91 @@
+"""Programs for a process of their own, which may be starved or killed.
+
+    python -m tests.storage.children NAME PATH NUMBER
+
+Each prints a line when it has something to tell. Those that wait do so until their input ends, or they are killed.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+from sortkey.storage import StorageError, StorageFull, environment
+from tests.storage.plain import PlainBatch, increment, open_store, put, read
+
+
+def say(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def wait() -> None:
+    sys.stdin.read()
+
+
+def map_size(path: Path, address_space: int) -> None:
+    """Opens the folder in little address space and tells how large a map that left."""
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    try:
+        opened = environment.open_folder(path)
+    except StorageError as error:
+        say(error)
+        return
+    with opened.begin(write=True) as transaction:
+        transaction.put(b"k", b"v")
+    say(opened.info()["map_size"])
+
+
+def fill(path: Path, file_size: int) -> None:
+    """Writes until files may not grow any more, and tells how many writes were answered."""
+    store = open_store(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+    answered = 0
+    try:
+        while answered * 1000 < 2 * file_size:
+            store.write(put(b"%d" % answered, b"v" * 1000))
+            answered += 1
+    except StorageFull:
+        assert read(store, b"0") is not None
+        say(answered)
+
+
+def memory(path: Path, _: int) -> None:
+    with patch.object(environment, "MEMORY_FOLDER", path):
+        store = open_store()
+    store.write(put(b"k", b"v" * 100_000))
+    say("written")
+    wait()
+
+
+def hold_snapshot(path: Path, _: int) -> None:
+    with open_store(path).read():
+        say("holding")
+        wait()
+
+
+def hold_transaction(path: Path, _: int) -> None:
+    def work(batch: PlainBatch) -> None:
+        batch.put(b"unfinished", b"must not stay")
+        say("holding")
+        wait()
+
+    open_store(path).write(work)
+
+
+def count(path: Path, times: int) -> None:
+    store = open_store(path)
+    for _ in range(times):
+        store.write(increment(b"n"))
+    store.close()
+
+
+PROGRAMS: dict[str, Callable[[Path, int], None]] = {
+    program.__name__: program for program in (map_size, fill, memory, hold_snapshot, hold_transaction, count)
+}
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))

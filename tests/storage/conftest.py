@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.storage import children
+from tests.storage.plain import PlainStore, open_store
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def store() -> Iterator[PlainStore]:
+    store = open_store()
+    yield store
+    store.close()
+
+
+class Child(subprocess.Popen[str]):
+    """A program of `children.py` in a process of its own."""
+
+    def __init__(self, program: str, path: Path, number: int) -> None:
+        command = [sys.executable, "-m", children.__name__, program, str(path), str(number)]
+        super().__init__(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def line(self) -> str:
+        assert self.stdout is not None
+        return self.stdout.readline().rstrip("\n")
+
+    def murder(self) -> None:
+        self.send_signal(signal.SIGKILL)
+        self.wait()
+
+
+StartChild = Callable[..., Child]
+
+
+@pytest.fixture
+def child() -> Iterator[StartChild]:
+    """`child("count", path, 100)`: started at once, and gone when the test is."""
+    with ExitStack() as started:
+
+        def start(program: str, path: Path, number: int = 0) -> Child:
+            process = started.enter_context(Child(program, path, number))
+            started.callback(process.kill)
+            return process
+
+        yield start

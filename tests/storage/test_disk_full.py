@@ -1,0 +1,105 @@
+"""A full disk: said clearly, nothing lost, reads go on, and writes do again when there is room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from sortkey.storage import StorageError, StorageFull
+from tests.storage.conftest import StartChild
+from tests.storage.plain import Caller, PlainStore, SlowLeader, open_store, put, read
+
+DISK_BYTES = 2 << 20
+BALLAST_BYTES = 1 << 20
+VALUE = b"v" * 3000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount a small file system to fill up")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.fixture
+def store(disk: Path) -> Iterator[PlainStore]:
+    (disk / "ballast").write_bytes(bytes(BALLAST_BYTES))
+    store = open_store(disk / "data")
+    yield store
+    store.close()
+
+
+def fill(store: PlainStore, name: bytes = b"") -> list[bytes]:
+    """Write until there is no more room; returns the keys of the writes that were answered."""
+    answered: list[bytes] = []
+    while True:
+        key = b"%s %d" % (name, len(answered))
+        try:
+            store.write(put(key, VALUE))
+        except StorageFull:
+            return answered
+        answered.append(key)
+
+
+def test_a_full_disk_refuses_writes_and_keeps_reading(store: PlainStore) -> None:
+    answered = fill(store)
+    with pytest.raises(StorageFull, match="no space left for the data folder"):
+        store.write(put(b"one more", VALUE))
+    assert len(answered) > 50
+    assert all(read(store, key) == VALUE for key in answered)
+    with store.read() as snapshot:
+        assert snapshot.get(b" %d" % len(answered)) is None
+
+
+def test_writes_go_on_when_there_is_room_again(store: PlainStore, disk: Path) -> None:
+    answered = fill(store)
+    (disk / "ballast").unlink()
+    again = fill(store, b"again")
+    assert len(again) > 50
+    store.close()
+    reopened = open_store(disk / "data")
+    assert all(read(reopened, key) == VALUE for key in answered + again)
+    reopened.close()
+
+
+# One huge write must not fail the small ones that happen to share its transaction. The file system takes a part of it,
+# which LMDB reports otherwise than a disk that was full from the start.
+def test_only_the_work_that_is_too_large_fails(store: PlainStore) -> None:
+    leader = SlowLeader(store)
+    small, huge, other = leader.line_up(put(b"small"), put(b"huge", bytes(DISK_BYTES)), put(b"other"))
+    leader.release()
+    small.outcome()
+    other.outcome()
+    with pytest.raises(StorageFull):
+        huge.outcome()
+    assert (read(store, b"small"), read(store, b"huge"), read(store, b"other")) == (b"", None, b"")
+
+
+def test_a_crowd_meets_the_end_of_the_disk_together(store: PlainStore) -> None:
+    crowd = [Caller(partial(fill, store, b"%d" % name)) for name in range(4)]
+    answered = [key for caller in crowd for key in caller.outcome()]
+    assert len(answered) > 50
+    assert all(read(store, key) == VALUE for key in answered)
+
+
+def test_a_folder_on_a_full_disk_is_refused_clearly(disk: Path) -> None:
+    (disk / "ballast").write_bytes(bytes(DISK_BYTES - 4096))
+    with pytest.raises(StorageError, match="cannot"):
+        open_store(disk / "data")
+
+
+# The same end, met in another way, which needs no rights: a limit on the size of files.
+def test_a_limit_on_file_size_is_a_full_disk_too(tmp_path: Path, child: StartChild) -> None:
+    answered = int(child("fill", tmp_path, 1_000_000).line())
+    store = open_store(tmp_path)
+    assert all(read(store, b"%d" % number) is not None for number in range(answered))
+    assert read(store, b"%d" % answered) is None
+    store.close()

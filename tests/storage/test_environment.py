@@ -1,0 +1,141 @@
+"""Data folders: made, stamped, recognised or refused; and memory, which leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from sortkey.storage import IncompatibleFormat, StorageError, environment
+from tests.storage.conftest import StartChild
+from tests.storage.plain import open_store, put, read
+
+GIB = 1 << 30
+
+
+def test_a_folder_is_made_with_its_parents_and_stamped(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    opened = environment.open_folder(folder)
+    with opened.begin() as snapshot:
+        assert snapshot.get(environment.FORMAT_KEY) == environment.FORMAT
+    opened.close()
+    assert sorted(file.name for file in folder.iterdir()) == ["data.mdb", "lock.mdb"]
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.write(put(b"k", b"v"))
+    store.close()
+    store = open_store(tmp_path)
+    assert read(store, b"k") == b"v"
+    store.close()
+
+
+# An older program must not guess at newer data, nor the other way round.
+def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    opened = environment.open_folder(tmp_path)
+    with opened.begin(write=True) as transaction:
+        transaction.put(environment.FORMAT_KEY, b"7")
+    opened.close()
+    for open_ in (environment.open_folder, environment.open_existing):
+        with pytest.raises(IncompatibleFormat, match=r"data format 7, .* reads format 1"):
+            open_(tmp_path)
+
+
+# LMDB 0.9 and 1.0 use the same file names, and different pages.
+def test_a_file_of_lmdb_0_9_is_refused(tmp_path: Path) -> None:
+    lmdb.open(str(tmp_path)).close()
+    with pytest.raises(IncompatibleFormat, match="cannot read"):
+        environment.open_folder(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"shopping list" * 1000)
+    with pytest.raises(IncompatibleFormat, match="cannot read"):
+        environment.open_folder(tmp_path)
+    assert (tmp_path / "data.mdb").read_bytes() == b"shopping list" * 1000
+
+
+def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_text("")
+    with pytest.raises(StorageError, match=f"cannot use {file} as a data folder"):
+        environment.open_folder(file)
+
+
+# LMDB's locks are the process's, so a second environment would take away the first one's.
+def test_a_second_opening_in_one_process_is_refused(tmp_path: Path) -> None:
+    opened = environment.open_folder(tmp_path)
+    with pytest.raises(StorageError, match="already open"):
+        environment.open_folder(tmp_path)
+    opened.close()
+
+
+def test_looking_into_a_folder_that_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="is not a data folder"):
+        environment.open_existing(tmp_path / "absent")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_into_a_foreign_database_is_refused(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path), lib_version=1) as foreign, foreign.begin(write=True) as transaction:
+        transaction.put(b"theirs", b"")
+    with pytest.raises(StorageError, match="not one of Sortkey"):
+        environment.open_existing(tmp_path)
+
+
+def test_the_map_is_larger_than_any_disk_and_the_file_is_not(tmp_path: Path) -> None:
+    opened = environment.open_folder(tmp_path)
+    assert opened.info()["map_size"] == environment.MAP_BYTES
+    assert (tmp_path / "data.mdb").stat().st_size < 100_000
+    opened.close()
+
+
+# Sort keys of 1,024 bytes with their escapes, a table's number and two hashes: 0.9 would take 511 bytes.
+def test_keys_may_be_as_long_as_dynamodb_allows() -> None:
+    opened = environment.open_memory()
+    assert opened.max_key_size() == 1978
+    opened.close()
+
+
+# `ulimit -v` is common on shared machines.
+def test_little_address_space_means_a_smaller_map(tmp_path: Path, child: StartChild) -> None:
+    size = int(child("map_size", tmp_path, 8 * GIB).line())
+    assert environment.SMALLEST_MAP_BYTES <= size < 8 * GIB
+
+
+def test_too_little_address_space_is_said_clearly(tmp_path: Path, child: StartChild) -> None:
+    assert "address space is too small" in child("map_size", tmp_path, GIB // 2).line()
+
+
+def test_memory_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "MEMORY_FOLDER", tmp_path)
+    store = open_store()
+    store.write(put(b"k", b"v"))
+    assert list(tmp_path.iterdir()) == []
+    store.close()
+
+
+# The files have lost their names by the time they hold anything.
+def test_memory_leaves_no_file_behind_when_killed(tmp_path: Path, child: StartChild) -> None:
+    process = child("memory", tmp_path)
+    assert process.line() == "written"
+    process.murder()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_memories_are_apart() -> None:
+    one, other = open_store(), open_store()
+    one.write(put(b"k", b"v"))
+    assert read(other, b"k") is None
+    one.close()
+    other.close()
+
+
+def test_bytes_used_grows_with_the_data() -> None:
+    store = open_store()
+    before = store.bytes_used()
+    store.write(put(b"k", b"v" * 1_000_000))
+    assert store.bytes_used() >= before + 1_000_000
+    store.close()

@@ -1,0 +1,44 @@
+"""Several processes on one folder, some of which come to a sudden end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sortkey.storage import environment
+from tests.storage.conftest import StartChild
+from tests.storage.plain import increment, open_store, read
+
+TIMES = 100
+
+
+def test_two_processes_write_one_folder(tmp_path: Path, child: StartChild) -> None:
+    store = open_store(tmp_path)
+    children = [child("count", tmp_path, TIMES) for _ in range(2)]
+    for _ in range(TIMES):
+        store.write(increment(b"n"))
+    assert [process.wait() for process in children] == [0, 0]
+    assert read(store, b"n") == b"%d" % (3 * TIMES)
+    store.close()
+
+
+# The lock of a dead writer must not outlive it, and neither may what it had not committed.
+def test_a_writer_killed_in_its_transaction_blocks_nobody(tmp_path: Path, child: StartChild) -> None:
+    store = open_store(tmp_path)
+    process = child("hold_transaction", tmp_path)
+    assert process.line() == "holding"
+    process.murder()
+    assert store.write(increment(b"n")) == 1
+    assert read(store, b"unfinished") is None
+    store.close()
+
+
+# A snapshot keeps its pages from being used again; one that nobody holds any more would let the file grow for ever.
+def test_opening_clears_the_snapshots_of_the_dead(tmp_path: Path, child: StartChild) -> None:
+    opened = environment.open_folder(tmp_path)
+    process = child("hold_snapshot", tmp_path)
+    assert process.line() == "holding"
+    assert str(process.pid) in opened.readers()
+    process.murder()
+    assert child("count", tmp_path, 1).wait() == 0
+    assert str(process.pid) not in opened.readers()
+    opened.close()

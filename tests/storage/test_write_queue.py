@@ -1,0 +1,227 @@
+"""Group commit: what is shared, what is kept apart, and what is promised to each caller."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from sortkey.storage import QueueClosed, Store
+from tests.storage.plain import Caller, PlainBatch, PlainStore, SlowLeader, increment, open_store, put, read, wait_until
+
+
+def refuse(_: PlainBatch) -> None:
+    raise LookupError("refused before writing")
+
+
+def tear(batch: PlainBatch) -> None:
+    batch.put(b"torn", b"must not stay")
+    raise ZeroDivisionError("raised after writing")
+
+
+def test_a_write_is_there_when_it_returns(store: PlainStore) -> None:
+    assert store.write(increment(b"n")) == 1
+    assert read(store, b"n") == b"1"
+
+
+# Sixty-four connections must pay for one sync, not for sixty-four.
+def test_work_that_waits_behind_a_leader_shares_one_commit(store: PlainStore) -> None:
+    leader = SlowLeader(store)
+    callers = leader.line_up(*(increment(b"n") for _ in range(16)))
+    before = store.queue.commits
+    leader.release()
+    # They ran in the order in which they came.
+    assert [caller.outcome() for caller in callers] == list(range(1, 17))
+    assert store.queue.commits == before + 2  # the leader's, and one for all sixteen
+
+
+# A false condition is an everyday answer: it must cost the others nothing.
+def test_work_that_raises_before_writing_leaves_the_others_standing(store: PlainStore) -> None:
+    leader = SlowLeader(store)
+    first, refused, second = leader.line_up(increment(b"n"), refuse, increment(b"n"))
+    before = store.queue.commits
+    leader.release()
+    with pytest.raises(LookupError):
+        refused.outcome()
+    assert (first.outcome(), second.outcome()) == (1, 2)
+    assert store.queue.commits == before + 2
+
+
+def test_work_that_raises_after_writing_is_undone_and_the_others_happen_once(store: PlainStore) -> None:
+    leader = SlowLeader(store)
+    first, torn, second = leader.line_up(increment(b"n"), tear, increment(b"n"))
+    leader.release()
+    with pytest.raises(ZeroDivisionError):
+        torn.outcome()
+    assert (first.outcome(), second.outcome()) == (1, 2)
+    assert read(store, b"n") == b"2"
+    assert read(store, b"torn") is None
+
+
+# Whose work failed in the shared transaction but succeeds alone was not at fault, and must not be told so.
+def test_an_error_of_a_given_up_transaction_is_forgotten(store: PlainStore) -> None:
+    def insist(batch: PlainBatch) -> str:
+        if batch.get(b"torn") is not None:
+            raise LookupError("saw what was undone later")
+        return "fine"
+
+    leader = SlowLeader(store)
+    torn, insisting = leader.line_up(tear, insist)
+    leader.release()
+    with pytest.raises(ZeroDivisionError):
+        torn.outcome()
+    assert insisting.outcome() == "fine"
+
+
+# A batch that cannot be finished fails every work in it; none may be told that it was written.
+def test_a_batch_that_cannot_finish_fails_all_of_its_work() -> None:
+    class Unfinished(PlainBatch):
+        def finish(self) -> None:
+            if self.writes:
+                raise OverflowError
+
+    store = Store(None, Unfinished)
+    with pytest.raises(OverflowError):
+        store.write(lambda batch: batch.put(b"k", b"v"))
+    assert store.write(lambda batch: batch.get(b"k")) is None
+    store.close()
+
+
+# Once committed, a write stands, whatever those who are told of it do.
+def test_what_follows_the_commit_cannot_fail_the_write(caplog: pytest.LogCaptureFixture) -> None:
+    class Clumsy(PlainBatch):
+        def committed(self) -> None:
+            raise OSError("nobody listens")
+
+    store = Store(None, Clumsy)
+    store.write(lambda batch: batch.put(b"k", b"v"))
+    assert store.write(lambda batch: batch.get(b"k")) == b"v"
+    assert "nobody listens" in caplog.text
+    store.close()
+
+
+def test_a_submitted_write_is_durable_when_its_callback_is_called(store: PlainStore) -> None:
+    seen: SimpleQueue[tuple[Any, BaseException | None, bytes | None, str]] = SimpleQueue()
+
+    def done(result: Any, error: BaseException | None) -> None:
+        seen.put((result, error, read(store, b"n"), threading.current_thread().name))
+
+    store.submit(increment(b"n"), done)
+    result, error, stored, thread = seen.get(timeout=30)
+    assert (result, error, stored) == (1, None, b"1")
+    assert thread != threading.current_thread().name
+
+
+def test_a_submitted_write_hands_its_error_to_the_callback(store: PlainStore) -> None:
+    errors: SimpleQueue[BaseException | None] = SimpleQueue()
+    store.submit(refuse, lambda _, error: errors.put(error))
+    assert isinstance(errors.get(timeout=30), LookupError)
+
+
+# A callback's author may err (an event loop closed meanwhile), but the leader has other callers to answer.
+def test_a_callback_that_raises_hurts_nobody_else(store: PlainStore, caplog: pytest.LogCaptureFixture) -> None:
+    results: SimpleQueue[Any] = SimpleQueue()
+
+    def clumsy(_: Any, __: BaseException | None) -> None:
+        raise OSError("the loop is gone")
+
+    leader = SlowLeader(store)
+    store.submit(increment(b"n"), clumsy)
+    store.submit(increment(b"n"), lambda result, _: results.put(result))
+    (writer,) = leader.line_up(increment(b"n"))
+    leader.release()
+    assert results.get(timeout=30) == 2
+    assert writer.outcome() == 3
+    wait_until(lambda: len(store.queue) == 0)
+    assert "the loop is gone" in caplog.text
+
+
+# An event loop calls this: not even the first call, which starts the thread, may wait for the disk.
+def test_submit_does_not_wait_for_the_leader(store: PlainStore) -> None:
+    results: SimpleQueue[Any] = SimpleQueue()
+    leader = SlowLeader(store)
+    store.submit(increment(b"n"), lambda result, _: results.put(result))
+    assert read(store, b"n") is None
+    leader.release()
+    assert results.get(timeout=30) == 1
+
+
+def test_reads_do_not_wait_for_the_writer(store: PlainStore) -> None:
+    store.write(put(b"k", b"old"))
+    leader = SlowLeader(store)
+    assert read(store, b"k") == b"old"
+    assert read(store, b"slow leader") is None
+    leader.release()
+
+
+def test_an_interrupted_leader_does_not_take_the_others_along(store: PlainStore) -> None:
+    def interrupted(_: PlainBatch) -> None:
+        raise KeyboardInterrupt
+
+    leader = SlowLeader(store)
+    callers = leader.line_up(increment(b"n"), interrupted, increment(b"n"))
+    leader.release()
+    ends = []
+    for caller in callers:
+        try:
+            ends.append(caller.outcome())
+        except KeyboardInterrupt:
+            ends.append(None)
+    # Whoever led met the interrupt, and its own work was withdrawn; all others were done, and once.
+    done = [end for end in ends if end is not None]
+    assert read(store, b"n") == (b"%d" % len(done) if done else None)
+    assert store.write(increment(b"n")) == len(done) + 1
+
+
+def test_close_finishes_what_waits_and_then_refuses() -> None:
+    store = open_store()
+    answers: SimpleQueue[Any] = SimpleQueue()
+    leader = SlowLeader(store)
+    callers = leader.line_up(increment(b"n"), increment(b"n"))
+    store.submit(increment(b"n"), lambda result, _: answers.put(result))
+    closing = Caller(store.queue.close)
+    wait_until(lambda: _refuses(store))
+    assert closing.is_alive()
+    leader.release()
+    closing.outcome()
+    assert [caller.outcome() for caller in callers] == [1, 2]
+    assert answers.get(timeout=30) == 3
+    with pytest.raises(QueueClosed):
+        store.submit(increment(b"n"), lambda _, __: None)
+    assert read(store, b"n") == b"3"
+    store.close()
+
+
+def _refuses(store: PlainStore) -> bool:
+    leader_is_slow = len(store.queue)
+    try:
+        store.submit(refuse, lambda _, __: None)
+    except QueueClosed:
+        return True
+    assert leader_is_slow
+    return False
+
+
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.write(put(b"k"))
+    store.close()
+    store.close()
+
+
+# Every thread gets each of its numbers once: nothing is lost, doubled or answered wrongly under a crowd.
+def test_a_crowd_of_writers_counts_right(store: PlainStore) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+
+    def many() -> list[int]:
+        for _ in range(50):
+            store.submit(increment(b"n"), lambda result, _: answers.put(result))
+        return [store.write(increment(b"n")) for _ in range(50)]
+
+    crowd = [Caller(many) for _ in range(8)]
+    numbers = [number for caller in crowd for number in caller.outcome()]
+    numbers += [answers.get(timeout=30) for _ in range(400)]
+    assert sorted(numbers) == list(range(1, 801))
