@@ -1,0 +1,285 @@
+"""One client's connection: bytes in, requests begun, answers out in the order of their requests.
+
+Requests of one connection behave as if they were executed one after the other. A read waits until the writes before it
+are answered; writes may be under way together, since the write queue keeps their order, and so share commits.
+
+Memory stays bounded whatever the client does: while it does not take its answers, or has many requests under way,
+nothing more is read from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+from sortkey.limits import KIB, MIB
+from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.request_parser import Event, Refusal, Request, RequestParser
+from sortkey.wire.response import CONTINUE_BYTES
+
+UNDER_WAY: Final = 64
+"""Requests of one connection that may wait or be under way before reading from it pauses."""
+TURN_BYTES: Final = 256 * KIB
+"""Answers put together before others get their turn."""
+TURN_REQUESTS: Final = 64
+
+REQUEST_SECONDS: Final = 60
+"""From a request's first byte to its last."""
+IDLE_SECONDS: Final = 350
+"""Between two requests. SDKs keep a connection for less, and so close first: no request meets a closing connection."""
+STALLED_SECONDS: Final = 60
+"""For a client to take answers that wait for it."""
+LINGER_SECONDS: Final = 2
+"""To let a refused client read its answer before the connection is torn down under what it still sends."""
+
+BUFFERED_BYTES: Final = 512 * MIB
+"""Of bodies that are not complete yet, over all connections."""
+
+KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)
+"""A peer that vanished without a word is noticed within two minutes."""
+
+
+class Home(Protocol):
+    """What connections have in common: the server."""
+
+    endpoint: Endpoint
+    metrics: Metrics
+    tick: int
+    """Seconds, counted by the loop; cheaper than asking the clock for each request."""
+    buffered: int
+    """Bytes of bodies that are not complete yet, of all connections."""
+    stopping: bool
+    """Nothing more is begun than what has come already."""
+    call_soon: Callable[[Callable[[], None]], object]
+
+    def joins(self, connection: Connection) -> bool:
+        """Whether there is room for one more connection."""
+
+    def leaves(self, connection: Connection) -> None: ...
+
+
+class Slot:
+    """The place of an answer among those of its connection."""
+
+    __slots__ = ("_connection", "answer", "last")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.answer: bytes | None = None
+        self.last = False
+
+    def fill(self, answer: bytes) -> None:
+        self.answer = answer
+        self._connection.flush()
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._endpoint = home.endpoint
+        self._metrics = home.metrics
+        self._parser = RequestParser()
+        self._backlog: deque[Event] = deque()
+        self._slots: deque[Slot] = deque()
+        self._transport: asyncio.Transport
+        self._closed = False
+        self._lingering = False
+        self._ended = False
+        self._stalled = False
+        self._paused = False
+        self._since = home.tick
+        self._buffered = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            for option in KEEPALIVE:
+                sock.setsockopt(*option)
+        if not self._home.joins(self):
+            self._part(self._endpoint.refuse(Refusal(503, "Too many connections are open.")))
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._closed = True
+        self._home.buffered -= self._buffered
+        self._backlog.clear()
+        self._home.leaves(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._lingering:
+            return
+        self._metrics.received += len(data)
+        parser = self._parser
+        begins = not parser.receiving
+        events = parser.feed(data)
+        if begins or events:
+            self._since = self._home.tick
+        self._backlog.extend(events)
+        if parser.receiving or self._buffered:
+            self._keep_count()
+        self._advance()
+
+    def eof_received(self) -> bool:
+        """The client has sent its last; it may still read."""
+        self._ended = True
+        return bool(self._backlog or self._slots)
+
+    def pause_writing(self) -> None:
+        self._stalled = True
+        self._since = self._home.tick
+        self._steer()
+
+    def resume_writing(self) -> None:
+        self._stalled = False
+        self._advance()
+
+    def flush(self) -> None:
+        """Send the answers whose turn has come."""
+        slots = self._slots
+        ready = []
+        last = False
+        while slots and slots[0].answer is not None:
+            slot = slots.popleft()
+            ready.append(slot.answer or b"")
+            last = slot.last
+        if not ready or self._closed:
+            return
+        self._since = self._home.tick
+        if last:
+            self._part(b"".join(ready))
+            return
+        self._send(ready)
+        self._advance()
+
+    def check(self) -> None:
+        """Once a second: whether the client has had its time."""
+        waited = self._home.tick - self._since
+        if self._lingering:
+            if waited > LINGER_SECONDS:
+                self._transport.abort()
+        elif self._stalled:
+            if waited > STALLED_SECONDS:
+                self._transport.abort()
+        elif self._backlog or self._slots:
+            return
+        elif self._parser.receiving:
+            if waited > REQUEST_SECONDS:
+                self._part(self._endpoint.refuse(Refusal(408, "The request took too long to arrive.")))
+        elif waited > IDLE_SECONDS:
+            self._transport.close()
+
+    def stop(self) -> None:
+        """Close as soon as nothing is under way."""
+        half = self._parser.receiving and not self._ended
+        if not (self._backlog or self._slots or half or self._lingering):
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def _advance(self) -> None:
+        """Begin the requests that may begin now."""
+        backlog = self._backlog
+        ready: list[bytes] = []
+        size = 0
+        turns = TURN_REQUESTS
+        while backlog and not self._stalled and not self._lingering:
+            event = backlog[0]
+            if self._slots and not self._may_join(event):
+                break
+            if size > TURN_BYTES or not turns:
+                self._home.call_soon(self._advance)
+                break
+            del backlog[0]
+            turns -= 1
+            answer = self._begin(event)
+            if answer is None:
+                continue
+            if self._last(event):
+                self._part(b"".join((*ready, answer)))
+                return
+            ready.append(answer)
+            size += len(answer)
+        if ready:
+            self._send(ready)
+        if self._stalled or self._paused or len(backlog) > UNDER_WAY:
+            self._steer()
+        if self._ended or self._home.stopping:
+            self.stop()
+
+    def _may_join(self, event: Event) -> bool:
+        """Whether it may begin although answers to earlier requests are outstanding."""
+        return (
+            isinstance(event, Request)
+            and len(self._slots) < UNDER_WAY
+            and not self._slots[-1].last
+            and self._endpoint.writes(event)
+        )
+
+    def _begin(self, event: Event) -> bytes | None:
+        """The answer; or nothing, and a slot waits for it."""
+        if isinstance(event, Request):
+            if self._home.stopping:
+                event.keep_alive = False
+            slot = Slot(self)
+            answer = self._endpoint.begin(event, slot.fill)
+            if answer is not None and not self._slots:
+                return answer
+            slot.answer = answer
+            slot.last = not event.keep_alive
+            self._slots.append(slot)
+            return None
+        if isinstance(event, Refusal):
+            return self._endpoint.refuse(event)
+        return CONTINUE_BYTES
+
+    def _last(self, event: Event) -> bool:
+        return isinstance(event, Refusal) or (isinstance(event, Request) and not event.keep_alive)
+
+    def _send(self, answers: list[bytes]) -> None:
+        whole = answers[0] if len(answers) == 1 else b"".join(answers)
+        self._metrics.sent += len(whole)
+        self._transport.write(whole)
+
+    def _part(self, answer: bytes) -> None:
+        """Send a last answer. What the client still sends is thrown away for a while, or it would never read it."""
+        self._lingering = True
+        self._since = self._home.tick
+        self._backlog.clear()
+        self._slots.clear()
+        if self._closed:
+            return
+        self._send([answer])
+        if self._ended:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
+            self._transport.resume_reading()
+
+    def _steer(self) -> None:
+        """Read from the client, or leave it waiting."""
+        pause = self._stalled or len(self._backlog) > UNDER_WAY
+        if self._closed or self._lingering or pause == self._paused:
+            return
+        self._paused = pause
+        if pause:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def _keep_count(self) -> None:
+        """Bodies that come slowly must not fill the memory, however many they are."""
+        size = self._parser.body_bytes if self._parser.receiving else 0
+        self._home.buffered += size - self._buffered
+        self._buffered = size
+        if self._home.buffered > BUFFERED_BYTES:
+            self._backlog.append(Refusal(503, "Too much is being received at once."))

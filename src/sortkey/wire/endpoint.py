@@ -1,0 +1,204 @@
+"""One request to one answer: authenticate, find the operation, read the body, execute, put the answer together.
+
+Reads are answered where they stand, in microseconds. Writes join the group commit: `begin` returns nothing, and `reply`
+is called with the answer, on the loop's thread, once it is durable. Nothing here knows of sockets; `post` is how a
+finished write, on the committing thread, gets back to the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final
+
+from sortkey.engine import requests
+from sortkey.engine.answers import to_json
+from sortkey.engine.capacity import asked
+from sortkey.engine.core import Answer
+from sortkey.engine.database import Database
+from sortkey.engine.operations import WRITES
+from sortkey.engine.requests.shapes import Shape
+from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
+from sortkey.limits import MIB
+from sortkey.wire import metrics, protocol
+from sortkey.wire.gate import Gate
+from sortkey.wire.metrics import Metrics, OperationMetrics
+from sortkey.wire.protocol import HttpError
+from sortkey.wire.request_parser import Refusal, Request
+from sortkey.wire.response import TEXT, Responses
+
+QUEUED_WRITES: Final = 10_000
+QUEUED_BYTES: Final = 256 * MIB
+
+HEALTHY: Final = b"healthy: dynamodb.local\n"
+UNKNOWN: Final = "Unknown"
+"""What requests without an operation of ours are counted as."""
+
+Reply = Callable[[bytes], None]
+_logger = logging.getLogger(__name__)
+
+
+class Route:
+    """What is known of an operation beforehand."""
+
+    __slots__ = ("metered", "metrics", "operation", "unit", "writes")
+
+    def __init__(self, operation: str, counted: OperationMetrics) -> None:
+        self.operation = operation
+        self.writes = operation in WRITES
+        self.unit = "write" if self.writes else "read"
+        self.metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
+        self.metrics = counted
+
+
+class PendingWrite:
+    """A write between its request and its answer; the write queue calls it when the write is durable."""
+
+    __slots__ = ("_post", "answer", "error", "hidden", "reply", "request", "route", "started")
+
+    def __init__(
+        self, route: Route, request: Request, reply: Reply, post: Callable[[PendingWrite], None], started: float
+    ) -> None:
+        self.route = route
+        self.request = request
+        self.reply = reply
+        self.started = started
+        self.hidden = False
+        self.answer: Answer = {}
+        self.error: BaseException | None = None
+        self._post = post
+
+    def __call__(self, answer: Answer | None, error: BaseException | None) -> None:
+        self.answer = answer or {}
+        self.error = error
+        self._post(self)
+
+
+class Endpoint:
+    def __init__(
+        self,
+        database: Database,
+        responses: Responses,
+        counted: Metrics,
+        gate: Gate,
+        post: Callable[[PendingWrite], None],
+        scrape: Callable[[], metrics.Samples],
+    ) -> None:
+        self._database = database
+        self._responses = responses
+        self._metrics = counted
+        self._gate = gate
+        self._post = post
+        self._scrape = scrape
+        self._routes = {
+            target: Route(operation, counted.operation(operation)) for target, operation in protocol.TARGETS.items()
+        }
+        self._unknown = counted.operation(UNKNOWN)
+        self.queued = 0
+        self.queued_bytes = 0
+
+    def writes(self, request: Request) -> bool:
+        """Whether the request will be answered through the write queue, which keeps the order it is given."""
+        route = self._routes.get(request.headers.get(b"x-amz-target", b""))
+        return route is not None and route.writes
+
+    def begin(self, request: Request, reply: Reply) -> bytes | None:
+        """The answer; or nothing yet, and `reply` will be called with it."""
+        started = perf_counter()
+        route = self._routes.get(request.headers.get(b"x-amz-target", b""))
+        if route is None or request.method != b"POST":
+            return self._answer_other(request)
+        try:
+            shape: Any = self._understand(route, request)
+            # What an operation consumed is counted whether the client wants to know or not.
+            hidden = route.metered and not asked(shape.return_consumed_capacity)
+            if hidden:
+                shape.return_consumed_capacity = "TOTAL"
+            if route.writes:
+                self._submit(route, shape, PendingWrite(route, request, reply, self._post, started), hidden)
+                return None
+            answer = self._database.execute(route.operation, shape)
+            body = self._body(route, answer, hidden)
+        except (DynamoDBError, HttpError) as error:
+            return self._failure(request, route.metrics, error, started)
+        except Exception:
+            _logger.exception("%s failed", route.operation)
+            return self._failure(request, route.metrics, internal_error(), started)
+        route.metrics.count(metrics.OK, perf_counter() - started)
+        return self._responses.success(request, body)
+
+    def finish(self, write: PendingWrite) -> None:
+        """A write's commit has ended, well or not: answer its request."""
+        self.queued -= 1
+        self.queued_bytes -= len(write.request.body)
+        if write.error is None:
+            body = self._body(write.route, write.answer, write.hidden)
+            write.route.metrics.count(metrics.OK, perf_counter() - write.started)
+            write.reply(self._responses.success(write.request, body))
+            return
+        error = write.error
+        if not isinstance(error, DynamoDBError):
+            _logger.error("%s failed", write.route.operation, exc_info=error)
+            error = internal_error()
+        write.reply(self._failure(write.request, write.route.metrics, error, write.started))
+
+    def refuse(self, refusal: Refusal) -> bytes:
+        """The answer to what is not acceptable HTTP."""
+        code = "RequestEntityTooLargeException" if refusal.status == 413 else "MalformedHttpRequestException"
+        if refusal.status == 503:
+            code = "ServiceUnavailableException"
+        error = HttpError(refusal.status, code, refusal.message)
+        self._unknown.count(code, 0.0)
+        return self._responses.refusal(error.status, protocol.error_json(error))
+
+    def _understand(self, route: Route, request: Request) -> Shape:
+        caller = self._gate.admit(request)
+        body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
+        shape = requests.decode(route.operation, body)
+        if caller is not None:
+            caller.check(route.operation, shape)
+        return shape
+
+    def _submit(self, route: Route, shape: Shape, write: PendingWrite, hidden: bool) -> None:
+        size = len(write.request.body)
+        if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + size > QUEUED_BYTES):
+            raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
+        write.hidden = hidden
+        self._database.submit(route.operation, shape, write)
+        self.queued += 1
+        self.queued_bytes += size
+
+    def _body(self, route: Route, answer: Answer, hidden: bool) -> bytes:
+        if route.metered:
+            capacity: Any = answer.get("ConsumedCapacity")
+            if capacity is not None:
+                self._metrics.consumed(route.unit, capacity)
+                if hidden:
+                    del answer["ConsumedCapacity"]
+        return to_json(answer)
+
+    def _failure(
+        self, request: Request, counted: OperationMetrics, error: DynamoDBError | HttpError, started: float
+    ) -> bytes:
+        counted.count(error.code, perf_counter() - started)
+        return self._responses.answer(request, error.status, protocol.error_json(error))
+
+    def _answer_other(self, request: Request) -> bytes:
+        """Whatever is no operation: health, metrics, and mistakes."""
+        path = request.target.partition(b"?")[0]
+        if request.method in (b"GET", b"HEAD"):
+            if path in (b"/", b"/health"):
+                return self._responses.answer(request, 200, HEALTHY, TEXT)
+            if path == b"/metrics":
+                return self._responses.answer(request, 200, metrics.render(self._scrape()), TEXT)
+            return self._failure(request, self._unknown, HttpError(404, "NotFound", "There is nothing here."), 0)
+        error: DynamoDBError | HttpError = UnknownOperationException("An unknown operation was requested.")
+        if request.method != b"POST":
+            error = HttpError(405, "MethodNotAllowed", "Operations are sent by POST.")
+            return self._responses.answer(request, 405, protocol.error_json(error), extra=b"Allow: GET, HEAD, POST\r\n")
+        return self._failure(request, self._unknown, error, perf_counter())
+
+
+def internal_error() -> InternalServerError:
+    return InternalServerError("Internal server error")
