@@ -5,11 +5,13 @@ Built once from a `TableRecord` and never changed; a change to the table makes a
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from hashlib import blake2b
 
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord
 from sortkey.engine.spaces import OWNER_BYTES, space_bytes
 from sortkey.expressions import KeyAttribute
+from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from sortkey.values.attribute import AttributeValue, Item
 from sortkey.values.keybytes import partition_hash, sort_bytes
 
@@ -40,7 +42,7 @@ class Keyed:
 
 
 class Index(Keyed):
-    __slots__ = ("kept", "name", "record")
+    __slots__ = ("_filled_to", "kept", "name", "record")
 
     def __init__(self, record: IndexRecord, table: TableRecord) -> None:
         super().__init__(record.space, _attribute(table, record.partition), _optional_attribute(table, record.sort))
@@ -48,13 +50,18 @@ class Index(Keyed):
         self.name = record.name
         self.kept = _projected_names(record, table)
         """Attributes in the index's rows; None when all are."""
+        self._filled_to = None if record.backfilled_to is None else bytes.fromhex(record.backfilled_to)
+
+    def reaches(self, row_key: bytes) -> bool:
+        """While an index is being filled, it holds nothing for table rows that the filling has not come to."""
+        return self._filled_to is None or row_key <= self._filled_to
 
     def holds(self, item: Item) -> bool:
-        """An item without the index's key, or with another type there, is not in the index."""
-        for attribute in (self.partition, self.sort):
+        """An item without the index's key is not in the index; nor one from before it whose key is too long."""
+        for attribute, limit in ((self.partition, PARTITION_KEY_BYTES), (self.sort, SORT_KEY_BYTES)):
             if attribute is not None:
                 value = item.get(attribute.name)
-                if value is None or not value.get(attribute.type):
+                if value is None or not value.get(attribute.type) or is_longer(attribute, item, limit):
                     return False
         return True
 
@@ -96,6 +103,16 @@ class Table(Keyed):
 
     def key_of(self, item: Item) -> Item:
         return {name: item[name] for name in self.names}
+
+
+def is_longer(attribute: KeyAttribute, item: Item, limit: int) -> bool:
+    """Whether a key attribute's value takes more bytes than a key may."""
+    kind = attribute.type
+    text: str = item[attribute.name][kind]
+    # No character takes more than four bytes, and base64 is longer than what it says.
+    if kind == "N" or len(text) * 4 <= limit:
+        return False
+    return len(text.encode() if kind == "S" else a2b_base64(text)) > limit
 
 
 def owner_of(row_key: bytes) -> bytes:

@@ -1,0 +1,70 @@
+"""DescribeStream: a stream, its shards and their lineage."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sortkey.engine import feed
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.records import ShardRecord
+from sortkey.engine.requests.streams import DescribeStream, ShardFilter
+from sortkey.engine.schema import Table
+from sortkey.errors import ValidationException
+
+PAGE: Final = 100
+
+
+def describe_stream(core: Core, request: DescribeStream) -> Answer:
+    start = request.exclusive_start_shard_id or ""
+    limit = request.limit or PAGE
+    parent = _parent(request.shard_filter)
+    with core.read() as snapshot:
+        stream = feed.find(core, snapshot, request.stream_arn)
+    found = [
+        shard
+        for shard in stream.shards(core.clock.now())
+        if shard.id > start and (parent is None or shard.parent == parent)
+    ]
+    page = found[:limit]
+    shape = _shape(stream) | {"Shards": [_shard(shard) for shard in page]}
+    if len(found) > limit:
+        shape["LastEvaluatedShardId"] = page[-1].id
+    return {"StreamDescription": shape}
+
+
+def _parent(asked: ShardFilter | None) -> str | None:
+    """Whose children are asked for; None for all shards."""
+    if asked is None:
+        return None
+    if asked.type is None or asked.shard_id is None:
+        raise ValidationException("One or more parameter values were invalid: ShardFilter needs both Type and ShardId")
+    return asked.shard_id
+
+
+def _shape(stream: feed.Stream) -> dict[str, Any]:
+    record = stream.record
+    return {
+        "StreamArn": stream.arn,
+        "StreamLabel": record.label,
+        "StreamStatus": "ENABLED" if record.disabled is None else "DISABLED",
+        "StreamViewType": record.view_type,
+        "CreationRequestDateTime": record.created,
+        "TableName": stream.table.name,
+        "KeySchema": _key_schema(stream.table),
+    }
+
+
+def _key_schema(table: Table) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": name, "KeyType": kind} for name, kind in zip(table.names, ("HASH", "RANGE"), strict=False)
+    ]
+
+
+def _shard(shard: ShardRecord) -> dict[str, Any]:
+    numbers = {"StartingSequenceNumber": feed.sequence_text(shard.first_sequence)}
+    if shard.last_sequence is not None:
+        numbers["EndingSequenceNumber"] = feed.sequence_text(shard.last_sequence)
+    shape: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": numbers}
+    if shard.parent is not None:
+        shape["ParentShardId"] = shard.parent
+    return shape

@@ -1,0 +1,66 @@
+"""GetShardIterator: where to begin reading a shard."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sortkey.engine import feed, spaces
+from sortkey.engine.core import Answer, Core
+from sortkey.engine.requests.streams import GetShardIterator
+from sortkey.engine.shard_iterator import TRIM_HORIZON, ShardIterator
+from sortkey.errors import ValidationException
+from sortkey.storage import Transaction
+
+_INVALID: Final = "One or more parameter values were invalid: "
+_BY_NUMBER: Final = {"AT_SEQUENCE_NUMBER": 0, "AFTER_SEQUENCE_NUMBER": 1}
+"""What is added to the number given, to get the first to read."""
+
+
+def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
+    given = _sequence(request)
+    now = core.clock.now()
+    with core.read() as snapshot:
+        stream = feed.find(core, snapshot, request.stream_arn)
+        record = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
+        if record is None:
+            raise feed.no_such_shard()
+        shard = feed.Shard(snapshot, stream.record, record, now)
+        if given is not None:
+            start = _numbered(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
+        elif request.shard_iterator_type == "LATEST":
+            start = _last(snapshot, shard) + 1
+        else:
+            start = TRIM_HORIZON
+    iterator = ShardIterator(stream.arn, stream.record.space, record.number, start, now)
+    return {"ShardIterator": iterator.text()}
+
+
+def _sequence(request: GetShardIterator) -> int | None:
+    if request.shard_iterator_type == "AT_TIMESTAMP":
+        raise ValidationException("Invalid ShardIteratorType.")
+    if request.shard_iterator_type not in _BY_NUMBER:
+        if request.sequence_number is not None:
+            raise ValidationException(f"{_INVALID}SequenceNumber should not be passed for this iterator type")
+        return None
+    text = request.sequence_number
+    if text is None or not (text.isascii() and text.isdigit()):
+        raise ValidationException(f"{_INVALID}Invalid SequenceNumber")
+    return int(text)
+
+
+def _numbered(snapshot: Transaction, shard: feed.Shard, given: int, offset: int) -> int:
+    # A shard without records can be asked for from its starting number, which no record has yet.
+    last = max(_last(snapshot, shard), shard.record.first_sequence)
+    if not shard.record.first_sequence <= given <= last:
+        raise ValidationException("Invalid SequenceNumber for the shard")
+    start = given + offset
+    # Looking at the first record tells whether anything from there on has been lost.
+    next(shard.records_from(start), None)
+    return start
+
+
+def _last(snapshot: Transaction, shard: feed.Shard) -> int:
+    """The greatest number that a record of the shard can have in this snapshot."""
+    if shard.record.last_sequence is not None:
+        return shard.record.last_sequence
+    return int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")

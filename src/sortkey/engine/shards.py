@@ -1,0 +1,104 @@
+"""Shards: how a stream is cut into slices of the hash space, and how their number changes.
+
+Each shard takes the records of the items whose partition hash (its first eight bytes, as a number) lies in its slice,
+so all changes of one item are in one shard, in order. When the number of shards changes, the open ones are closed and
+each is followed by children that divide its slice; a reader who finishes a parent before its children still sees
+every item's changes in order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Core
+from sortkey.engine.records import ShardRecord, StreamRecord
+from sortkey.engine.spaces import SPACE_BYTES
+
+_PLACE_BYTES: Final = 8
+_LAST_PLACE: Final = (1 << 8 * _PLACE_BYTES) - 1
+
+
+def whole_space(batch: WriteBatch, count: int) -> list[ShardRecord]:
+    """The shards of a new stream."""
+    return _slices(batch, count, 0, 0, _LAST_PLACE, parent=None)
+
+
+def shard_of(stream: StreamRecord, row_key: bytes) -> ShardRecord:
+    """The open shard that an item's records go to."""
+    return next(shard for shard in open_shards(stream) if slice_holds(shard, row_key))
+
+
+def slice_holds(shard: ShardRecord, row_key: bytes) -> bool:
+    """Whether the item of a table row belongs in the shard's slice."""
+    return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _PLACE_BYTES], "big") <= shard.high
+
+
+def open_shards(stream: StreamRecord) -> list[ShardRecord]:
+    return [shard for shard in stream.shards if shard.last_sequence is None]
+
+
+def close(batch: WriteBatch, stream: StreamRecord) -> list[ShardRecord]:
+    """The stream's shards, with none open any more."""
+    # A number of its own, so that the span of a shard without records is not empty.
+    last = batch.next_sequence()
+    return [
+        shard
+        if shard.last_sequence is not None
+        else msgspec.structs.replace(shard, last_sequence=last, closed=batch.now)
+        for shard in stream.shards
+    ]
+
+
+def reshard(core: Core, table_name: str, count: int) -> None:
+    """Let the table's stream go on in `count` shards, each a slice of one that was open until now.
+
+    A shard names one parent only, so `count` must be a multiple of the present number.
+    """
+
+    def work(batch: WriteBatch) -> None:
+        table = core.catalog.describe(batch.transaction, table_name)
+        if table.stream is None:
+            raise ValueError(f"table {table_name} has no stream")
+        present = len(open_shards(table.stream))
+        if count < present or count % present:
+            raise ValueError(f"{count} shards cannot follow {present}: their number must be a multiple of it")
+        stream = msgspec.structs.replace(table.stream, shards=_divided(batch, table.stream, count // present))
+        streams = [*table.record.streams[:-1], stream]
+        core.catalog.save(batch, msgspec.structs.replace(table.record, streams=streams))
+        # Whoever waits at the end of a shard that is now closed should go on with its children.
+        batch.streams_written.add(stream.space.to_bytes(SPACE_BYTES, "big"))
+
+    core.store.write(work)
+
+
+def _divided(batch: WriteBatch, stream: StreamRecord, parts: int) -> list[ShardRecord]:
+    parents = open_shards(stream)
+    number = stream.shards[-1].number + 1
+    divided = close(batch, stream)
+    for parent in parents:
+        divided += _slices(batch, parts, number, parent.low, parent.high, parent.id)
+        number += parts
+    return divided
+
+
+def _slices(batch: WriteBatch, count: int, number: int, low: int, high: int, parent: str | None) -> list[ShardRecord]:
+    bounds = [low + (high - low + 1) * at // count for at in range(count + 1)]
+    return [
+        ShardRecord(
+            number=number + at,
+            id=_shard_id(batch.now, number + at),
+            parent=parent,
+            low=bounds[at],
+            high=bounds[at + 1] - 1,
+            first_sequence=batch.last_sequence() + 1,
+        )
+        for at in range(count)
+    ]
+
+
+def _shard_id(now: float, number: int) -> str:
+    """In AWS's form, and in the order in which the shards came to be."""
+    return f"shardId-{int(now * 1000):020}-{number:08x}"
