@@ -1,4 +1,4 @@
-"""The oracle: DynamoDB Local, or the DynamoDB endpoint that --endpoint names."""
+"""The oracle, DynamoDB Local or the DynamoDB endpoint that --endpoint names, and the database held up against it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from hashlib import blake2b
 
 import pytest
 
+from tests.oracle.differences import DIFFERENCES
+from tests.oracle.embedded import Embedded
 from tests.oracle.endpoint import Endpoint
 from tests.oracle.local import DynamoDBLocal, OracleUnavailable
+from tests.oracle.pair import Pair, Side
+from tests.oracle.tables import ORDERS, PLAIN
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +40,32 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
     if url is not None:
         endpoint.drop_tables()
     endpoint.close()
+
+
+@pytest.fixture(params=[Embedded])
+def ours(request: pytest.FixtureRequest) -> Iterator[Side]:
+    """Our database, in each of the ways in which it can be called."""
+    side = request.param()
+    yield side
+    side.close()
+
+
+@pytest.fixture
+def pair(request: pytest.FixtureRequest, ours: Side, oracle: Endpoint) -> Pair:
+    """What is known to differ in DynamoDB Local is no excuse before another endpoint."""
+    known = DIFFERENCES if request.config.getoption("--endpoint") is None else ()
+    return Pair(ours, oracle, known)
+
+
+@pytest.fixture
+def plain(pair: Pair) -> Pair:
+    """With the table `plain` on both sides."""
+    pair.create(PLAIN)
+    return pair
+
+
+@pytest.fixture
+def orders(pair: Pair) -> Pair:
+    """With the table `orders` on both sides."""
+    pair.create(ORDERS)
+    return pair

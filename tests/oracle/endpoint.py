@@ -24,6 +24,11 @@ class OracleError(Exception):
         self.message = message
         self.body = body
 
+    @property
+    def members(self) -> dict[str, Any]:
+        """What the refusal holds besides code and message, such as `Item` or `CancellationReasons`."""
+        return {name: value for name, value in self.body.items() if name not in ("__type", "message", "Message")}
+
 
 class Endpoint:
     """One connection to an endpoint, kept alive.

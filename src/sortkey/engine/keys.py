@@ -13,7 +13,7 @@ from sortkey.engine.schema import Index, Keyed, Table, is_longer
 from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, refuse_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
-from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
+from sortkey.values.attribute import AttributeValue, Item, normalise_item, type_of
 from sortkey.values.size import value_size
 
 KEY_MISMATCH = "The provided key element does not match the schema"
@@ -32,6 +32,10 @@ _EMPTY_UPDATED_INDEX_KEY = (
     + "The update expression attempted to update a secondary index key to a value that is not supported. "
     + _EMPTY
 )
+_UPDATED_INDEX_KEY_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
+_UPDATED_INDEX_KEY_LENGTH = (
+    "The update expression attempted to update the secondary index key beyond allowed size limits"
+)
 HASH_KEY_TOO_LONG = _INVALID + f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
 RANGE_KEY_TOO_LONG = (
     _INVALID + f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
@@ -43,7 +47,7 @@ TYPE_NAMES = {"S": "string", "B": "binary"}
 
 def normalise_key(key: Item) -> Item:
     """The request's `Key` in canonical form; says nothing yet about the schema."""
-    return {name: normalise_value(value) for name, value in key.items()}
+    return normalise_item(key).item
 
 
 def place_of(table: Table, key: Item) -> bytes:
@@ -114,6 +118,8 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
         if value is None or (changed is not None and name not in changed):
             continue
         if kind not in value:
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_TYPE)
             raise ValidationException(
                 f"{_INVALID}Type mismatch for Index Key {name} "
                 f"Expected: {kind} Actual: {type_of(value)} IndexName: {index}"
@@ -130,6 +136,8 @@ def _check_index_lengths(index: Index, item: Item, changed: Container[str] | Non
         if attribute is None or attribute.name not in item or (changed is not None and attribute.name not in changed):
             continue
         if is_longer(attribute, item, limit):
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_LENGTH)
             actual = value_size(item[attribute.name])
             raise ValidationException(
                 f"{_INVALID}Size limit exceeded for Index Key {attribute.name} "

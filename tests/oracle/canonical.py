@@ -1,0 +1,97 @@
+"""Answers with everything taken out that two databases cannot have in common, or that has no order.
+
+What stays is what must be equal. Names of regions, ids and times become their kind; sets, and lists that DynamoDB
+gives in no particular order, are sorted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+PLACE: Final = re.compile(r"arn:aws:dynamodb:[^:]+:[^:]+:")
+STREAM_LABEL: Final = re.compile(r"/stream/[^/]+")
+
+OWN_TO_EACH: Final = frozenset(
+    {
+        "ApproximateCreationDateTime",
+        "CreationDateTime",
+        "CreationRequestDateTime",
+        "EndingSequenceNumber",
+        "LastDecreaseDateTime",
+        "LastIncreaseDateTime",
+        "LastUpdateToPayPerRequestDateTime",
+        "LastUpdateDateTime",
+        "LatestStreamLabel",
+        "NextShardIterator",
+        "ParentShardId",
+        "SequenceNumber",
+        "ShardId",
+        "ShardIterator",
+        "StartingSequenceNumber",
+        "StreamLabel",
+        "TableId",
+        "eventID",
+    }
+)
+"""Members that must be there on both sides or on neither, and whose values are each side's own."""
+
+UNORDERED: Final = frozenset(
+    {"AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes", "NonKeyAttributes", "Tags"}
+)
+SETS: Final = ({"SS"}, {"NS"}, {"BS"})
+
+
+def canonical(operation: str, answer: dict[str, Any]) -> Any:
+    plain = _walk(answer)
+    reorder = _REORDERED.get(operation)
+    if reorder is not None:
+        reorder(plain)
+    return plain
+
+
+def _walk(value: Any, name: str = "") -> Any:
+    if name in OWN_TO_EACH:
+        return f"<{name}>"
+    if isinstance(value, dict):
+        walked = {member: _walk(content, member) for member, content in value.items()}
+        return {tag: ordered(content) for tag, content in walked.items()} if set(value) in SETS else walked
+    if isinstance(value, list):
+        elements = [_walk(element) for element in value]
+        return ordered(elements) if name in UNORDERED else elements
+    if isinstance(value, str):
+        return STREAM_LABEL.sub("/stream/<label>", PLACE.sub("arn:aws:dynamodb:<region>:<account>:", value))
+    return value
+
+
+def ordered(elements: list[Any]) -> list[Any]:
+    return sorted(elements, key=lambda element: json.dumps(element, sort_keys=True))
+
+
+def _order_batch(answer: dict[str, Any]) -> None:
+    """A batch's items come in any order, and so does what each table took."""
+    for table, items in answer.get("Responses", {}).items():
+        answer["Responses"][table] = ordered(items)
+    _order_capacity(answer)
+
+
+def _order_capacity(answer: dict[str, Any]) -> None:
+    if "ConsumedCapacity" in answer:
+        answer["ConsumedCapacity"] = ordered(answer["ConsumedCapacity"])
+
+
+def _order_scan(answer: dict[str, Any]) -> None:
+    """A scan goes by hashes, which are each side's own."""
+    if "Items" in answer:
+        answer["Items"] = ordered(answer["Items"])
+
+
+_REORDERED: Final[dict[str, Callable[[dict[str, Any]], None]]] = {
+    "BatchGetItem": _order_batch,
+    "BatchWriteItem": _order_capacity,
+    "TransactGetItems": _order_capacity,
+    "TransactWriteItems": _order_capacity,
+    "Scan": _order_scan,
+}

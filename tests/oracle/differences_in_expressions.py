@@ -1,0 +1,41 @@
+"""Where expressions are refused on one side, or with other words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+
+INVALID: Final = "ValidationException: Invalid …: "
+
+
+def scan(condition: str, **values: dict[str, Any]) -> Request:
+    request: dict[str, Any] = {"TableName": "plain", "FilterExpression": condition}
+    if values:
+        request["ExpressionAttributeValues"] = {f":{name}": value for name, value in values.items()}
+    return "Scan", request
+
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Refused(
+        id="reserved-size",
+        why="SIZE is among AWS's reserved words. DynamoDB Local takes it for a name where no parenthesis follows.",
+        ours=f"{INVALID}Attribute name is a reserved keyword; reserved keyword: size",
+        theirs=f"{ANSWERED} | ConditionalCheckFailedException: …",
+        example=(scan("size = :v", v={"S": "x"}),),
+    ),
+    Refused(
+        id="attribute-type-listing",
+        why="The types that `attribute_type` knows are listed in an order of their own each time Java starts.",
+        ours=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
+        theirs=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
+        example=(scan("attribute_type(a, b)"),),
+    ),
+    Refused(
+        id="binary-bounds",
+        why="A message that quotes binary bounds quotes their content here, and there the Java object that holds it.",
+        ours=f"{INVALID}The BETWEEN operator requires …",
+        theirs=f"{INVALID}The BETWEEN operator requires …HeapByteBuffer…",
+        example=(scan("a BETWEEN :l AND :h", l={"B": "YWI="}, h={"S": ""}),),
+    ),
+)

@@ -1,0 +1,175 @@
+"""Where requests are refused on one side, or with other words, before an expression is looked at."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+
+KEY: Final = {"pk": {"S": "x"}}
+ORDER: Final = {"pk": {"S": "x"}, "sk": {"S": "y"}}
+VALIDATION: Final = "ValidationException: "
+INVALID: Final = f"{VALIDATION}One or more parameter values were invalid: "
+BROKEN: Final = "InternalFailure: The request processing has failed because of an unknown error, exception or failure."
+
+
+def put(value: Any) -> tuple[Request]:
+    return (("PutItem", {"TableName": "plain", "Item": KEY | {"a": value}}),)
+
+
+def get(**members: Any) -> tuple[Request]:
+    return (("GetItem", {"TableName": "plain", "Key": KEY} | members),)
+
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Refused(
+        id="serialization",
+        why="AWS refuses JSON of a wrong type by name; DynamoDB Local converts it, or breaks.",
+        ours="SerializationException: …",
+        theirs=f"{ANSWERED} | {BROKEN} | {VALIDATION}…",
+        example=put({"N": 5}),
+    ),
+    Refused(
+        id="request-model",
+        why="AWS holds a request against its service model and reports all that is wrong; DynamoDB Local some of it, "
+        "each in its own words.",
+        ours=f"{VALIDATION}… validation error… detected: …",
+        theirs=f"{VALIDATION}…",
+        example=get(ReturnConsumedCapacity="SOME"),
+    ),
+    Refused(
+        id="table-names",
+        why="AWS's words for a name that no table can have.",
+        ours=f"{VALIDATION}TableName must be at least 3 characters long and at most 255 characters long",
+        theirs=f"{VALIDATION}Invalid table/index name.  Table/index names must be between 3 and 255 characters long, …",
+        example=get(TableName="pl"),
+    ),
+    Refused(
+        id="missing-table",
+        why="AWS's words for a table that is not there.",
+        ours="ResourceNotFoundException: Requested resource not found",
+        theirs="ResourceNotFoundException: Cannot do operations on a non-existent table",
+        example=get(TableName="missing"),
+    ),
+    Refused(
+        id="not-a-number",
+        why="AWS's words, which quote what is no number.",
+        ours=f"{VALIDATION}…The parameter cannot be converted to a numeric value…",
+        theirs=f"{VALIDATION}…A value provided cannot be converted into a number…",
+        example=put({"N": "x"}),
+    ),
+    Refused(
+        id="number-digits",
+        why="AWS's words for a number of more than 38 digits.",
+        ours=f"{VALIDATION}…Attempting to store more than 38 significant digits in a Number…",
+        theirs=f"{VALIDATION}…DynamoDB only supports precision up to 38 digits…",
+        example=put({"N": "1" * 39}),
+    ),
+    Refused(
+        id="set-duplicates",
+        why="AWS's words, which quote the set and end in a full stop.",
+        ours=f"{VALIDATION}…Input collection […]…contains duplicates.…",
+        theirs=f"{VALIDATION}…Input collection […] contains duplicates… | "
+        f"{VALIDATION}…Input collection of type BS contains duplicates.…",
+        example=put({"SS": ["a", "a"]}),
+    ),
+    Refused(
+        id="return-values",
+        why="AWS's words for ReturnValues that an operation does not know.",
+        ours=f"{VALIDATION}ReturnValues can only be ALL_OLD or NONE",
+        theirs=f"{VALIDATION}Return values set to invalid value",
+        example=(("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": "ALL_NEW"}),),
+    ),
+    Refused(
+        id="empty-update-returns",
+        why="An update without any action may ask for what it has updated; DynamoDB Local breaks.",
+        ours=ANSWERED,
+        theirs=BROKEN,
+        example=(
+            ("PutItem", {"TableName": "plain", "Item": KEY}),
+            ("UpdateItem", {"TableName": "plain", "Key": KEY, "ReturnValues": "UPDATED_OLD"}),
+        ),
+    ),
+    Refused(
+        id="key-schema",
+        why="AWS says of any `Key` with other attributes than the table's, or of other types, that it does not match.",
+        ours=f"{VALIDATION}The provided key element does not match the schema",
+        theirs=f"{VALIDATION}The number of conditions on the keys is invalid | "
+        f"{VALIDATION}One of the required keys was not given a value | "
+        f"{INVALID}Type mismatch for key | {VALIDATION}Invalid attribute value type",
+        example=get(Key=KEY | {"a": {"S": "x"}}),
+    ),
+    Refused(
+        id="item-lacks-key",
+        why="AWS names the key attribute that an item lacks.",
+        ours=f"{INVALID}Missing the key … in the item",
+        theirs=f"{VALIDATION}One of the required keys was not given a value",
+        example=(("PutItem", {"TableName": "plain", "Item": {"a": {"S": "x"}}}),),
+    ),
+    Refused(
+        id="key-length",
+        why="AWS says which of the keys is too long.",
+        ours=f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes | "
+        f"{INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+        theirs=f"{VALIDATION}Hash primary key values must be under 2048 bytes, "
+        "and range primary key values must be under 1024 bytes",
+        example=(("PutItem", {"TableName": "plain", "Item": {"pk": {"S": "x" * 2049}}}),),
+    ),
+    Refused(
+        id="key-type",
+        why="AWS says which key attribute is of which wrong type.",
+        ours=f"{INVALID}Type mismatch for key … expected: … actual: …",
+        theirs=f"{INVALID}Type mismatch for key | {VALIDATION}Invalid attribute value type",
+        example=(("PutItem", {"TableName": "plain", "Item": {"pk": {"N": "1"}}}),),
+    ),
+    Refused(
+        id="index-key-type",
+        why="AWS says which attribute has not the type that its index declares.",
+        ours=f"{INVALID}Type mismatch for Index Key … Expected: … Actual: … IndexName: …",
+        theirs=f"{INVALID}Type mismatch for Index Key | {VALIDATION}Invalid attribute value type",
+        example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"n": {"S": "x"}}}),),
+    ),
+    Refused(
+        id="index-key-updates",
+        why="An update may no more spoil an index's key than a put may; DynamoDB Local looks for empty values only.",
+        ours=f"{VALIDATION}The update expression attempted to update the secondary index key to unsupported type | "
+        f"{VALIDATION}The update expression attempted to update the secondary index key beyond allowed size limits",
+        theirs=f"{ANSWERED} | {VALIDATION}Invalid attribute value type | "
+        f"{VALIDATION}…attempted to update a secondary index key to a value that is not supported…",
+        example=(
+            (
+                "UpdateItem",
+                {
+                    "TableName": "orders",
+                    "Key": ORDER,
+                    "UpdateExpression": "SET n = :v",
+                    "ExpressionAttributeValues": {":v": {"S": "x"}},
+                },
+            ),
+        ),
+    ),
+    Refused(
+        id="index-key-length",
+        why="AWS says which attribute is too long for its index.",
+        ours=f"{INVALID}Size limit exceeded for Index Key … Actual Size: … Max Size: … IndexName: …",
+        theirs=f"{INVALID}Size limit exceeded",
+        example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"city": {"S": "x" * 2049}}}),),
+    ),
+    Refused(
+        id="start-key-schema",
+        why="AWS's words for an ExclusiveStartKey that is not one of the table or index.",
+        ours=f"{VALIDATION}The provided starting key is invalid…",
+        theirs=f"{VALIDATION}Exclusive Start Key must have same size as table's key schema | "
+        f"{VALIDATION}Type mismatch for attribute to update | "
+        f"{VALIDATION}The query can return at most one row and cannot be restarted. "
+        "The provided starting key is invalid…",
+        example=(("Scan", {"TableName": "orders", "ExclusiveStartKey": KEY}),),
+    ),
+    Refused(
+        id="start-key-length",
+        why="No row can have a longer key than AWS allows, so none can be gone on from; DynamoDB Local does not look.",
+        ours=f"{VALIDATION}The provided starting key is invalid: …exceeded…",
+        theirs=ANSWERED,
+        example=(("Scan", {"TableName": "plain", "ExclusiveStartKey": {"pk": {"S": "x" * 2049}}}),),
+    ),
+)

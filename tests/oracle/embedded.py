@@ -1,0 +1,35 @@
+"""The engine inside this process, called as an endpoint is: JSON in, JSON or a refusal out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from sortkey.engine import requests
+from sortkey.engine.answers import to_json, to_plain
+from sortkey.engine.database import Database
+from sortkey.errors import DynamoDBError
+from tests.oracle.endpoint import OracleError
+
+
+class Embedded:
+    """A database in memory. It takes a request's bytes, so what decodes them is compared as well."""
+
+    def __init__(self) -> None:
+        self._database = Database.open()
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        return self.send(operation, orjson.dumps(request))
+
+    def send(self, operation: str, body: bytes) -> dict[str, Any]:
+        try:
+            answer = self._database.execute(operation, requests.decode(operation, body))
+        except DynamoDBError as error:
+            refusal = {"__type": error.code, "message": error.message, **to_plain(error.members)}
+            raise OracleError(error.code, error.message, refusal) from None
+        plain: dict[str, Any] = orjson.loads(to_json(answer))
+        return plain
+
+    def close(self) -> None:
+        self._database.close()

@@ -1,0 +1,43 @@
+"""The list of known differences: complete in the documentation, and free of what is no difference any more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.difference import Difference
+from tests.oracle.differences import DIFFERENCES
+from tests.oracle.pair import Mismatch, Pair
+from tests.oracle.tables import ORDERS, PLAIN
+
+COMPATIBILITY = Path(__file__).parents[2] / "docs" / "compatibility.md"
+ROW = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
+
+
+def by_id(difference: Difference) -> str:
+    return difference.id
+
+
+def test_ids_are_distinct() -> None:
+    assert len({difference.id for difference in DIFFERENCES}) == len(DIFFERENCES)
+
+
+def test_documentation_lists_exactly_these() -> None:
+    section = COMPATIBILITY.read_text(encoding="utf-8").partition("## DynamoDB Local")[2]
+    assert sorted(ROW.findall(section)) == sorted(difference.id for difference in DIFFERENCES)
+
+
+# Without the list the example must fail, with this entry alone pass: an entry that excuses nothing is stale.
+@pytest.mark.parametrize("difference", DIFFERENCES, ids=by_id)
+def test_example_shows_the_difference(pair: Pair, difference: Difference) -> None:
+    *before, (operation, members) = difference.example
+    pair.create(PLAIN)
+    pair.create(ORDERS)
+    for step, request in before:
+        pair.both(step, request)
+    with pytest.raises(Mismatch) as mismatch:
+        Pair(pair.ours, pair.theirs).compare(operation, members)
+    found = mismatch.value
+    assert Pair(pair.ours, pair.theirs, [difference]).agree(found.request, found.ours, found.theirs), str(found)
