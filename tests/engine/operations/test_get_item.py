@@ -166,7 +166,7 @@ def test_table_can_be_given_by_its_arn(call: Call) -> None:
     assert "Item" in call("GetItem", TableName=arn, Key=ANN)
 
 
-# Reads are rounded up to 4 KB, and cost half unless they are consistent; looking for nothing costs as the smallest item.
+# Reads are rounded up to 4 KB, and cost half unless they are consistent; nothing found costs as the smallest item.
 @pytest.mark.parametrize(
     ("size", "consistent", "units"), [(None, False, 0.5), (10, False, 0.5), (4096, True, 1.0), (4097, True, 2.0)]
 )

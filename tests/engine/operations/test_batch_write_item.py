@@ -1,0 +1,137 @@
+"""BatchWriteItem: up to twenty-five puts and deletes, each on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.engine.conftest import Call, ExpectError
+from tests.engine.samples import create, index, n, s
+
+DUPLICATES = "Provided list of item keys contains duplicates"
+
+
+@pytest.fixture(autouse=True)
+def tables(call: Call) -> None:
+    create(call, "first", "id:S")
+    create(call, "second", "id:S", "at:N", local=[index("by_v", "id:S", "v:N")])
+
+
+def put(**item: Any) -> dict[str, Any]:
+    return {"PutRequest": {"Item": item}}
+
+
+def delete(**key: Any) -> dict[str, Any]:
+    return {"DeleteRequest": {"Key": key}}
+
+
+def items(call: Call, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = call("Scan", TableName=name)["Items"]
+    return found
+
+
+def test_puts_and_deletes_in_several_tables(call: Call) -> None:
+    call("PutItem", TableName="first", Item={"id": s("old")})
+    answer = call(
+        "BatchWriteItem",
+        RequestItems={"first": [put(id=s("new")), delete(id=s("old"))], "second": [put(id=s("1"), at=n(1), v=n(1))]},
+    )
+    assert answer == {"UnprocessedItems": {}}
+    assert items(call, "first") == [{"id": s("new")}]
+    assert items(call, "second") == [{"id": s("1"), "at": n(1), "v": n(1)}]
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        [put(id=s("1"), at=n(1)), put(id=s("1"), at=n("1.0"))],
+        [put(id=s("1"), at=n(1)), delete(id=s("1"), at=n(1))],
+        [delete(id=s("1"), at=n(1)), delete(id=s("1"), at=n(1))],
+    ],
+)
+def test_no_item_twice(call: Call, expect_error: ExpectError, writes: list[dict[str, Any]]) -> None:
+    with expect_error("ValidationException", DUPLICATES):
+        call("BatchWriteItem", RequestItems={"second": writes})
+    assert items(call, "second") == []
+
+
+# A table has two names, its own and its ARN; under both, it is the same item.
+def test_no_item_twice_under_two_names(call: Call, expect_error: ExpectError) -> None:
+    arn = call("DescribeTable", TableName="first")["Table"]["TableArn"]
+    with expect_error("ValidationException", DUPLICATES):
+        call("BatchWriteItem", RequestItems={"first": [put(id=s("1"))], arn: [put(id=s("1"), v=n(1))]})
+    call("BatchWriteItem", RequestItems={"first": [put(id=s("1"))], arn: [put(id=s("2"))]})
+    assert call("DescribeTable", TableName="first")["Table"]["ItemCount"] == 2
+
+
+def test_twenty_five_over_all_tables(call: Call, expect_error: ExpectError) -> None:
+    many = [put(id=s(str(number))) for number in range(25)]
+    call("BatchWriteItem", RequestItems={"first": many})
+    with expect_error("ValidationException", "Too many items requested for the BatchWriteItem call"):
+        call("BatchWriteItem", RequestItems={"first": many, "second": [delete(id=s("1"), at=n(1))]})
+
+
+# One malformed request refuses the batch, so nothing of it may have been written.
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (put(v=n(1)), "One or more parameter values were invalid: Missing the key id in the item"),
+        (delete(other=n(1)), "The provided key element does not match the schema"),
+        (put(id=s("2"), v=s("x" * 410_000)), "Item size has exceeded the maximum allowed size"),
+    ],
+)
+def test_refused_as_a_whole(call: Call, expect_error: ExpectError, write: dict[str, Any], message: str) -> None:
+    with expect_error("ValidationException", message):
+        call("BatchWriteItem", RequestItems={"first": [put(id=s("1")), write]})
+    assert items(call, "first") == []
+
+
+@pytest.mark.parametrize("write", [{}, {**put(id=s("1")), **delete(id=s("1"))}])
+def test_a_request_is_one_put_or_one_delete(call: Call, expect_error: ExpectError, write: dict[str, Any]) -> None:
+    with expect_error("ValidationException"):
+        call("BatchWriteItem", RequestItems={"first": [write]})
+
+
+def test_missing_table(call: Call, expect_error: ExpectError) -> None:
+    with expect_error("ResourceNotFoundException", "Requested resource not found"):
+        call("BatchWriteItem", RequestItems={"first": [put(id=s("1"))], "nowhere": [put(id=s("1"))]})
+    assert items(call, "first") == []
+
+
+def test_capacity_table_by_table(call: Call) -> None:
+    answer = call(
+        "BatchWriteItem",
+        RequestItems={
+            "first": [put(id=s("1"), v=s("x" * 1500)), delete(id=s("gone"))],
+            "second": [put(id=s("1"), at=n(1), v=n(1)), put(id=s("1"), at=n(2))],
+        },
+        ReturnConsumedCapacity="INDEXES",
+    )
+    assert answer["ConsumedCapacity"] == [
+        {"TableName": "first", "CapacityUnits": 3.0, "Table": {"CapacityUnits": 3.0}},
+        {
+            "TableName": "second",
+            "CapacityUnits": 3.0,
+            "Table": {"CapacityUnits": 2.0},
+            "LocalSecondaryIndexes": {"by_v": {"CapacityUnits": 1.0}},
+        },
+    ]
+
+
+# One entry for each item collection that the batch touched, and only where there are local indexes.
+def test_item_collection_metrics(call: Call) -> None:
+    answer = call(
+        "BatchWriteItem",
+        RequestItems={
+            "first": [put(id=s("1"))],
+            "second": [put(id=s("a"), at=n(1)), put(id=s("a"), at=n(2)), delete(id=s("b"), at=n(1))],
+        },
+        ReturnItemCollectionMetrics="SIZE",
+    )
+    assert answer["ItemCollectionMetrics"] == {
+        "second": [
+            {"ItemCollectionKey": {"id": s("a")}, "SizeEstimateRangeGB": [0.0, 1.0]},
+            {"ItemCollectionKey": {"id": s("b")}, "SizeEstimateRangeGB": [0.0, 1.0]},
+        ]
+    }
