@@ -10,11 +10,12 @@ import orjson
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine import findings, spaces, stored
+from sortkey.engine import spaces, stored
 from sortkey.engine.check import CheckReport, check, check_database
+from sortkey.engine.checking import findings
 from sortkey.engine.database import Database
-from sortkey.engine.shards import reshard
 from sortkey.engine.stream import HEADER, PLACE
+from sortkey.engine.streams.shards import reshard
 from sortkey.storage import StorageError, Transaction, after_prefix, ascending
 from tests.engine.orders import Orders, number, text
 

@@ -14,10 +14,10 @@ import msgspec
 
 from sortkey.engine import spaces
 from sortkey.engine.catalog import Catalog
-from sortkey.engine.check_streams import check_streams
-from sortkey.engine.check_tables import check_table
+from sortkey.engine.checking.findings import CheckReport, Findings, Progress
+from sortkey.engine.checking.streams import check_streams
+from sortkey.engine.checking.tables import check_table
 from sortkey.engine.core import Core
-from sortkey.engine.findings import CheckReport, Findings, Progress
 from sortkey.engine.schema import Table
 from sortkey.storage import Transaction, after_prefix, ascending, open_existing
 

@@ -10,7 +10,7 @@ from typing import Any
 from sortkey.clock import Clock, SystemClock
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.catalog import Catalog
-from sortkey.engine.signal import StreamSignal
+from sortkey.engine.streams.signal import StreamSignal
 from sortkey.storage import Store, Transaction
 
 Answer = dict[str, Any]

@@ -10,9 +10,9 @@ from sortkey.clock import Clock
 from sortkey.engine import requests
 from sortkey.engine.answers import to_plain
 from sortkey.engine.core import Answer, Core, Settings
-from sortkey.engine.janitor import Janitor
 from sortkey.engine.operations import READS, WRITES
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.upkeep.janitor import Janitor
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
 from sortkey.storage import StorageFull
 

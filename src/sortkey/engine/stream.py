@@ -16,13 +16,14 @@ from typing import Any, Final, Protocol
 import msgspec
 import orjson
 
-from sortkey.engine import shards, stored
+from sortkey.engine import stored
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.catalog import new_space
 from sortkey.engine.core import Settings
 from sortkey.engine.records import StreamRecord
 from sortkey.engine.schema import Table
 from sortkey.engine.spaces import space_bytes
+from sortkey.engine.streams import shards
 from sortkey.values.attribute import Item
 from sortkey.values.size import item_size
 

@@ -6,7 +6,6 @@ import uuid
 
 import msgspec
 
-from sortkey.engine import description
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.catalog import new_space
 from sortkey.engine.core import Answer, Core, Work
@@ -14,10 +13,11 @@ from sortkey.engine.records import StreamRecord, TableRecord
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import CreateTable, StreamSpecification
 from sortkey.engine.stream import new_stream
-from sortkey.engine.table_definition import check_stream, define_table
-from sortkey.engine.table_settings import refuse_unsupported, table_settings
-from sortkey.engine.tags import read_tags
-from sortkey.engine.throughput import ON_DEMAND
+from sortkey.engine.tables import description
+from sortkey.engine.tables.definition import check_stream, define_table
+from sortkey.engine.tables.settings import refuse_unsupported, table_settings
+from sortkey.engine.tables.tags import read_tags
+from sortkey.engine.tables.throughput import ON_DEMAND
 from sortkey.errors import ResourceInUseException
 
 

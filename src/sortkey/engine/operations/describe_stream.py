@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sortkey.engine import feed
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.records import ShardRecord
 from sortkey.engine.requests.streams import DescribeStream, ShardFilter
 from sortkey.engine.schema import Table
+from sortkey.engine.streams import feed
 from sortkey.errors import ValidationException
 
 PAGE: Final = 100

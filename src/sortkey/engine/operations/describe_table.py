@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sortkey.engine import description
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import DescribeTable
+from sortkey.engine.tables import description
 
 
 def describe_table(core: Core, request: DescribeTable) -> Answer:

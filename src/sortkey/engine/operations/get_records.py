@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine import feed, shard_iterator
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import GetRecords
 from sortkey.engine.stored import Json
 from sortkey.engine.stream import BINARY, HEADER
+from sortkey.engine.streams import feed, shard_iterator
 from sortkey.limits import STREAM_PAGE_BYTES, STREAM_RECORDS
 
 _OPENING_BRACE: Final = 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine import feed, spaces
+from sortkey.engine import spaces
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import GetShardIterator
-from sortkey.engine.shard_iterator import TRIM_HORIZON, ShardIterator
+from sortkey.engine.streams import feed
+from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.errors import ValidationException
 from sortkey.storage import Transaction
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine import feed
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import ListStreams
+from sortkey.engine.streams import feed
 
 PAGE: Final = 100
 

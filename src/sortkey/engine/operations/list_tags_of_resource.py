@@ -8,7 +8,7 @@ from typing import Final
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.tables import ListTagsOfResource
-from sortkey.engine.tags import table_of_arn
+from sortkey.engine.tables.tags import table_of_arn
 from sortkey.errors import ValidationException
 
 PAGE: Final = 10

@@ -6,9 +6,9 @@ import msgspec
 
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.key_schema import INVALID
 from sortkey.engine.requests.tables import UntagResource
-from sortkey.engine.tags import table_of_arn
+from sortkey.engine.tables.key_schema import INVALID
+from sortkey.engine.tables.tags import table_of_arn
 from sortkey.errors import ValidationException
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from sortkey.engine import description
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.catalog import give_up_space, new_space
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.index_definition import UNPLACED
 from sortkey.engine.records import IndexRecord, StreamRecord
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
 from sortkey.engine.stream import close_stream, new_stream
-from sortkey.engine.table_definition import check_stream
-from sortkey.engine.table_settings import refuse_unsupported
-from sortkey.engine.table_update import check_changes_something, plan_update
+from sortkey.engine.tables import description
+from sortkey.engine.tables.definition import check_stream
+from sortkey.engine.tables.index_definition import UNPLACED
+from sortkey.engine.tables.settings import refuse_unsupported
+from sortkey.engine.tables.update import check_changes_something, plan_update
 
 
 def update_table(core: Core, request: UpdateTable) -> Work:

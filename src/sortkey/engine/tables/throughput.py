@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine.key_schema import INVALID
 from sortkey.engine.records import ThroughputRecord
 from sortkey.engine.requests.tables import ProvisionedThroughput
+from sortkey.engine.tables.key_schema import INVALID
 from sortkey.errors import ValidationException
 
 ON_DEMAND: Final = "PAY_PER_REQUEST"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine import retention
 from sortkey.engine.database import Database
-from sortkey.engine.shards import reshard
 from sortkey.engine.spaces import FIRST_FREE, space_bytes
+from sortkey.engine.streams.shards import reshard
+from sortkey.engine.upkeep import retention
 from sortkey.storage import ascending
 from tests.engine.orders import DAY, Orders, events
 

@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sortkey import limits
-from sortkey.engine.index_definition import check_projected_total, define_global_index
-from sortkey.engine.key_schema import INVALID, KeyNames, listed
 from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
 from sortkey.engine.requests.tables import (
     CreateGlobalSecondaryIndexAction,
@@ -17,9 +15,11 @@ from sortkey.engine.requests.tables import (
     ProvisionedThroughput,
     UpdateGlobalSecondaryIndexAction,
 )
-from sortkey.engine.table_definition import used_attributes
-from sortkey.engine.table_settings import index_settings
-from sortkey.engine.throughput import ON_DEMAND, changed, read_units
+from sortkey.engine.tables.definition import used_attributes
+from sortkey.engine.tables.index_definition import check_projected_total, define_global_index
+from sortkey.engine.tables.key_schema import INVALID, KeyNames, listed
+from sortkey.engine.tables.settings import index_settings
+from sortkey.engine.tables.throughput import ON_DEMAND, changed, read_units
 from sortkey.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 
 NOTHING_DONE: Final = ""

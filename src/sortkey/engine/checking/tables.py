@@ -13,7 +13,7 @@ import orjson
 
 from sortkey.engine import expiry, stored
 from sortkey.engine.batch import read_count
-from sortkey.engine.findings import Findings
+from sortkey.engine.checking.findings import Findings
 from sortkey.engine.index import row_of
 from sortkey.engine.schema import Index, Table, owner_of
 from sortkey.errors import ValidationException

@@ -16,8 +16,8 @@ import msgspec
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.catalog import give_up_space
 from sortkey.engine.core import Core
-from sortkey.engine.feed import TRIM_MARK, Shard, is_past
 from sortkey.engine.records import StreamRecord, TableRecord
+from sortkey.engine.streams.feed import TRIM_MARK, Shard, is_past
 from sortkey.storage import Transaction
 
 CHUNK: Final = 1000

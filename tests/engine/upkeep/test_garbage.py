@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine import garbage, spaces
+from sortkey.engine import spaces
 from sortkey.engine.database import Database
+from sortkey.engine.upkeep import garbage
 from sortkey.storage import after_prefix, ascending
 from tests.engine.orders import Orders, number, text
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortkey.clock import ManualClock
-from sortkey.engine import backfill
 from sortkey.engine.check import check_database
 from sortkey.engine.database import Database
+from sortkey.engine.upkeep import backfill
 from tests.engine.orders import Orders, number, text
 
 KEYS = [f"order-{at}" for at in range(12)]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from sortkey.engine import waiting
 from sortkey.engine.database import Database
-from sortkey.engine.shards import reshard
-from sortkey.engine.waiting import records_arrived, wait_for_records
+from sortkey.engine.streams import waiting
+from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.waiting import records_arrived, wait_for_records
 from tests.engine.orders import Orders, events
 
 LONG = 60.0

@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 
 from sortkey.engine.core import Core
-from sortkey.engine.index_changes import IndexChanges, change_indexes
-from sortkey.engine.key_schema import INVALID, read_attributes
 from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
 from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
-from sortkey.engine.table_settings import table_settings, without_maximum
-from sortkey.engine.throughput import ON_DEMAND, PROVISIONED, changed, read_table_throughput, read_units
+from sortkey.engine.tables.index_changes import IndexChanges, change_indexes
+from sortkey.engine.tables.key_schema import INVALID, read_attributes
+from sortkey.engine.tables.settings import table_settings, without_maximum
+from sortkey.engine.tables.throughput import ON_DEMAND, PROVISIONED, changed, read_table_throughput, read_units
 from sortkey.errors import ValidationException
 
 CHANGES: Final = (

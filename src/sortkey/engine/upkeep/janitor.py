@@ -11,11 +11,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 
-from sortkey.engine.backfill import fill_expiries, fill_indexes
 from sortkey.engine.core import Core
-from sortkey.engine.expiring import expire_items
-from sortkey.engine.garbage import TokenSweep, drop_ownerless_expiries, empty_spaces
-from sortkey.engine.retention import trim_streams
+from sortkey.engine.upkeep.backfill import fill_expiries, fill_indexes
+from sortkey.engine.upkeep.expiring import expire_items
+from sortkey.engine.upkeep.garbage import TokenSweep, drop_ownerless_expiries, empty_spaces
+from sortkey.engine.upkeep.retention import trim_streams
 
 Step = Callable[[Core], Iterator[None]]
 """Work in chunks: each `next` does one, and the end means that there is no more."""

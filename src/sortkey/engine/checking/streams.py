@@ -7,12 +7,12 @@ from typing import Any, Final
 import orjson
 
 from sortkey.engine import spaces
-from sortkey.engine.feed import TRIM_MARK
-from sortkey.engine.findings import Findings
+from sortkey.engine.checking.findings import Findings
 from sortkey.engine.records import ShardRecord, StreamRecord
 from sortkey.engine.schema import Table
-from sortkey.engine.shards import slice_holds
 from sortkey.engine.stream import BINARY, HEADER, PLACE
+from sortkey.engine.streams.feed import TRIM_MARK
+from sortkey.engine.streams.shards import slice_holds
 from sortkey.errors import ValidationException
 from sortkey.storage import Transaction, after_prefix, ascending
 from sortkey.values.attribute import normalise_item

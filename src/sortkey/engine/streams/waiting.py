@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from sortkey.engine import feed, shard_iterator
 from sortkey.engine.core import Core
-from sortkey.engine.shard_iterator import ShardIterator
 from sortkey.engine.spaces import space_bytes
+from sortkey.engine.streams import feed, shard_iterator
+from sortkey.engine.streams.shard_iterator import ShardIterator
 
 LOOK_SECONDS: Final = 0.1
 

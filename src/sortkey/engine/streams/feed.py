@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from sortkey.engine.core import Core
 from sortkey.engine.records import ShardRecord, StreamRecord
 from sortkey.engine.schema import Table
-from sortkey.engine.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.engine.spaces import SPACE_BYTES, space_bytes
 from sortkey.engine.stream import BINARY, HEADER, PLACE
+from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.errors import ResourceNotFoundException, TrimmedDataAccessException
 from sortkey.limits import STREAM_RETENTION_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from sortkey.engine.batch import WriteBatch, read_count
 from sortkey.engine.core import Core
-from sortkey.engine.key_schema import KeyNames
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord, ThroughputRecord
 from sortkey.engine.spaces import space_bytes
-from sortkey.engine.table_settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
-from sortkey.engine.throughput import decreases_today
+from sortkey.engine.tables.key_schema import KeyNames
+from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
+from sortkey.engine.tables.throughput import decreases_today
 from sortkey.storage import Transaction
 
 Description = dict[str, Any]

@@ -11,7 +11,7 @@ from sortkey.clock import ManualClock
 from sortkey.engine.check import check_database
 from sortkey.engine.core import Settings
 from sortkey.engine.database import Database
-from sortkey.engine.shards import reshard
+from sortkey.engine.streams.shards import reshard
 from tests.engine.orders import Orders, events
 
 KEYS = [f"order-{at}" for at in range(40)]

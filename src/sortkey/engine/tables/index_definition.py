@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sortkey import limits
-from sortkey.engine.key_schema import INVALID, KeyNames, check_defined, read_key_schema
 from sortkey.engine.records import IndexRecord, ThroughputRecord
 from sortkey.engine.requests.tables import GlobalSecondaryIndex, KeySchemaElement, LocalSecondaryIndex, Projection
-from sortkey.engine.table_settings import index_settings
+from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, read_key_schema
+from sortkey.engine.tables.settings import index_settings
 from sortkey.errors import ValidationException
 
 UNPLACED: Final = 0

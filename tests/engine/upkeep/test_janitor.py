@@ -10,7 +10,7 @@ import pytest
 from sortkey.clock import ManualClock
 from sortkey.engine.core import Core, Settings
 from sortkey.engine.database import Database
-from sortkey.engine.janitor import Janitor
+from sortkey.engine.upkeep.janitor import Janitor
 from tests.engine.orders import Orders, number
 
 NEVER = 3600.0

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sortkey import limits
-from sortkey.engine.index_definition import (
+from sortkey.engine.records import IndexRecord, ThroughputRecord
+from sortkey.engine.requests.tables import CreateTable, GlobalSecondaryIndex, StreamSpecification
+from sortkey.engine.tables.index_definition import (
     check_distinct_names,
     check_projected_total,
     define_global_index,
     define_local_index,
 )
-from sortkey.engine.key_schema import INVALID, KeyNames, check_defined, listed, read_attributes, read_key_schema
-from sortkey.engine.records import IndexRecord, ThroughputRecord
-from sortkey.engine.requests.tables import CreateTable, GlobalSecondaryIndex, StreamSpecification
-from sortkey.engine.throughput import ON_DEMAND, PROVISIONED, read_table_throughput, read_units
+from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, listed, read_attributes, read_key_schema
+from sortkey.engine.tables.throughput import ON_DEMAND, PROVISIONED, read_table_throughput, read_units
 from sortkey.errors import ValidationException
 
 

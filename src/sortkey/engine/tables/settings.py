@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine.core import Core
-from sortkey.engine.key_schema import INVALID
 from sortkey.engine.records import ThroughputRecord
 from sortkey.engine.requests.shapes import Shape, member_name
 from sortkey.engine.requests.tables import (
@@ -21,7 +20,8 @@ from sortkey.engine.requests.tables import (
     UpdateTable,
     WarmThroughput,
 )
-from sortkey.engine.throughput import ON_DEMAND
+from sortkey.engine.tables.key_schema import INVALID
+from sortkey.engine.tables.throughput import ON_DEMAND
 from sortkey.errors import ValidationException
 
 Settings = dict[str, Any]

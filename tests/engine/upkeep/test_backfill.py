@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine import backfill
-from sortkey.engine.backfill import fill_indexes
 from sortkey.engine.check import check_database
 from sortkey.engine.database import Database
+from sortkey.engine.upkeep import backfill
+from sortkey.engine.upkeep.backfill import fill_indexes
 from tests.engine.orders import Orders, number, text
 
 

@@ -1,0 +1,1 @@
+"""The parts of `check`: what a sound store looks like."""

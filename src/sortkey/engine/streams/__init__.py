@@ -1,0 +1,1 @@
+"""Reading streams: shards, iterators, records, and waiting for them."""

@@ -1,0 +1,1 @@
+"""What a table is declared to be: checked, changed and described."""

@@ -1,0 +1,1 @@
+"""What the janitor does in the background, in small transactions."""
