@@ -13,9 +13,9 @@ from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF
 from sortkey.client.shapes import date_records, from_wire
-from sortkey.engine import waiting
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.engine.streams import waiting
 from sortkey.errors import DynamoDBError
 
 

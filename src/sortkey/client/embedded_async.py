@@ -13,9 +13,9 @@ from typing import Any, Self
 from sortkey.client import failures, parameters, waiters
 from sortkey.client.embedded import Embedded, native
 from sortkey.client.paging import AsyncPaginator
-from sortkey.engine import waiting
 from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
+from sortkey.engine.streams import waiting
 from sortkey.errors import DynamoDBError
 
 

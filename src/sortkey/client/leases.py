@@ -3,9 +3,10 @@
 LMDB forbids a process to open one file twice, so all clients of a folder share one `Database`; the last to close
 closes it. Each client in memory has a database of its own.
 
-A database cannot be carried over a fork: the child would share the parent's locks. So in a child every lease that was
-taken before the fork is void, and the child opens the folder anew. A hook at the fork costs callers nothing, where
-comparing process ids would cost each call a system call.
+A database cannot be carried over a fork: the child would share the parent's locks and its places in LMDB's table of
+readers, and closing it there would take them from the parent. So in a child every lease that was taken before the fork
+is void, and the folders that were open stay closed to it. A hook at the fork costs callers nothing, where comparing
+process ids would cost each call a system call.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from weakref import WeakSet
 
 from sortkey.client.urls import Store
 from sortkey.engine.database import Database
+
+_FORK_ADVICE: Final = "open it after forking only, or start processes by 'spawn' or 'forkserver'"
 
 
 class Lease:
@@ -52,7 +55,7 @@ class _Shelf:
         self._lock = threading.RLock()
         self._folders: dict[Path, tuple[Database, int]] = {}
         self._leases: WeakSet[Lease] = WeakSet()
-        self._abandoned: list[Database] = []
+        self._inherited: dict[Path, Database] = {}
 
     def take(self, store: Store) -> Lease:
         with self._lock:
@@ -64,6 +67,8 @@ class _Shelf:
         if path is None:
             return Database.open(None)
         folder = path.resolve()
+        if folder in self._inherited:
+            raise RuntimeError(f"{str(path)!r} was open when this process was forked: {_FORK_ADVICE}")
         database, holders = self._folders.get(folder) or (Database.open(folder), 0)
         self._folders[folder] = (database, holders + 1)
         return database
@@ -83,12 +88,11 @@ class _Shelf:
             database.close()
 
     def forked(self) -> None:
-        """In a child: void the parent's databases, but keep them, since collecting them would close them."""
+        """In a child: the parent's databases are out of reach."""
         self._lock = threading.RLock()
         for lease in self._leases:
-            database = lease.end("was opened before this process was forked: open one in the child")
-            if database is not None:
-                self._abandoned.append(database)
+            lease.end(f"was opened before this process was forked: {_FORK_ADVICE}")
+        self._inherited.update((folder, database) for folder, (database, _) in self._folders.items())
         self._folders.clear()
 
 

@@ -16,6 +16,8 @@ from sortkey.client.shapes import Unusual, to_wire
 from sortkey.engine import requests
 from sortkey.engine.requests.shapes import Shape
 
+_convert = msgspec.convert
+
 _EXPECTED: Final = {
     name: (shape, frozenset(shape.__struct_encode_fields__)) for name, shape in requests.OPERATIONS.items()
 }
@@ -26,7 +28,7 @@ def request(operation: str, members: dict[str, Any]) -> Shape:
     shape, known = _EXPECTED[operation]
     if members.keys() <= known:
         try:
-            return msgspec.convert(to_wire(members), shape)
+            return _convert(to_wire(members), shape)
         except (Unusual, msgspec.ValidationError):
             pass
     return requests.decode(operation, service_model.serialise(operation, members))

@@ -19,11 +19,14 @@ from botocore.utils import parse_timestamp
 from sortkey.engine.core import Answer
 from sortkey.engine.stored import Json
 
+_loads = orjson.loads
+
 TIMESTAMPS: Final = frozenset(
     """
-    CreationDateTime CreationRequestDateTime EarliestRestorableDateTime
-    InaccessibleEncryptionDateTime LastDecreaseDateTime LastIncreaseDateTime LastUpdateDateTime
-    LastUpdateToPayPerRequestDateTime LatestRestorableDateTime
+    ArchivalDateTime BackupCreationDateTime BackupExpiryDateTime CreationDateTime CreationRequestDateTime
+    EarliestRestorableDateTime EndTime InaccessibleEncryptionDateTime LastDecreaseDateTime LastIncreaseDateTime
+    LastUpdateDateTime LastUpdateToPayPerRequestDateTime LatestRestorableDateTime ReplicaInaccessibleDateTime
+    RestoreDateTime StartTime
     """.split()
 )
 
@@ -42,6 +45,9 @@ def to_wire(members: dict[str, Any]) -> dict[str, Any]:
                 continue
             wire: Any = _base64(member.encode())
         elif kind is dict:
+            # Most are attribute values that hold a text: not worth a call.
+            if len(member) == 1 and type(member.get("S")) is str:
+                continue
             wire = to_wire(member)
         elif kind is bool or kind is int:
             continue
@@ -87,13 +93,14 @@ def _base64(content: bytes) -> str:
 
 def from_wire(answer: Answer) -> dict[str, Any]:
     """An answer as boto3 gives it."""
-    return {
-        name: _stored(member) if type(member) is Json else _described(name, member) for name, member in answer.items()
-    }
+    native: dict[str, Any] = {}
+    for name, member in answer.items():
+        native[name] = _stored(member) if type(member) is Json else _described(name, member)
+    return native
 
 
 def _stored(leaf: Json) -> Any:
-    value = orjson.loads(leaf.text)
+    value = _loads(leaf.text)
     return _with_bytes("", value) if leaf.binary else value
 
 

@@ -9,7 +9,14 @@ from typing import Any, cast
 
 from botocore import xform_name
 from botocore.exceptions import WaiterError
-from botocore.waiter import NormalizedOperationMethod, SingleWaiterConfig, Waiter, WaiterModel, is_valid_waiter_error
+from botocore.waiter import (
+    AcceptorConfig,
+    NormalizedOperationMethod,
+    SingleWaiterConfig,
+    Waiter,
+    WaiterModel,
+    is_valid_waiter_error,
+)
 
 from sortkey.client.service_model import load
 from sortkey.engine.requests import OPERATIONS
@@ -37,25 +44,32 @@ class AsyncWaiter:
         """Raises botocore's WaiterError when it cannot come true any more, or not in time."""
         limits = members.pop("WaiterConfig", {})
         delay = limits.get("Delay", self.config.delay)
-        for attempt in range(limits.get("MaxAttempts", self.config.max_attempts)):
-            if attempt:
-                await asyncio.sleep(delay)
+        attempts = limits.get("MaxAttempts", self.config.max_attempts)
+        explanation = ""
+        while True:
             response: Any = self._call(**members)
-            if self._is_over(response):
-                return
-        raise WaiterError(self.name, "Max attempts exceeded", response)
+            attempts -= 1
+            matched = self._matched(response)
+            if matched is not None:
+                if matched.state == "success":
+                    return
+                explanation = f". Previously accepted state: {matched.explanation}"
+            if attempts <= 0:
+                raise WaiterError(self.name, f"Max attempts exceeded{explanation}", response)
+            await asyncio.sleep(delay)
 
-    def _is_over(self, response: Any) -> bool:
+    def _matched(self, response: Any) -> AcceptorConfig | None:
+        """What the recipe says to this response, unless it says that waiting is in vain."""
         for acceptor in self.config.acceptors:
             if acceptor.matcher_func(response):
                 if acceptor.state == "failure":
                     reason = f"Waiter encountered a terminal failure state: {acceptor.explanation}"
                     raise WaiterError(self.name, reason, response)
-                return bool(acceptor.state == "success")
+                return acceptor
         if is_valid_waiter_error(response):
             error = response["Error"]
             raise WaiterError(self.name, f"An error occurred ({error['Code']}): {error['Message']}", response)
-        return False
+        return None
 
 
 def _answering(call: Call) -> Call:

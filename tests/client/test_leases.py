@@ -1,0 +1,154 @@
+"""Who holds which database, and for how long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sortkey as sk
+from sortkey.client import Client
+from tests.client.orders import ORDERS, key
+
+# Python 3.12 warns of forking beside threads; that is the very thing to be tested.
+FORKS = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+
+def test_data_outlives_its_client(tmp_path: Path) -> None:
+    with sk.client(tmp_path / "data") as client:
+        client.create_table(**ORDERS)
+        client.put_item(TableName="orders", Item=key(1))
+    with sk.client(f"file:{tmp_path}/data") as client:
+        assert client.get_item(TableName="orders", Key=key(1))["Item"] == key(1)
+
+
+def test_memory_ends_with_its_client() -> None:
+    with sk.client("memory:") as one, sk.client("memory:") as other:
+        one.create_table(**ORDERS)
+        assert other.list_tables()["TableNames"] == []
+
+
+# LMDB's locks break when one process opens a file twice, so however the folder is named, it must be the same database.
+def test_a_folder_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    names: list[str | Path] = [
+        tmp_path / "data",
+        "data",
+        "./data/",
+        "file:data",
+        str(tmp_path / "link"),
+        "link/../data",
+    ]
+    clients = [sk.client(name) for name in names]
+    assert len({id(client._database()) for client in clients}) == 1
+    for client in clients:
+        client.close()
+
+
+def test_the_last_to_close_closes(tmp_path: Path) -> None:
+    first, second = sk.client(tmp_path), sk.client(tmp_path)
+    database = first._database()
+    first.close()
+    first.close()
+    second.create_table(**ORDERS)
+    second.close()
+    with sk.client(tmp_path) as third:
+        assert third._database() is not database
+        assert third.list_tables()["TableNames"] == ["orders"]
+
+
+def test_many_threads_opening_and_closing_get_along(tmp_path: Path) -> None:
+    start = threading.Barrier(4)
+    failures: list[BaseException] = []
+
+    def open_write_close(thread: int) -> None:
+        try:
+            start.wait()
+            for number in range(10):
+                with sk.client(tmp_path) as client:
+                    client.put_item(TableName="orders", Item=key(number, f"thread {thread}"))
+        except Exception as error:  # noqa: BLE001 (a thread's failure must reach the test)
+            failures.append(error)
+
+    with sk.client(tmp_path) as client:
+        client.create_table(**ORDERS)
+    threads = [threading.Thread(target=open_write_close, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with sk.client(tmp_path) as client:
+        assert client.scan(TableName="orders", Select="COUNT")["Count"] == 40
+
+
+@pytest.mark.parametrize("call", [Client.list_tables, Client.describe_limits])
+def test_a_closed_client_says_so(call: Callable[[Client], object]) -> None:
+    client = sk.client("memory:")
+    client.close()
+    with pytest.raises(RuntimeError, match="client of 'memory:' is closed"):
+        call(client)
+
+
+def test_a_folder_that_cannot_be_opened_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_text("a file")
+    with pytest.raises(Exception, match="data folder"):
+        sk.client(path)
+    path.unlink()
+    sk.client(path).close()
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run work in a forked process; its exit status says whether it went well."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 (the child must never run on into the parent's tests)
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# A child shares the parent's file descriptors and locks; using them would corrupt both.
+@FORKS
+def test_a_client_does_not_cross_a_fork(tmp_path: Path) -> None:
+    with sk.client(tmp_path) as client:
+        client.create_table(**ORDERS)
+
+        def use_it() -> None:
+            with pytest.raises(RuntimeError, match="before this process was forked"):
+                client.list_tables()
+            with pytest.raises(RuntimeError, match="was open when this process was forked"):
+                sk.client(tmp_path)
+            client.close()
+            sk.client(tmp_path / "other").close()
+            sk.client("memory:").close()
+
+        assert in_child(use_it) == 0
+        client.put_item(TableName="orders", Item=key(2))
+        assert client.get_item(TableName="orders", Key=key(2))["Item"] == key(2)
+
+
+@FORKS
+def test_a_folder_closed_before_a_fork_can_be_opened_after_it(tmp_path: Path) -> None:
+    with sk.client(tmp_path) as client:
+        client.create_table(**ORDERS)
+
+    def write() -> None:
+        with sk.client(tmp_path) as own:
+            own.put_item(TableName="orders", Item=key(1))
+
+    assert in_child(write) == 0
+    with sk.client(tmp_path) as client:
+        assert client.get_item(TableName="orders", Key=key(1))["Item"] == key(1)

@@ -1,0 +1,62 @@
+"""What names a store, and what does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sortkey as sk
+from sortkey.client.urls import parse
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("data", "data"),
+        ("./data", "./data"),
+        ("/var/lib/shop", "/var/lib/shop"),
+        ("./a:b", "./a:b"),
+        ("C:\\data", "C:\\data"),
+        ("file:data", "data"),
+        ("file:/var/lib/shop", "/var/lib/shop"),
+        ("file:///var/lib/shop", "/var/lib/shop"),
+        ("FILE:data", "data"),
+        ("file:with space%20", "with space%20"),
+    ],
+)
+def test_a_path_names_a_folder(url: str, path: str) -> None:
+    assert parse(url).path == Path(path)
+
+
+# A Path is never read as a URL, so any folder can be named.
+def test_path_objects_are_taken_as_they_are() -> None:
+    assert parse(Path("http:")).path == Path("http:")
+    assert parse(Path("a?prefix=b")).path == Path("a?prefix=b")
+
+
+def test_memory_has_no_path() -> None:
+    assert parse("memory:").path is None
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://localhost:8000", "remote store"),
+        ("https://dynamodb.eu-west-1.amazonaws.com", "remote store"),
+        ("dynamodb://eu-west-1", "remote store"),
+        ("./data?prefix=shop", "options"),
+        ("file:data?prefix=shop", "options"),
+        ("memory:?prefix=shop", "options"),
+        ("memory:shop", "no name of its own"),
+        ("redis://localhost", "unknown scheme 'redis'"),
+        ("file://host/data", "names a host"),
+        ("file:", "names no folder"),
+        ("", "names no folder"),
+        ("a\0b", "names no folder"),
+    ],
+)
+def test_anything_else_is_refused_by_name(url: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as refusal:
+        sk.client(url)
+    assert repr(url) in str(refusal.value)
