@@ -6,12 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
+import msgspec
+
 from sortkey.cli.arguments import Commands
 from sortkey.engine.database import Database
 from sortkey.storage import StorageError
-from sortkey.wire import server
-from sortkey.wire.gate import OpenGate
-from sortkey.wire.listening import CannotListen, is_loopback, listen, url_of
+from sortkey.wire.keys_file import BadKeysFile
+from sortkey.wire.listening import CannotListen, listen, url_of
+from sortkey.wire.service import Options, gate_for, serve
+from sortkey.wire.siblings import NoSiblings
+from sortkey.wire.workers import Supervisor
 
 DEFAULT_FOLDER = Path("data")
 
@@ -23,25 +27,52 @@ def add_to(commands: Commands) -> None:
     where.add_argument("--memory", action="store_true", help="keep everything in memory; gone at exit")
     command.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
     command.add_argument("--port", type=int, default=8000, help="0 picks a free one (%(default)s)")
+    command.add_argument("--keys", metavar="FILE", type=Path, help="check signatures against the keys in this file")
+    command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    data = None if arguments.memory else arguments.data
+    options = Options(data, arguments.host, arguments.port, arguments.keys)
+    if arguments.workers < 1:
+        return complain("db", "--workers must be at least 1")
+    if arguments.workers > 1 and data is None:
+        return complain("db", "--memory belongs to one process: it does not go with --workers")
+    return serve_alone("db", options) if arguments.workers == 1 else serve_shared("db", options, arguments.workers)
+
+
+def serve_alone(command: str, options: Options) -> int:
     try:
-        if not is_loopback(arguments.host):
-            raise CannotListen(f"without --keys only this machine may reach the endpoint, and {arguments.host} is open")
-        listening = listen(arguments.host, arguments.port)
-        database = Database.open(None if arguments.memory else arguments.data)
-    except (CannotListen, StorageError) as error:
-        sys.stderr.write(f"sortkey db: {error}\n")
-        return 2
-    try:
-        server.run(database, OpenGate(), listening, lambda: announce(url_of(listening)))
-    finally:
-        database.close()
+        gate = gate_for(options)
+        with listen(options.host, options.port) as listening:
+            url = url_of(listening)
+            serve(options, gate, listening, NoSiblings(), lambda _: announce(url))
+    except (BadKeysFile, CannotListen, StorageError) as error:
+        return complain(command, str(error))
     return 0
+
+
+def serve_shared(command: str, options: Options, workers: int) -> int:
+    try:
+        gate_for(options)
+        # Workers may share the port with each other, so whether anybody else has it must be asked first.
+        with listen(options.host, options.port) as alone:
+            port = alone.getsockname()[1]
+        # A folder that cannot be used is refused here, once.
+        Database.open(options.data).close()
+        with listen(options.host, port, shared=True) as held:
+            url = url_of(held)
+            return Supervisor(msgspec.structs.replace(options, port=port), workers, lambda: announce(url)).run()
+    except (BadKeysFile, CannotListen, StorageError) as error:
+        return complain(command, str(error))
 
 
 def announce(url: str) -> None:
     sys.stdout.write(f"ready {url}\n")
     sys.stdout.flush()
+
+
+def complain(command: str, message: str) -> int:
+    sys.stderr.write(f"sortkey {command}: {message}\n")
+    return 2

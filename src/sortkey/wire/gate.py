@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
+from sortkey.clock import Clock
 from sortkey.engine.requests.shapes import Shape
 from sortkey.errors import AccessDeniedException
+from sortkey.wire import signature
+from sortkey.wire.keys_file import Key
 from sortkey.wire.request_parser import Request
+from sortkey.wire.rights import Rights
 
 
 class Caller(Protocol):
@@ -16,7 +21,7 @@ class Caller(Protocol):
 
 class Gate(Protocol):
     def admit(self, request: Request) -> Caller | None:
-        """Who sent the request; None where everybody may do everything. Raises what AWS says to strangers."""
+        """Who sent the request; None where the sender may do everything. Raises what AWS says to strangers."""
 
 
 class OpenGate:
@@ -30,3 +35,23 @@ class OpenGate:
         if b"origin" in request.headers:
             raise AccessDeniedException("Web pages may not use this endpoint unless it was given keys.")
         return None
+
+
+class KeyedGate:
+    """Only what is signed by one of the keys gets through."""
+
+    def __init__(self, keys: Mapping[str, Key], clock: Clock) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._rights = {name: Rights(name, key.tables) for name, key in keys.items() if key.tables is not None}
+
+    def admit(self, request: Request) -> Caller | None:
+        key_id = signature.verify(request, self._secret, self._clock.now(), self._region)
+        return self._rights.get(key_id)
+
+    def _secret(self, key_id: str) -> str | None:
+        key = self._keys.get(key_id)
+        return None if key is None else key.secret
+
+    def _region(self, key_id: str) -> str | None:
+        return self._keys[key_id].region

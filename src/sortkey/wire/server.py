@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-import uvloop
-
 from sortkey.engine.database import Database
 from sortkey.wire import metrics
 from sortkey.wire.connection import Connection
@@ -25,6 +23,7 @@ from sortkey.wire.endpoint import Endpoint, PendingWrite
 from sortkey.wire.gate import Gate
 from sortkey.wire.metrics import Metrics, Samples
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
+from sortkey.wire.siblings import Siblings
 
 CONNECTIONS: Final = 10_000
 OTHER_FILES: Final = 64
@@ -59,7 +58,7 @@ class Finished:
 class Server:
     """Serves one database until told to stop. Belongs to one event loop."""
 
-    def __init__(self, database: Database, gate: Gate, siblings: Callable[[], list[Samples]] = list) -> None:
+    def __init__(self, database: Database, gate: Gate, siblings: Siblings) -> None:
         loop = asyncio.get_running_loop()
         self._database = database
         self._siblings = siblings
@@ -119,7 +118,7 @@ class Server:
 
     def _samples_of_all(self) -> Samples:
         own = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
-        return metrics.merged([self.samples(), *self._siblings()]) | own
+        return metrics.merged([self.samples(), *self._siblings.others()]) | own
 
     def _finish(self, write: PendingWrite) -> None:
         self.endpoint.finish(write)
@@ -131,6 +130,7 @@ class Server:
             self._responses.tick(self._database.clock.now())
             for connection in tuple(self._connections):
                 connection.check()
+            self._siblings.publish(self.samples())
 
     async def _part(self) -> None:
         for connection in tuple(self._connections):
@@ -151,13 +151,3 @@ def connections_allowed() -> int:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return min(CONNECTIONS, soft - OTHER_FILES)
-
-
-def run(database: Database, gate: Gate, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve on this thread until a signal says to stop."""
-
-    async def serve() -> None:
-        await Server(database, gate).serve(listening, ready)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve())

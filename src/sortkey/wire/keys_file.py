@@ -1,0 +1,43 @@
+"""The file that `--keys` names: who may sign requests, and for which tables.
+
+    {
+      "AKIDEVERYTHING": {"secret": "…"},
+      "AKIDORDERS": {"secret": "…", "region": "eu-west-1", "tables": {"orders*": "readwrite", "prices": "read"}}
+    }
+
+A key without `tables` may do everything; one without `region` may be scoped to any.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+Right = Literal["read", "write", "readwrite", "admin"]
+
+
+class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    secret: str
+    region: str | None = None
+    tables: dict[str, Right] | None = None
+
+
+class BadKeysFile(Exception):
+    """The file cannot be used; the message says why, in one line."""
+
+
+def load(path: Path) -> dict[str, Key]:
+    try:
+        keys = msgspec.json.decode(path.read_bytes(), type=dict[str, Key])
+    except OSError as error:
+        raise BadKeysFile(f"cannot read the keys in {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadKeysFile(f"{path} does not hold keys: {error}") from error
+    if not keys:
+        raise BadKeysFile(f"{path} holds no key, so nobody could use the endpoint")
+    for key_id, key in keys.items():
+        if not key_id or not key.secret or "/" in key_id:
+            raise BadKeysFile(f"{path}: key {key_id!r} needs a name without slashes, and a secret")
+    return keys

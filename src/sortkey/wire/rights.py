@@ -1,0 +1,102 @@
+"""What a key may do: rights per table, by pattern.
+
+    read       items, streams, descriptions
+    write      put, update, delete items
+    readwrite  both
+    admin      both, and create, change, tag and delete the table
+
+A condition check inside a transaction reads. Operations about no table in particular (ListTables, DescribeLimits, …)
+are open to every key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from sortkey.engine.operations import WRITES
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import Shape
+from sortkey.errors import AccessDeniedException
+
+READ: Final = "read"
+WRITE: Final = "write"
+ADMIN: Final = "admin"
+
+RIGHTS: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({READ}),
+    "write": frozenset({WRITE}),
+    "readwrite": frozenset({READ, WRITE}),
+    "admin": frozenset({READ, WRITE, ADMIN}),
+}
+
+ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
+ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBackups"}
+
+ACTIONS: Final = {"get": READ, "condition_check": READ, "put": WRITE, "update": WRITE, "delete": WRITE}
+"""What the actions of a transaction take."""
+
+NAMING_MEMBERS: Final = ("table_name", "global_table_name")
+ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator")
+"""Where requests about one table name it. A shard iterator begins with its stream's ARN."""
+
+# Nothing in it may be read in two ways: the engine must find the very table that the rights were looked up for.
+ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)
+
+
+class Rights:
+    """One key's rights."""
+
+    def __init__(self, key_id: str, tables: Mapping[str, str]) -> None:
+        self._key_id = key_id
+        self._patterns = [(pattern, RIGHTS[right]) for pattern, right in tables.items()]
+
+    def check(self, operation: str, request: Shape) -> None:
+        for table, right in needs(operation, request):
+            if not any(right in rights and fnmatchcase(table, pattern) for pattern, rights in self._patterns):
+                raise self._denied(operation, table)
+
+    def _denied(self, operation: str, table: str) -> AccessDeniedException:
+        action = f"dynamodb:{operation}"
+        return AccessDeniedException(
+            f"User: arn:aws:iam::000000000000:user/{self._key_id} is not authorized to perform: {action} "
+            f"on resource: arn:aws:dynamodb:local:000000000000:table/{table} "
+            f"because no identity-based policy allows the {action} action"
+        )
+
+
+def needs(operation: str, request: Any) -> Iterator[tuple[str, str]]:
+    """Each table that the request is about, and the right that it takes there."""
+    if operation in ("TransactGetItems", "TransactWriteItems"):
+        for item in request.transact_items:
+            yield from _transaction_needs(item)
+        return
+    right = ADMIN if operation in ADMIN_OPERATIONS else WRITE if operation in ITEM_WRITES else READ
+    if operation in ("BatchGetItem", "BatchWriteItem"):
+        for name in request.request_items:
+            yield table_name_of(name), right
+        return
+    for member in NAMING_MEMBERS:
+        name = getattr(request, member, None)
+        if name is not None:
+            yield table_name_of(name), right
+    for member in ARN_MEMBERS:
+        arn = getattr(request, member, None)
+        if arn is not None:
+            found = ARN.fullmatch(arn)
+            yield "" if found is None else found[1], right
+
+
+def _transaction_needs(item: Any) -> Iterator[tuple[str, str]]:
+    for member, right in (
+        ("get", READ),
+        ("condition_check", READ),
+        ("put", WRITE),
+        ("update", WRITE),
+        ("delete", WRITE),
+    ):
+        action = getattr(item, member, None)
+        if action is not None:
+            yield table_name_of(action.table_name), right

@@ -1,0 +1,55 @@
+"""Serving a database as the command line says, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from sortkey.clock import SystemClock
+from sortkey.engine.database import Database
+from sortkey.wire import keys_file
+from sortkey.wire.gate import Gate, KeyedGate, OpenGate
+from sortkey.wire.listening import CannotListen, is_loopback
+from sortkey.wire.server import Server
+from sortkey.wire.siblings import Siblings
+
+
+class Options(msgspec.Struct, frozen=True):
+    data: Path | None
+    """The data folder; None is memory."""
+    host: str
+    port: int
+    keys: Path | None = None
+
+
+def gate_for(options: Options) -> Gate:
+    """Raises CannotListen where strangers could reach a server that has no keys, and BadKeysFile."""
+    if options.keys is not None:
+        return KeyedGate(keys_file.load(options.keys), SystemClock())
+    if not is_loopback(options.host):
+        raise CannotListen(
+            f"without --keys everybody may do everything, so only a loopback address will do, not {options.host}"
+        )
+    return OpenGate()
+
+
+def serve(
+    options: Options, gate: Gate, listening: socket.socket, siblings: Siblings, ready: Callable[[Server], None]
+) -> None:
+    """Serve until a signal or `Server.stop`; then everything answered is on disk, and the folder is let go."""
+
+    async def run() -> None:
+        server = Server(database, gate, siblings)
+        await server.serve(listening, lambda: ready(server))
+
+    database = Database.open(options.data)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run())
+    finally:
+        database.close()

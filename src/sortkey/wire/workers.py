@@ -1,0 +1,133 @@
+"""Several processes on one port and one data folder, and the parent that looks after them.
+
+Each worker binds the port for itself (SO_REUSEPORT), and the system spreads connections over them. The parent holds the
+port too, without listening, so that it stays theirs while a worker is replaced; it serves nothing.
+
+A worker that dies after it had served is replaced: nothing that it answered is lost, and LMDB frees the lock of a
+dead writer. One that dies before it could serve would die again, so then all stop, with exit code 1. Workers whose
+parent is gone stop by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
+
+from sortkey.wire.listening import listen
+from sortkey.wire.server import Server
+from sortkey.wire.service import Options, gate_for, serve
+from sortkey.wire.siblings import SharedFolder
+
+
+class Worker:
+    """One process, and the pipe on which it says that it serves."""
+
+    def __init__(self, context: SpawnContext, options: Options, folder: Path, number: int) -> None:
+        self.number = number
+        self.serving = False
+        self.news: Connection
+        self.news, theirs = context.Pipe(duplex=False)
+        self.process: SpawnProcess = context.Process(
+            target=work, args=(options, folder, number, theirs), name=f"sortkey-worker-{number}"
+        )
+        self.process.start()
+        theirs.close()
+
+    def hear(self) -> None:
+        """Take what came through the pipe; its end says nothing that the process's end does not."""
+        try:
+            self.serving = self.news.recv()
+        except EOFError:
+            self.news.close()
+
+
+class Supervisor:
+    def __init__(self, options: Options, number: int, ready: Callable[[], None]) -> None:
+        """`options` bear the real port; `ready` is called once all serve."""
+        self._options = options
+        self._number = number
+        self._ready = ready
+        self._context = multiprocessing.get_context("spawn")
+        self._workers: dict[int, Worker] = {}
+        self._announced = False
+        self._stopping = False
+        self._exit = 0
+
+    def run(self) -> int:
+        """Until a signal comes or the workers cannot serve; the exit code."""
+        signalled, signals = os.pipe()
+        os.set_blocking(signals, False)
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(stop, lambda *_: None)
+        signal.set_wakeup_fd(signals)
+        with tempfile.TemporaryDirectory(prefix="sortkey-") as folder:
+            for number in range(self._number):
+                self._start(Path(folder), number)
+            while self._workers:
+                self._attend(Path(folder), signalled)
+        signal.set_wakeup_fd(-1)
+        os.close(signalled)
+        os.close(signals)
+        return self._exit
+
+    def _attend(self, folder: Path, signalled: int) -> None:
+        """Wait until something happens, and see to it."""
+        pipes = [worker.news for worker in self._workers.values() if not worker.news.closed]
+        happened = wait([signalled, *pipes, *(worker.process.sentinel for worker in self._workers.values())])
+        if signalled in happened:
+            os.read(signalled, 1024)
+            self._stop()
+        for worker in tuple(self._workers.values()):
+            if worker.news in happened:
+                worker.hear()
+            if worker.process.sentinel in happened:
+                self._bury(folder, worker)
+        if not self._announced and self._workers and all(worker.serving for worker in self._workers.values()):
+            self._announced = True
+            self._ready()
+
+    def _start(self, folder: Path, number: int) -> None:
+        self._workers[number] = Worker(self._context, self._options, folder, number)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for worker in self._workers.values():
+            worker.process.terminate()
+
+    def _bury(self, folder: Path, worker: Worker) -> None:
+        worker.process.join()
+        code = worker.process.exitcode
+        del self._workers[worker.number]
+        if not worker.news.closed:
+            worker.news.close()
+        if self._stopping:
+            self._exit = self._exit or (1 if code else 0)
+        elif worker.serving:
+            sys.stderr.write(f"sortkey: worker {worker.number} ended with {code}; another takes its place\n")
+            self._start(folder, worker.number)
+        else:
+            sys.stderr.write(f"sortkey: worker {worker.number} could not serve (exit code {code}); all stop\n")
+            self._exit = 1
+            self._stop()
+
+
+def work(options: Options, folder: Path, number: int, news: Connection) -> None:
+    """A worker's whole life."""
+    parent = multiprocessing.parent_process()
+
+    def ready(server: Server) -> None:
+        if parent is not None:
+            asyncio.get_running_loop().add_reader(parent.sentinel, server.stop)
+        news.send(True)
+        news.close()
+
+    listening = listen(options.host, options.port, shared=True)
+    serve(options, gate_for(options), listening, SharedFolder(folder, number), ready)
