@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
@@ -18,6 +18,10 @@ def iterator(client: Client, kind: str = "TRIM_HORIZON") -> str:
     shard = client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
     found: str = client.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType=kind)["ShardIterator"]
     return found
+
+
+def test_answers_are_typed(client: Client) -> None:
+    assert_type(client.list_tables(), dict[str, Any])
 
 
 def test_what_is_absent_is_left_out(orders: Client) -> None:

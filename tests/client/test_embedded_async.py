@@ -7,7 +7,7 @@ import gc
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from botocore.exceptions import ParamValidationError
@@ -45,7 +45,7 @@ def hold_writer(client: AsyncClient) -> Callable[[], None]:
 def test_answers_and_refusals_are_those_of_the_sync_client() -> None:
     async def session(client: AsyncClient) -> None:
         await client.put_item(TableName="orders", Item=EVERY_TYPE)
-        answer = await client.get_item(TableName="orders", Key=key(1))
+        answer = assert_type(await client.get_item(TableName="orders", Key=key(1)), dict[str, Any])
         assert answer["Item"] == EVERY_TYPE
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
         with pytest.raises(client.exceptions.ConditionalCheckFailedException) as refusal:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
-from sortkey.client import Client
+from sortkey.client import Client, service_model
 from tests.client.orders import key
 
 
@@ -67,6 +67,13 @@ def test_what_boto3_would_send_is_refused_by_the_engine(orders: Client) -> None:
 def test_what_boto3_takes_is_taken(orders: Client, given: dict[str, Any], kept: dict[str, Any]) -> None:
     orders.put_item(TableName=Table.ORDERS, Item={**key(1), "given": given})
     assert orders.get_item(TableName="orders", Key=key(1))["Item"]["given"] == kept
+
+
+# A boto3 that is newer than the engine knows parameters that the engine would leave unread.
+def test_what_only_boto3_knows_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_model, "serialise", lambda _operation, _members: b"{}")
+    with pytest.raises(ParamValidationError, match='"Novelty", must be one of: ExclusiveStartTableName, Limit'):
+        client.list_tables(Novelty=True)
 
 
 def test_moments_may_be_datetimes(client: Client) -> None:

@@ -52,7 +52,7 @@ class _Shelf:
     """The open databases of this process. Its lock is held while one opens or closes, so nobody finds one half open."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._folders: dict[Path, tuple[Database, int]] = {}
         self._leases: WeakSet[Lease] = WeakSet()
         self._inherited: dict[Path, Database] = {}
@@ -76,20 +76,22 @@ class _Shelf:
     def give_back(self, lease: Lease) -> None:
         with self._lock:
             database = lease.end("is closed")
-            if database is None:
-                return
-            for folder, (held, holders) in self._folders.items():
-                if held is database:
-                    if holders > 1:
-                        self._folders[folder] = (database, holders - 1)
-                        return
-                    del self._folders[folder]
-                    break
-            database.close()
+            if database is not None and self._was_last(database):
+                database.close()
+
+    def _was_last(self, database: Database) -> bool:
+        """Count one holder less."""
+        folder = database.store.path
+        if folder is None:
+            return True
+        _, holders = self._folders.pop(folder)
+        if holders > 1:
+            self._folders[folder] = (database, holders - 1)
+        return holders == 1
 
     def forked(self) -> None:
         """In a child: the parent's databases are out of reach."""
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         for lease in self._leases:
             lease.end(f"was opened before this process was forked: {_FORK_ADVICE}")
         self._inherited.update((folder, database) for folder, (database, _) in self._folders.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
+from botocore.exceptions import ParamValidationError
 
 from sortkey.client import service_model
 from sortkey.client.shapes import Unusual, to_wire
@@ -19,7 +20,7 @@ from sortkey.engine.requests.shapes import Shape
 _convert = msgspec.convert
 
 _EXPECTED: Final = {
-    name: (shape, frozenset(shape.__struct_encode_fields__)) for name, shape in requests.OPERATIONS.items()
+    name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
 }
 
 
@@ -31,7 +32,11 @@ def request(operation: str, members: dict[str, Any]) -> Shape:
             return _convert(to_wire(members), shape)
         except (Unusual, msgspec.ValidationError):
             pass
-    return requests.decode(operation, service_model.serialise(operation, members))
+    body = service_model.serialise(operation, members)
+    for name in members.keys() - known:
+        # The installed boto3 is newer than the engine; ignoring what a caller asks for would be worse than refusing it.
+        raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
+    return requests.decode(operation, body)
 
 
 def check(operation: str, members: dict[str, Any]) -> None:
