@@ -59,7 +59,10 @@ class Engine:
                 {"AttributeName": "customer", "AttributeType": "S"},
                 {"AttributeName": "order", "AttributeType": "S"},
             ],
-            KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "order", "KeyType": "RANGE"}],
+            KeySchema=[
+                {"AttributeName": "customer", "KeyType": "HASH"},
+                {"AttributeName": "order", "KeyType": "RANGE"},
+            ],
             BillingMode="PAY_PER_REQUEST",
         )
         # Several threads, so that their batches share syncs.
