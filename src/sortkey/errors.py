@@ -1,29 +1,29 @@
 """DynamoDB's errors, by their own names.
 
-    DynamoDBError                                    code, message, status, retryable
-    ├── ValidationException                          the request can never succeed as it is
-    ├── SerializationException                       the request has not the right shape
-    ├── UnknownOperationException                    no such operation here
-    ├── AccessDeniedException                        an ARN that is not of this store
-    ├── ResourceNotFoundException                    no such table, index or stream
-    ├── ResourceInUseException                       it exists already, or is being changed
-    ├── TableNotFoundException                       as some table operations call the same thing
-    ├── GlobalTableNotFoundException
-    ├── PolicyNotFoundException
-    ├── ContinuousBackupsUnavailableException
-    ├── LimitExceededException                       too many at once
-    ├── ConditionalCheckFailedException              the condition was false; nothing was written
-    ├── TransactionCanceledException                 why, action by action, in `CancellationReasons`
-    ├── TransactionConflictException
-    ├── TransactionInProgressException
-    ├── IdempotentParameterMismatchException
-    ├── ItemCollectionSizeLimitExceededException
-    ├── ProvisionedThroughputExceededException       retry
-    ├── ThrottlingException                          retry
-    ├── RequestLimitExceeded                         retry
-    ├── ExpiredIteratorException
-    ├── TrimmedDataAccessException
-    └── InternalServerError                          retry
+DynamoDBError                                    code, message, status, retryable
+├── ValidationException                          the request can never succeed as it is
+├── SerializationException                       the request has not the right shape
+├── UnknownOperationException                    no such operation here
+├── AccessDeniedException                        an ARN that is not of this store
+├── ResourceNotFoundException                    no such table, index or stream
+├── ResourceInUseException                       it exists already, or is being changed
+├── TableNotFoundException                       as some table operations call the same thing
+├── GlobalTableNotFoundException
+├── PolicyNotFoundException
+├── ContinuousBackupsUnavailableException
+├── LimitExceededException                       too many at once
+├── ConditionalCheckFailedException              the condition was false; nothing was written
+├── TransactionCanceledException                 why, action by action, in `CancellationReasons`
+├── TransactionConflictException
+├── TransactionInProgressException
+├── IdempotentParameterMismatchException
+├── ItemCollectionSizeLimitExceededException
+├── ProvisionedThroughputExceededException       retry
+├── ThrottlingException                          retry
+├── RequestLimitExceeded                         retry
+├── ExpiredIteratorException
+├── TrimmedDataAccessException
+└── InternalServerError                          retry
 """
 
 from __future__ import annotations
