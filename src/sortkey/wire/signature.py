@@ -193,14 +193,13 @@ def _canonical_request(request: Request, path: bytes, parameters: Mapping[str, s
         if value is None:
             raise _invalid(MISMATCH)
         lines.append(f"{name}:{' '.join(value.decode('latin-1').split())}\n")
-    canonical_query = "&".join(
-        sorted(f"{_quoted(name)}={_quoted(value)}" for name, value in parameters.items() if name != "X-Amz-Signature")
-    )
+    # Sorted as pairs: `a=1` comes before `a-b=1`, although as text it would not.
+    pairs = sorted((_quoted(name), _quoted(value)) for name, value in parameters.items() if name != "X-Amz-Signature")
     text = "\n".join(
         (
             request.method.decode(),
             quote(path.decode("latin-1"), safe="/-_.~"),
-            canonical_query,
+            "&".join(f"{name}={value}" for name, value in pairs),
             "".join(lines),
             ";".join(signed.headers),
             sha256(request.body).hexdigest(),

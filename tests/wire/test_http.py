@@ -1,0 +1,172 @@
+"""HTTP/1.1 spoken with a real server, byte by byte where it matters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from zlib import crc32
+
+import pytest
+
+from tests.wire.serving import RawClient, ServerProcess, item, raw_request, request, table
+
+LIST = request("ListTables", {})
+
+
+def test_many_requests_on_one_connection(client: RawClient) -> None:
+    for _ in range(20):
+        client.send(LIST)
+        assert client.answer().status == 200
+
+
+def test_many_requests_at_once_are_answered_in_order(client: RawClient) -> None:
+    client.call("CreateTable", **table("pipelined"))
+    writes = [request("PutItem", {"TableName": "pipelined", "Item": item(number)}) for number in range(200)]
+    reads = [request("GetItem", {"TableName": "pipelined", "Key": item(number)}) for number in range(200)]
+    client.send(b"".join(piece for pair in zip(writes, reads, strict=True) for piece in pair))
+    for number in range(200):
+        assert client.answer().json() == {}
+        assert client.answer().json() == {"Item": item(number)}
+
+
+def test_a_chunked_body(client: RawClient) -> None:
+    head, _, body = LIST.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked").partition(b"\r\n\r\n")
+    client.send(head + b"\r\n\r\n" + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
+    assert "TableNames" in client.answer().json()
+
+
+def test_a_client_that_waits_for_the_word_to_go_on(client: RawClient) -> None:
+    whole = request("ListTables", {"Limit": 1}, "Expect: 100-continue")
+    head, _, body = whole.partition(b"\r\n\r\n")
+    client.send(head + b"\r\n\r\n")
+    assert client.answer().status == 100
+    client.send(body)
+    assert client.answer().status == 200
+
+
+def test_a_packed_request_and_a_packed_answer(client: RawClient) -> None:
+    client.call("CreateTable", **table("packed"))
+    large = item(1, text={"S": "abc" * 1000})
+    body = gzip.compress(json.dumps({"TableName": "packed", "Item": large}).encode())
+    client.send(raw_request("PutItem", body, "Content-Encoding: gzip"))
+    assert client.answer().status == 200
+    client.send(request("GetItem", {"TableName": "packed", "Key": item(1)}, "Accept-Encoding: gzip"))
+    answer = client.answer()
+    assert answer.headers["content-encoding"] == "gzip"
+    assert int(answer.headers["x-amz-crc32"]) == crc32(answer.body)
+    assert json.loads(gzip.decompress(answer.body)) == {"Item": large}
+
+
+@pytest.mark.parametrize("path", ["/", "/health"])
+def test_health(client: RawClient, path: str) -> None:
+    client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    answer = client.answer()
+    assert (answer.status, answer.body) == (200, b"healthy: dynamodb.local\n")
+
+
+def test_head_has_no_body(client: RawClient) -> None:
+    client.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" + LIST)
+    assert client.answer(bodiless=True).status == 200
+    assert client.answer().status == 200
+
+
+@pytest.mark.parametrize(
+    ("start", "status"),
+    [(b"GET /nowhere", 404), (b"DELETE /", 405), (b"OPTIONS /", 405)],
+)
+def test_what_is_not_there(client: RawClient, start: bytes, status: int) -> None:
+    client.send(start + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert client.answer().status == status
+
+
+def test_http_1_0_closes(client: RawClient) -> None:
+    client.send(b"GET / HTTP/1.0\r\n\r\n")
+    assert client.answer().headers["connection"] == "close"
+    assert client.at_end()
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_sent(client: RawClient) -> None:
+    client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
+    assert client.answer().status == 413
+    assert client.at_end()
+
+
+# The client is still sending when the answer is ready; a hard close would take the answer with it.
+def test_a_client_in_the_middle_of_sending_reads_its_refusal(client: RawClient) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    client.send(head + (b"100000\r\n" + bytes(1 << 20) + b"\r\n") * 17)
+    assert client.answer().status == 413
+
+
+def test_16_mib_are_read(client: RawClient) -> None:
+    body = b'{"Limit": 1}' + b" " * (16 * 1024 * 1024 - 12)
+    client.send(raw_request("ListTables", body))
+    assert client.answer().status == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "kind"),
+    [
+        ("DynamoDB_20120810.Nonsense", b"{}", "com.amazon.coral.service#UnknownOperationException"),
+        ("DynamoDB_20120810.GetRecords", b"{}", "com.amazon.coral.service#UnknownOperationException"),
+        ("DynamoDBStreams_20120810.GetItem", b"{}", "com.amazon.coral.service#UnknownOperationException"),
+        ("", b"{}", "com.amazon.coral.service#UnknownOperationException"),
+        ("DynamoDB_20120810.GetItem", b"{", "com.amazon.coral.service#SerializationException"),
+        ("DynamoDB_20120810.GetItem", b"\xff", "com.amazon.coral.service#SerializationException"),
+        ("DynamoDB_20120810.GetItem", b'{"TableName": 1}', "com.amazon.coral.service#SerializationException"),
+        ("DynamoDB_20120810.GetItem", b"{}", "com.amazon.coral.validate#ValidationException"),
+        (
+            "DynamoDB_20120810.GetItem",
+            b'{"TableName": "missing", "Key": {"pk": {"S": "a"}}}',
+            "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",
+        ),
+    ],
+)
+def test_errors(client: RawClient, target: str, body: bytes, kind: str) -> None:
+    head = f"POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: {target}\r\nContent-Length: {len(body)}\r\n\r\n"
+    client.send(head.encode() + body)
+    answer = client.answer()
+    assert (answer.status, answer.json()["__type"]) == (400, kind)
+    assert answer.headers["content-type"] == "application/x-amz-json-1.0"
+    assert int(answer.headers["x-amz-crc32"]) == crc32(answer.body)
+    assert len(answer.headers["x-amzn-requestid"]) == 52
+
+
+def test_unicode_and_binary_survive(client: RawClient) -> None:
+    client.call("CreateTable", **table("exact"))
+    exact = item(1, **{"ключ ☃": {"S": '"\\ \u0000 😀 \u2028'}, "b": {"B": "AP8="}, "bs": {"BS": ["AA=="]}})
+    client.call("PutItem", TableName="exact", Item=exact)
+    assert client.call("GetItem", TableName="exact", Key=item(1)) == {"Item": exact}
+
+
+# A page on the web may not read or write what is on this machine; SDKs never say where they are from.
+def test_web_pages_are_kept_out(client: RawClient) -> None:
+    client.send(request("ListTables", {}, "Origin: https://evil.example"))
+    assert client.answer().json()["__type"] == "com.amazon.coral.service#AccessDeniedException"
+
+
+def test_metrics(server: ServerProcess) -> None:
+    # Only this test counts on a connection of its own; the shared server has counted for others before.
+    client = RawClient(server.url)
+    client.call("CreateTable", **table("metered"))
+    client.call("PutItem", TableName="metered", Item=item(1, text={"S": "a" * 1500}))
+    client.call("GetItem", TableName="metered", Key=item(1))
+    client.call("GetItem", TableName="metered", Key=item(1), ConsistentRead=True, ReturnConsumedCapacity="TOTAL")
+    client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    lines = client.answer().body.decode().splitlines()
+    samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert samples['sortkey_capacity_units_total{table="metered",kind="write"}'] == "2"
+    assert samples['sortkey_capacity_units_total{table="metered",kind="read"}'] == "1.5"
+    assert int(samples['sortkey_requests_total{operation="GetItem",outcome="ok"}']) >= 2
+    assert int(samples["sortkey_commits_total"]) >= 2
+    assert int(samples["sortkey_connections"]) >= 1
+    client.close()
+
+
+# Counting what was consumed must not tell those who did not ask.
+def test_capacity_is_answered_to_those_who_ask(client: RawClient) -> None:
+    client.call("CreateTable", **table("asked"))
+    assert client.call("PutItem", TableName="asked", Item=item(1)) == {}
+    assert client.call("PutItem", TableName="asked", Item=item(1), ReturnConsumedCapacity="NONE") == {}
+    answer = client.call("PutItem", TableName="asked", Item=item(1), ReturnConsumedCapacity="TOTAL")
+    assert answer == {"ConsumedCapacity": {"TableName": "asked", "CapacityUnits": 1.0}}

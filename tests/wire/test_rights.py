@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sortkey.engine import requests
+from sortkey.errors import AccessDeniedException
+from sortkey.wire.rights import ADMIN, ADMIN_OPERATIONS, READ, WRITE, Rights, needs
+
+KEY = {"pk": {"S": "a"}}
+STREAM = "arn:aws:dynamodb:local:000000000000:table/orders/stream/2026-08-24T00:00:00.000"
+
+
+def needed(operation: str, **members: Any) -> list[tuple[str, str]]:
+    return list(needs(operation, requests.convert(operation, members)))
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "right"),
+    [
+        ("GetItem", {"TableName": "orders", "Key": KEY}, READ),
+        ("Query", {"TableName": "orders"}, READ),
+        ("DescribeTable", {"TableName": "orders"}, READ),
+        ("PutItem", {"TableName": "orders", "Item": KEY}, WRITE),
+        ("UpdateItem", {"TableName": "orders", "Key": KEY}, WRITE),
+        ("DeleteTable", {"TableName": "orders"}, ADMIN),
+        (
+            "UpdateTimeToLive",
+            {"TableName": "orders", "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "t"}},
+            ADMIN,
+        ),
+        ("BatchGetItem", {"RequestItems": {"orders": {"Keys": [KEY]}}}, READ),
+        ("BatchWriteItem", {"RequestItems": {"orders": [{"PutRequest": {"Item": KEY}}]}}, WRITE),
+        ("TagResource", {"ResourceArn": STREAM.partition("/stream")[0], "Tags": []}, ADMIN),
+        ("DescribeStream", {"StreamArn": STREAM}, READ),
+        ("GetRecords", {"ShardIterator": f"{STREAM}|1|AAAA"}, READ),
+        ("GetItem", {"TableName": "arn:aws:dynamodb:local:000000000000:table/orders", "Key": KEY}, READ),
+    ],
+)
+def test_what_operations_need(operation: str, members: dict[str, Any], right: str) -> None:
+    assert needed(operation, **members) == [("orders", right)]
+
+
+# A new writing operation must not be open to readers by accident.
+def test_every_operation_that_changes_a_table_is_the_administrators() -> None:
+    words = ("Create", "Delete", "Update", "Tag", "Untag")
+    changing = {name for name in requests.OPERATIONS if name.startswith(words)} - {"DeleteItem", "UpdateItem"}
+    assert changing == ADMIN_OPERATIONS
+
+
+def test_transactions_need_what_their_actions_need() -> None:
+    actions = [
+        {"Put": {"TableName": "orders", "Item": KEY}},
+        {"ConditionCheck": {"TableName": "prices", "Key": KEY, "ConditionExpression": "attribute_exists(pk)"}},
+    ]
+    assert needed("TransactWriteItems", TransactItems=actions) == [("orders", WRITE), ("prices", READ)]
+    gets = [{"Get": {"TableName": name, "Key": KEY}} for name in ("orders", "prices")]
+    assert needed("TransactGetItems", TransactItems=gets) == [("orders", READ), ("prices", READ)]
+
+
+def test_operations_about_no_table_are_open() -> None:
+    assert needed("ListTables") == needed("DescribeLimits") == []
+
+
+# The engine would find `secret` in it; so must the rights, or nothing.
+@pytest.mark.parametrize(
+    "arn", ["arn:table/mine:dynamodb:r:a:table/secret", "arn:aws:dynamodb:r:a:table/mine:x:table/secret", "arn:junk"]
+)
+def test_a_name_that_could_be_read_in_two_ways_opens_nothing(arn: str) -> None:
+    mine = Rights("K", {"mine*": "admin"})
+    with pytest.raises(AccessDeniedException):
+        mine.check("ListTagsOfResource", requests.convert("ListTagsOfResource", {"ResourceArn": arn}))
+
+
+def test_patterns() -> None:
+    rights = Rights("AKID", {"orders*": "readwrite", "prices": "read", "tmp-?": "admin"})
+
+    def may(operation: str, **members: Any) -> bool:
+        try:
+            rights.check(operation, requests.convert(operation, members))
+        except AccessDeniedException:
+            return False
+        return True
+
+    assert may("GetItem", TableName="orders-2026", Key=KEY)
+    assert may("PutItem", TableName="orders", Item=KEY)
+    assert not may("DeleteTable", TableName="orders")
+    assert may("GetItem", TableName="prices", Key=KEY)
+    assert not may("PutItem", TableName="prices", Item=KEY)
+    assert may("DeleteTable", TableName="tmp-1")
+    assert not may("GetItem", TableName="tmp-12", Key=KEY)
+    assert not may("BatchGetItem", RequestItems={"prices": {"Keys": [KEY]}, "others": {"Keys": [KEY]}})
+
+
+def test_refusals_read_as_at_aws() -> None:
+    with pytest.raises(AccessDeniedException) as caught:
+        Rights("AKID", {}).check("GetItem", requests.convert("GetItem", {"TableName": "orders", "Key": KEY}))
+    assert caught.value.message == (
+        "User: arn:aws:iam::000000000000:user/AKID is not authorized to perform: dynamodb:GetItem on resource: "
+        "arn:aws:dynamodb:local:000000000000:table/orders because no identity-based policy allows the "
+        "dynamodb:GetItem action"
+    )
