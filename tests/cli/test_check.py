@@ -7,7 +7,7 @@ import pytest
 from sortkey.cli import check
 from sortkey.cli.main import main
 from sortkey.engine.check import CheckReport
-from sortkey.engine.findings import Progress
+from sortkey.engine.checking.findings import Progress
 
 
 def finding(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:
