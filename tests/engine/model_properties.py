@@ -1,0 +1,318 @@
+"""The engine against a dictionary: whatever is written, every way of reading shows the same items.
+
+One table with local and global indexes of every kind (hash only and composite, S and N keys, all projections) is
+written to at random. Few partitions and few values make items meet: the same keys again, equal index keys, sparse rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from sortkey.clock import ManualClock
+from sortkey.engine.check import check_database
+from sortkey.engine.database import Database
+from sortkey.errors import ConditionalCheckFailedException, TransactionCanceledException
+from tests.engine.samples import create, index, n, s, walk
+
+Item = dict[str, dict[str, Any]]
+Key = tuple[str, str]
+Place = Decimal | str
+
+
+class Access(NamedTuple):
+    """A table or an index: the names of its keys, and the attributes that it shows."""
+
+    name: str | None
+    partition: str
+    sort: str | None
+    shown: frozenset[str] | None = None
+
+    def show(self, item: Item) -> Item:
+        return item if self.shown is None else {name: value for name, value in item.items() if name in self.shown}
+
+    def holds(self, item: Item) -> bool:
+        return self.partition in item and (self.sort is None or self.sort in item)
+
+
+TABLE: Final = Access(None, "id", "at")
+INDEXES: Final = (
+    Access("near_numbers", "id", "num", frozenset({"id", "at", "num"})),
+    Access("near_texts", "id", "text", frozenset({"id", "at", "text", "load"})),
+    Access("by_kind", "kind", "num"),
+    Access("by_text", "text", None, frozenset({"id", "at", "text"})),
+    Access("by_number", "num", "kind", frozenset({"id", "at", "num", "kind", "load"})),
+    Access("inverted", "at", "id"),
+)
+
+PARTITIONS: Final = ("a", "b")
+NUMBERS: Final = ("-10", "-1.5", "0", "0.001", "2", "10")
+TEXTS: Final = ("A", "a", "ab", "b", "é")
+OPERATORS: Final[dict[str, Callable[..., bool]]] = {
+    "#s = :x": lambda place, x, _: place == x,
+    "#s < :x": lambda place, x, _: place < x,
+    "#s <= :x": lambda place, x, _: place <= x,
+    "#s > :x": lambda place, x, _: place > x,
+    "#s >= :x": lambda place, x, _: place >= x,
+    "#s BETWEEN :x AND :y": lambda place, x, y: x <= place <= y,
+    "begins_with(#s, :x)": lambda place, x, _: place.startswith(x),
+}
+
+keys = st.tuples(st.sampled_from(PARTITIONS), st.sampled_from(NUMBERS))
+attributes = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.sampled_from(TEXTS).map(s),
+        "num": st.sampled_from(NUMBERS).map(n),
+        "text": st.sampled_from(TEXTS).map(s),
+        "load": st.sampled_from(["", "x", "é" * 600]).map(s),
+        "hits": st.integers(-3, 3).map(n),
+    },
+)
+writes = st.dictionaries(keys, st.none() | attributes, min_size=1, max_size=6)
+"""What to leave at some keys: an item's other attributes, or nothing."""
+
+
+def place_of(value: dict[str, Any]) -> Place:
+    """A key attribute's value as Python orders it: numbers by value, text by code point."""
+    return Decimal(value["N"]) if "N" in value else str(value["S"])
+
+
+def key_of(key: Key) -> Item:
+    return {"id": s(key[0]), "at": n(key[1])}
+
+
+class EngineAgainstDictionary(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.database = Database(None, ManualClock())
+        self.items: dict[Key, Item] = {}
+        create(
+            self.call,
+            "table",
+            "id:S",
+            "at:N",
+            local=[
+                index("near_numbers", "id:S", "num:N", projection="KEYS_ONLY"),
+                index("near_texts", "id:S", "text:S", include=["load"]),
+            ],
+            indexes=[
+                index("by_kind", "kind:S", "num:N"),
+                index("by_text", "text:S", projection="KEYS_ONLY"),
+                index("by_number", "num:N", "kind:S", include=["load"]),
+                index("inverted", "at:N", "id:S"),
+            ],
+        )
+
+    def call(self, operation: str, **members: Any) -> dict[str, Any]:
+        return self.database.call(operation, members)
+
+    def leave(self, key: Key, item: Item | None) -> None:
+        if item is None:
+            self.items.pop(key, None)
+        else:
+            self.items[key] = item
+
+    # writing
+
+    @rule(key=keys, others=attributes)
+    def put(self, key: Key, others: Item) -> None:
+        answer = self.call("PutItem", TableName="table", Item={**key_of(key), **others}, ReturnValues="ALL_OLD")
+        assert answer.get("Attributes") == self.items.get(key)
+        self.items[key] = {**key_of(key), **others}
+
+    @rule(key=keys, others=attributes)
+    def put_once(self, key: Key, others: Item) -> None:
+        item = {**key_of(key), **others}
+        try:
+            self.call("PutItem", TableName="table", Item=item, ConditionExpression="attribute_not_exists(id)")
+        except ConditionalCheckFailedException:
+            assert key in self.items
+        else:
+            assert key not in self.items
+            self.items[key] = item
+
+    @rule(key=keys, assigned=attributes, removed=st.sets(st.sampled_from(["kind", "num", "text", "load"])))
+    def update(self, key: Key, assigned: Item, removed: set[str]) -> None:
+        assigned = {name: value for name, value in assigned.items() if name not in removed}
+        hits = assigned.pop("hits", n(1))
+        names = {f"#{name}": name for name in {*assigned, *removed}}
+        clauses = ["ADD hits :hits"]
+        if assigned:
+            clauses.append("SET " + ", ".join(f"#{name} = :{name}" for name in assigned))
+        if removed:
+            clauses.append("REMOVE " + ", ".join(f"#{name}" for name in removed))
+        request: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
+        answer = self.call(
+            "UpdateItem",
+            TableName="table",
+            Key=key_of(key),
+            UpdateExpression=" ".join(clauses),
+            ExpressionAttributeValues={":hits": hits, **{f":{name}": value for name, value in assigned.items()}},
+            ReturnValues="ALL_NEW",
+            **request,
+        )
+        before = self.items.get(key, key_of(key))
+        after = {name: value for name, value in {**before, **assigned}.items() if name not in removed}
+        after["hits"] = n(int(before.get("hits", n(0))["N"]) + int(hits["N"]))
+        assert answer["Attributes"] == after
+        self.items[key] = after
+
+    @rule(key=keys)
+    def delete(self, key: Key) -> None:
+        answer = self.call("DeleteItem", TableName="table", Key=key_of(key), ReturnValues="ALL_OLD")
+        assert answer.get("Attributes") == self.items.pop(key, None)
+
+    @rule(writes=writes)
+    def batch_write(self, writes: dict[Key, Item | None]) -> None:
+        requests = [
+            {"DeleteRequest": {"Key": key_of(key)}}
+            if others is None
+            else {"PutRequest": {"Item": {**key_of(key), **others}}}
+            for key, others in writes.items()
+        ]
+        self.call("BatchWriteItem", RequestItems={"table": requests})
+        for key, others in writes.items():
+            self.leave(key, None if others is None else {**key_of(key), **others})
+
+    # All puts go to new keys and all deletes to old ones, or nothing happens at all.
+    @rule(writes=writes)
+    def transact(self, writes: dict[Key, Item | None]) -> None:
+        actions = [
+            {"Delete": {"TableName": "table", "Key": key_of(key), "ConditionExpression": "attribute_exists(id)"}}
+            if others is None
+            else {
+                "Put": {
+                    "TableName": "table",
+                    "Item": {**key_of(key), **others},
+                    "ConditionExpression": "attribute_not_exists(id)",
+                }
+            }
+            for key, others in writes.items()
+        ]
+        passing = [(key in self.items) == (others is None) for key, others in writes.items()]
+        try:
+            self.call("TransactWriteItems", TransactItems=actions)
+        except TransactionCanceledException as error:
+            reasons = [reason["Code"] == "None" for reason in error.members["CancellationReasons"]]
+            assert reasons == passing
+        else:
+            assert all(passing)
+            for key, others in writes.items():
+                self.leave(key, None if others is None else {**key_of(key), **others})
+
+    # reading
+
+    @rule(wanted=st.sets(keys, min_size=1))
+    def get_several(self, wanted: set[Key]) -> None:
+        expected = [self.items.get(key) for key in wanted]
+        single = [self.call("GetItem", TableName="table", Key=key_of(key)).get("Item") for key in wanted]
+        assert single == expected
+        gets = [{"Get": {"TableName": "table", "Key": key_of(key)}} for key in wanted]
+        together = self.call("TransactGetItems", TransactItems=gets)["Responses"]
+        assert [response.get("Item") for response in together] == expected
+        batch = self.call("BatchGetItem", RequestItems={"table": {"Keys": [key_of(key) for key in wanted]}})
+        assert batch["Responses"]["table"] == [item for item in expected if item is not None]
+
+    @rule(
+        access=st.sampled_from((TABLE, *INDEXES)),
+        operator=st.none() | st.sampled_from(list(OPERATORS)),
+        draw=st.data(),
+        limit=st.none() | st.integers(1, 8),
+    )
+    def query(self, access: Access, operator: str | None, draw: st.DataObject, limit: int | None) -> None:
+        partition = draw.draw(_values_of(access.partition))
+        condition, values, fits = _key_condition(access, operator, draw)
+        request: dict[str, Any] = {
+            "TableName": "table",
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeNames": {"#p": access.partition},
+            "ExpressionAttributeValues": {":p": partition, **values},
+        }
+        if values and access.sort is not None:
+            request["ExpressionAttributeNames"]["#s"] = access.sort
+        if access.name is not None:
+            request["IndexName"] = access.name
+        if limit is not None:
+            request["Limit"] = limit
+        forward = walk(self.call, "Query", **request)
+        backward = walk(self.call, "Query", ScanIndexForward=False, **request)
+        expected = [item for item in self._in(access) if item[access.partition] == partition and fits(item)]
+        assert backward == forward[::-1]
+        assert _by_key(forward) == _by_key([access.show(item) for item in expected])
+        if access.sort is not None:
+            places = [place_of(item[access.sort]) for item in forward]
+            assert places == sorted(place_of(item[access.sort]) for item in expected)
+
+    @rule(
+        access=st.sampled_from((TABLE, *INDEXES)),
+        segments=st.none() | st.integers(1, 5),
+        limit=st.none() | st.integers(1, 8),
+    )
+    def scan(self, access: Access, segments: int | None, limit: int | None) -> None:
+        request: dict[str, Any] = {"TableName": "table"}
+        if access.name is not None:
+            request["IndexName"] = access.name
+        if limit is not None:
+            request["Limit"] = limit
+        parts: list[dict[str, Any]] = [{}]
+        if segments is not None:
+            parts = [{"Segment": number, "TotalSegments": segments} for number in range(segments)]
+        found = [item for part in parts for item in walk(self.call, "Scan", **request, **part)]
+        assert _by_key(found) == _by_key([access.show(item) for item in self._in(access)])
+
+    def _in(self, access: Access) -> list[Item]:
+        return [item for item in self.items.values() if access.holds(item)]
+
+    @invariant()
+    def counts_agree(self) -> None:
+        table = self.call("DescribeTable", TableName="table")["Table"]
+        counted = {None: table["ItemCount"]}
+        for described in table["LocalSecondaryIndexes"] + table["GlobalSecondaryIndexes"]:
+            counted[described["IndexName"]] = described["ItemCount"]
+        assert counted == {access.name: len(self._in(access)) for access in (TABLE, *INDEXES)}
+
+    def teardown(self) -> None:
+        problems = check_database(self.database).problems
+        self.database.close()
+        assert problems == []
+
+
+def _values_of(attribute: str) -> st.SearchStrategy[dict[str, Any]]:
+    if attribute == "id":
+        return st.sampled_from(PARTITIONS).map(s)
+    if attribute in ("at", "num"):
+        return st.sampled_from(NUMBERS).map(n)
+    return st.sampled_from(TEXTS).map(s)
+
+
+def _key_condition(
+    access: Access, operator: str | None, draw: st.DataObject
+) -> tuple[str, dict[str, Any], Callable[[Item], bool]]:
+    """A key condition, its values, and what it means in Python."""
+    sort = access.sort
+    if sort is None or operator is None or (operator.startswith("begins") and sort in ("at", "num")):
+        return "#p = :p", {}, lambda _item: True
+    low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=place_of)
+    values = {":x": low, ":y": high} if ":y" in operator else {":x": low}
+    matches = OPERATORS[operator]
+    return (
+        f"#p = :p AND {operator}",
+        values,
+        lambda item: matches(place_of(item[sort]), place_of(low), place_of(high)),
+    )
+
+
+def _by_key(items: list[Item]) -> dict[Key, Item]:
+    found = {(item["id"]["S"], item["at"]["N"]): item for item in items}
+    assert len(found) == len(items)
+    return found
+
+
+EngineAgainstDictionary.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestEngineAgainstDictionary = EngineAgainstDictionary.TestCase
