@@ -1,0 +1,33 @@
+"""Answers as text for the wire and as objects in the process."""
+
+from __future__ import annotations
+
+import pytest
+
+from sortkey.engine.answers import to_json, to_plain
+from sortkey.engine.stored import Json
+
+LEAF = Json(b'{"id":{"S":"1"}}', binary=False)
+ANSWER = {"Item": LEAF, "Count": 1, "Deep": {"list": [LEAF, {"leaf": LEAF}]}}
+
+
+# Stored text goes out as it lies there: nothing is parsed on the way.
+def test_wire_splices_stored_text() -> None:
+    assert to_json(ANSWER) == (
+        b'{"Item":{"id":{"S":"1"}},"Count":1,"Deep":{"list":[{"id":{"S":"1"}},{"leaf":{"id":{"S":"1"}}}]}}'
+    )
+
+
+def test_process_gets_objects_at_every_depth() -> None:
+    item = {"id": {"S": "1"}}
+    assert to_plain(ANSWER) == {"Item": item, "Count": 1, "Deep": {"list": [item, {"leaf": item}]}}
+
+
+# The embedded client turns base64 into bytes, where the leaf says that there may be any.
+def test_reader_chooses_how_to_parse() -> None:
+    assert to_plain({"Items": LEAF, "Count": 0}, lambda leaf: leaf.binary) == {"Items": False, "Count": 0}
+
+
+def test_answer_holds_nothing_else() -> None:
+    with pytest.raises(TypeError):
+        to_json({"x": object()})
