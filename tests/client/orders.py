@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sortkey.client import AsyncClient, Client
+from sortkey.client.embedded import Embedded
+from sortkey.engine.database import Database
+
 ORDERS: dict[str, Any] = {
     "TableName": "orders",
     "AttributeDefinitions": [
@@ -34,3 +38,9 @@ EVERY_TYPE: dict[str, Any] = {
 
 def key(number: int, customer: str = "ada") -> dict[str, Any]:
     return {"customer": {"S": customer}, "number": {"N": str(number)}}
+
+
+def database_of(client: Client | AsyncClient) -> Database:
+    """The engine behind an embedded client."""
+    assert isinstance(client, Embedded)
+    return client._database()

@@ -15,7 +15,7 @@ from botocore.exceptions import ParamValidationError
 import sortkey as sk
 from sortkey.client import AsyncClient
 from sortkey.engine.batch import WriteBatch
-from tests.client.orders import EVERY_TYPE, ORDERS, key
+from tests.client.orders import EVERY_TYPE, ORDERS, database_of, key
 
 
 def run(session: Callable[[AsyncClient], Awaitable[None]]) -> None:
@@ -37,7 +37,7 @@ def hold_writer(client: AsyncClient) -> Callable[[], None]:
         entered.set()
         release.wait()
 
-    client._database().store.submit(work, lambda _answer, _error: None)
+    database_of(client).store.submit(work, lambda _answer, _error: None)
     entered.wait()
     return release.set
 
@@ -67,10 +67,10 @@ def test_writes_made_together_share_commits() -> None:
         let_go = hold_writer(client)
         writing = [asyncio.ensure_future(client.put_item(TableName="orders", Item=key(n))) for n in range(64)]
         await asyncio.sleep(0)
-        before = client._database().store.queue.commits
+        before = database_of(client).store.queue.commits
         let_go()
         await asyncio.gather(*writing)
-        assert client._database().store.queue.commits - before <= 3
+        assert database_of(client).store.queue.commits - before <= 3
         assert (await client.scan(TableName="orders", Select="COUNT"))["Count"] == 64
 
     run(session)

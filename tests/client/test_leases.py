@@ -13,7 +13,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.client import Client
-from tests.client.orders import ORDERS, key
+from tests.client.orders import ORDERS, database_of, key
 
 # Python 3.12 warns of forking beside threads; that is the very thing to be tested.
 FORKS = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -47,20 +47,20 @@ def test_a_folder_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "link/../data",
     ]
     clients = [sk.client(name) for name in names]
-    assert len({id(client._database()) for client in clients}) == 1
+    assert len({id(database_of(client)) for client in clients}) == 1
     for client in clients:
         client.close()
 
 
 def test_the_last_to_close_closes(tmp_path: Path) -> None:
     first, second = sk.client(tmp_path), sk.client(tmp_path)
-    database = first._database()
+    database = database_of(first)
     first.close()
     first.close()
     second.create_table(**ORDERS)
     second.close()
     with sk.client(tmp_path) as third:
-        assert third._database() is not database
+        assert database_of(third) is not database
         assert third.list_tables()["TableNames"] == ["orders"]
 
 

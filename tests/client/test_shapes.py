@@ -15,12 +15,12 @@ from sortkey.client.service_model import operation_model
 from sortkey.client.shapes import TIMESTAMPS, Unusual, to_wire
 from sortkey.engine.answers import to_json
 from sortkey.engine.requests import OPERATIONS
-from tests.client.orders import EVERY_TYPE, key
+from tests.client.orders import EVERY_TYPE, database_of, key
 
 
 def both(client: Client, operation: str, **members: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """One answer of the engine, as our client gives it and as boto3 would parse it off the wire."""
-    answer = client._database().execute(operation, request(operation, members))
+    answer = database_of(client).execute(operation, request(operation, members))
     response = {"status_code": 200, "headers": {}, "body": to_json(answer)}
     shape: Any = operation_model(operation).output_shape
     parsed = create_parser("json").parse(response, shape)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sortkey as sk
-from sortkey.client.urls import parse
+from sortkey.client.urls import Remote, parse
 
 
 @pytest.mark.parametrize(
@@ -39,15 +39,34 @@ def test_memory_has_no_path() -> None:
     assert parse("memory:").path is None
 
 
+def test_endpoints_and_regions_are_remote() -> None:
+    assert parse("http://localhost:8000").remote == Remote("http://localhost:8000", None, None)
+    assert parse("https://h?store=alternator&prefix=a").remote == Remote("https://h", None, "alternator")
+    assert parse("dynamodb://eu-west-1").remote == Remote(None, "eu-west-1", None)
+
+
+@pytest.mark.parametrize(
+    "url", ["./data?prefix=dev-", "file:d?prefix=dev-", "memory:?prefix=dev-", "dynamodb://eu-west-1?prefix=dev-"]
+)
+def test_a_prefix_goes_with_every_store(url: str) -> None:
+    assert parse(url).prefix == "dev-"
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://localhost:8000", "remote store"),
-        ("https://dynamodb.eu-west-1.amazonaws.com", "remote store"),
-        ("dynamodb://eu-west-1", "remote store"),
-        ("./data?prefix=shop", "options"),
-        ("file:data?prefix=shop", "options"),
-        ("memory:?prefix=shop", "options"),
+        ("http:", "no endpoint"),
+        ("http://", "no endpoint"),
+        ("http://host:port", "no endpoint"),
+        ("http://key:secret@host:8000", "credentials from the environment"),
+        ("dynamodb:eu-west-1", "no region"),
+        ("dynamodb://", "no region"),
+        ("dynamodb://localhost:8000", "no region"),
+        ("./data?prefix", "NAME=VALUE"),
+        ("./data?prefix=a b", "letters, digits"),
+        ("memory:?store=aws", "unknown option 'store'"),
+        ("http://host?store=redis", "store is one of aws, alternator"),
+        ("http://host?region=eu-west-1", "unknown option 'region'"),
         ("memory:shop", "no name of its own"),
         ("redis://localhost", "unknown scheme 'redis'"),
         ("file://host/data", "names a host"),

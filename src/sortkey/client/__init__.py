@@ -1,21 +1,30 @@
-"""One interface to DynamoDB's operations, boto3's own, over the embedded engine."""
+"""One interface to DynamoDB's operations, boto3's own, over the embedded engine or any endpoint."""
 
 from __future__ import annotations
 
 import os
 
 from sortkey.client import urls
-from sortkey.client.embedded import Client
-from sortkey.client.embedded_async import AsyncClient
+from sortkey.client.embedded import EmbeddedClient
+from sortkey.client.embedded_async import AsyncEmbeddedClient
+from sortkey.client.interface import AsyncClient, Client
+from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
+from sortkey.client.remote import RemoteClient
+from sortkey.client.remote_async import AsyncRemoteClient
 
 __all__ = ["AsyncClient", "Client", "async_client", "client"]
 
 
 def client(url: str | os.PathLike[str]) -> Client:
-    """Open a store (`./data`, `file:PATH`, `memory:`) behind boto3's low-level DynamoDB client. See docs/client.md."""
-    return Client(urls.parse(url))
+    """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) behind boto3's low-level DynamoDB
+    client. See docs/client.md."""
+    store = urls.parse(url)
+    opened = EmbeddedClient(store) if store.remote is None else RemoteClient(store.url, store.remote)
+    return PrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
 def async_client(url: str | os.PathLike[str]) -> AsyncClient:
     """As `client`, with methods that are awaited."""
-    return AsyncClient(urls.parse(url))
+    store = urls.parse(url)
+    opened = AsyncEmbeddedClient(store) if store.remote is None else AsyncRemoteClient(store.url, store.remote)
+    return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened

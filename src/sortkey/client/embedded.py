@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any
 
-from botocore.paginate import Paginator
-from botocore.waiter import Waiter
-
-from sortkey.client import failures, leases, paging, parameters, urls, waiters
-from sortkey.client.failures import EXCEPTIONS, Exceptions
+from sortkey.client import capabilities, failures, leases, parameters, urls
+from sortkey.client.capabilities import Capabilities
+from sortkey.client.interface import AnyClient, Client
 from sortkey.client.metadata import ClientMeta, response_metadata
-from sortkey.client.methods import Methods, R
-from sortkey.client.service_model import OPERATION_OF
+from sortkey.client.methods import R
 from sortkey.client.shapes import date_records, from_wire
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
@@ -19,19 +16,12 @@ from sortkey.engine.streams import waiting
 from sortkey.errors import DynamoDBError
 
 
-class Embedded(Methods[R]):
+class Embedded(AnyClient[R]):
     """What the sync and the async client have in common: a hold on a database, and calls that wait for their answer."""
-
-    exceptions: Final[Exceptions] = EXCEPTIONS
-    """DynamoDB's errors by name, to be caught."""
 
     def __init__(self, store: urls.Store) -> None:
         self._lease = leases.take(store)
         self.meta = ClientMeta(store.url, self._database().settings.region)
-
-    def can_paginate(self, operation_name: str) -> bool:
-        """Whether there is a paginator for a method, given by its name."""
-        return paging.can_paginate(operation_name)
 
     def _database(self) -> Database:
         database = self._lease.database
@@ -50,42 +40,20 @@ class Embedded(Methods[R]):
             raise failures.client_error(operation, members, error) from None
         return native(operation, answer)
 
-    def _executing(self, operation: str) -> paging.Call:
-        """A method that waits for its answer, as botocore's paginators and waiters call it."""
-        return lambda **members: self._execute(operation, members)
 
-    def _paginator(self, method: str) -> Paginator[dict[str, Any]]:
-        return paging.paginator(method, self._executing(OPERATION_OF.get(method, method)))
-
-
-class Client(Embedded[dict[str, Any]]):
-    """Calls return their answers. Any number of threads may share one client."""
-
+class EmbeddedClient(Embedded[dict[str, Any]], Client):
     _call = Embedded._execute
 
+    def capabilities(self) -> Capabilities:
+        return capabilities.EMBEDDED
+
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
-        """Block until `get_records` has records for this iterator, or the shard has ended; False if not in time."""
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
             return waiting.wait_for_records(self._database(), ShardIterator, Timeout)
 
-    def get_paginator(self, operation_name: str) -> Paginator[dict[str, Any]]:
-        """botocore's paginator of a method, given by its name."""
-        return self._paginator(operation_name)
-
-    def get_waiter(self, waiter_name: str) -> Waiter:
-        """botocore's waiter, such as `table_exists`."""
-        return waiters.waiter(waiter_name, self._executing)
-
     def close(self) -> None:
-        """Let go of the store; calls after this raise. The last client of a folder closes it."""
         self._lease.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def native(operation: str, answer: Answer) -> dict[str, Any]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Self
+from typing import Any
 
-from sortkey.client import failures, parameters, waiters
+from sortkey.client import capabilities, failures, parameters
+from sortkey.client.capabilities import Capabilities
 from sortkey.client.embedded import Embedded, native
-from sortkey.client.paging import AsyncPaginator
+from sortkey.client.interface import AsyncClient
 from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
 from sortkey.engine.streams import waiting
 from sortkey.errors import DynamoDBError
 
 
-class AsyncClient(Embedded[Coroutine[Any, Any, dict[str, Any]]]):
-    """Calls are awaited. Any number of tasks, and of event loops, may share one client.
+class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
+    """Any number of event loops may share one client.
 
     A task that is cancelled while it awaits a write does not learn what became of it; the write happens as a whole or
     not at all.
@@ -38,30 +39,17 @@ class AsyncClient(Embedded[Coroutine[Any, Any, dict[str, Any]]]):
             raise failures.client_error(operation, members, error) from None
         return native(operation, answer)
 
+    async def capabilities(self) -> Capabilities:
+        return capabilities.EMBEDDED
+
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
-        """Await records for this iterator in `get_records`, or the end of its shard; False if not in time."""
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
             return await waiting.records_arrived(self._database(), ShardIterator, Timeout)
 
-    def get_paginator(self, operation_name: str) -> AsyncPaginator:
-        """A paginator of a method, given by its name; its pages are an async iterator."""
-        return AsyncPaginator(self._paginator(operation_name))
-
-    def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
-        """A waiter such as `table_exists`; its `wait` is awaited."""
-        return waiters.AsyncWaiter(waiter_name, self._executing)
-
     async def close(self) -> None:
-        """Let go of the store; calls after this raise. The last client of a folder closes it."""
         # Closing waits for the writes under way and for the janitor.
         await asyncio.to_thread(self._lease.release)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 class _Written:

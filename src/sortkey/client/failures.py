@@ -76,6 +76,11 @@ def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) 
     return EXCEPTIONS.from_code(error.code)(response, operation)
 
 
+def of_one_set(error: ClientError) -> ClientError:
+    """A remote store's refusal, which botocore raised, in the class that `client.exceptions` has for its code."""
+    return EXCEPTIONS.from_code(error.response["Error"]["Code"])(error.response, error.operation_name)
+
+
 @contextmanager
 def translated(operation: str, members: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The block's refusals as those of a call with these members."""

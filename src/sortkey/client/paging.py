@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import cache
-from typing import Any, cast
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from botocore import xform_name
 from botocore.exceptions import OperationNotPageableError
-from botocore.paginate import PageIterator, Paginator
+from botocore.paginate import Paginator
 
 from sortkey.client.service_model import OPERATION_OF, load, operation_model
 from sortkey.engine.requests import OPERATIONS
 
 Call = Callable[..., dict[str, Any]]
+AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 
 def can_paginate(method: str) -> bool:
@@ -23,36 +25,48 @@ def can_paginate(method: str) -> bool:
 
 def paginator(method: str, call: Call) -> Paginator[dict[str, Any]]:
     """botocore's paginator of a method, which it reaches by `call`. Raises its OperationNotPageableError."""
-    configuration = _configurations().get(method)
-    if configuration is None:
-        raise OperationNotPageableError(operation_name=method)
-    return Paginator(cast(Any, call), configuration, operation_model(OPERATION_OF[method]))
+    return Paginator(cast(Any, call), _configuration(method), operation_model(OPERATION_OF[method]))
 
 
-class AsyncPaginator:
-    """botocore's paginator: every paginated operation reads, so a page never has to be awaited."""
-
-    def __init__(self, pages: Paginator[dict[str, Any]]) -> None:
-        self._paginator = pages
-
-    def paginate(self, **members: Any) -> AsyncPages:
-        return AsyncPages(self._paginator.paginate(**members))
-
-
-class AsyncPages:
-    def __init__(self, pages: PageIterator[dict[str, Any]]) -> None:
-        self._pages = pages
+class AsyncPages(Protocol):
+    """aiobotocore's iterator of pages, as far as it is promised."""
 
     @property
     def resume_token(self) -> Any:
         """Where to go on after `MaxItems`, for `StartingToken`."""
-        return self._pages.resume_token
 
-    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        for page in self._pages:
-            yield page
-            # The event loop's other tasks get their turn, however many pages there are.
-            await asyncio.sleep(0)
+    def __aiter__(self) -> AsyncIterator[dict[str, Any]]: ...
+
+    def build_full_result(self) -> Coroutine[Any, Any, dict[str, Any]]:
+        """All pages as one answer."""
+
+
+class AsyncPaginator(Protocol):
+    def paginate(self, **members: Any) -> AsyncPages:
+        """The pages of a request."""
+
+
+def async_paginator(method: str, call: AsyncCall) -> AsyncPaginator:
+    """aiobotocore's paginator of a method, which it reaches by `call`. Raises OperationNotPageableError."""
+
+    async def leaving_a_turn(**members: Any) -> dict[str, Any]:
+        answer = await call(**members)
+        # An embedded read awaits nothing; the event loop's other tasks get their turn, however many pages there are.
+        await asyncio.sleep(0)
+        return answer
+
+    # Not at the top: aiobotocore is slow to import, and has no types that a cast would lose.
+    made: AsyncPaginator = import_module("aiobotocore.paginate").AioPaginator(
+        leaving_a_turn, _configuration(method), operation_model(OPERATION_OF[method])
+    )
+    return made
+
+
+def _configuration(method: str) -> dict[str, Any]:
+    configuration = _configurations().get(method)
+    if configuration is None:
+        raise OperationNotPageableError(operation_name=method)
+    return configuration
 
 
 @cache

@@ -14,6 +14,7 @@ from sortkey.engine.requests import OPERATIONS
 
 OPERATION_OF: Final = {xform_name(operation): operation for operation in OPERATIONS}
 """The operations by their methods' names."""
+METHOD_OF: Final = {operation: method for method, operation in OPERATION_OF.items()}
 
 _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 """boto3 has them on a client of their own."""
@@ -24,9 +25,13 @@ def service_model(service: str = "dynamodb") -> ServiceModel:
     return ServiceModel(load(service, "service-2"), service)
 
 
+def service_of(operation: str) -> str:
+    """Which of boto3's two services has an operation."""
+    return "dynamodbstreams" if operation in _STREAM_OPERATIONS else "dynamodb"
+
+
 def operation_model(operation: str) -> OperationModel:
-    service = "dynamodbstreams" if operation in _STREAM_OPERATIONS else "dynamodb"
-    return service_model(service).operation_model(operation)
+    return service_model(service_of(operation)).operation_model(operation)
 
 
 def serialise(operation: str, members: dict[str, Any]) -> bytes:

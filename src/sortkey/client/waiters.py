@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
 from typing import Any, cast
 
 from botocore import xform_name
-from botocore.exceptions import WaiterError
+from botocore.exceptions import ClientError, WaiterError
 from botocore.waiter import (
     AcceptorConfig,
     NormalizedOperationMethod,
@@ -22,23 +22,23 @@ from sortkey.client.service_model import load
 from sortkey.engine.requests import OPERATIONS
 
 Call = Callable[..., dict[str, Any]]
-Methods = Callable[[str], Call]
-"""The method of an operation."""
+AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 
-def waiter(name: str, methods: Methods) -> Waiter:
-    """Raises ValueError for a waiter that boto3 does not have, or whose operation is not here."""
+def waiter(name: str, methods: Callable[[str], Call]) -> Waiter:
+    """`methods` gives an operation's method. Raises ValueError for a waiter that boto3 or the engine does not have."""
     recipe = _recipe(name)
-    return Waiter(name, cast(Any, recipe), _answering(methods(recipe.operation)))
+    answering = NormalizedOperationMethod(cast(Any, methods(recipe.operation)))
+    return Waiter(name, cast(Any, recipe), cast(Any, answering))
 
 
 class AsyncWaiter:
-    """Follows the same recipe; every waiter's operation reads, so only the delay in between is awaited."""
+    """Follows the same recipe."""
 
-    def __init__(self, name: str, methods: Methods) -> None:
+    def __init__(self, name: str, methods: Callable[[str], AsyncCall]) -> None:
         self.name = name
         self.config = _recipe(name)
-        self._call = _answering(methods(self.config.operation))
+        self._call = methods(self.config.operation)
 
     async def wait(self, **members: Any) -> None:
         """Raises botocore's WaiterError when it cannot come true any more, or not in time."""
@@ -47,7 +47,7 @@ class AsyncWaiter:
         attempts = limits.get("MaxAttempts", self.config.max_attempts)
         explanation = ""
         while True:
-            response: Any = self._call(**members)
+            response = await self._answer(members)
             attempts -= 1
             matched = self._matched(response)
             if matched is not None:
@@ -57,6 +57,13 @@ class AsyncWaiter:
             if attempts <= 0:
                 raise WaiterError(self.name, f"Max attempts exceeded{explanation}", response)
             await asyncio.sleep(delay)
+
+    async def _answer(self, members: dict[str, Any]) -> Any:
+        """An error's response is an answer too, as acceptors want it."""
+        try:
+            return await self._call(**members)
+        except ClientError as error:
+            return error.response
 
     def _matched(self, response: Any) -> AcceptorConfig | None:
         """What the recipe says to this response, unless it says that waiting is in vain."""
@@ -70,12 +77,6 @@ class AsyncWaiter:
             error = response["Error"]
             raise WaiterError(self.name, f"An error occurred ({error['Code']}): {error['Message']}", response)
         return None
-
-
-def _answering(call: Call) -> Call:
-    """The call with an error's response as its answer, as acceptors want it."""
-    answering: Call = NormalizedOperationMethod(cast(Any, call))
-    return answering
 
 
 def _recipe(name: str) -> SingleWaiterConfig:

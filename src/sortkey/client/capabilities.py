@@ -1,0 +1,53 @@
+"""What a store can do, so that a program which needs more is refused when it opens one, and not at its first request.
+
+An endpoint says what it is in the `Server` header of its answers; AWS is known by its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    store: str
+    """What it is called."""
+    transactions: bool = True
+    """TransactGetItems and TransactWriteItems."""
+    consumed_capacity: bool = True
+    """Whether every answer says what it cost, when asked to."""
+    streams: bool = True
+    ttl: bool = True
+    index_projections: bool = True
+    """Whether an index may hold fewer attributes than its table; where not, it holds all."""
+    multi_attribute_index_keys: bool = False
+    """Whether an index key may have several attributes, without gluing them into one."""
+
+
+EMBEDDED: Final = Capabilities("the embedded engine")
+SORTKEY: Final = Capabilities("a Sortkey endpoint")
+AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
+ALTERNATOR: Final = Capabilities(
+    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False
+)
+UNKNOWN: Final = Capabilities("an unknown endpoint")
+"""Taken at its word that it is compatible."""
+
+STORES: Final[Mapping[str, Capabilities]] = {
+    "aws": AWS,
+    "alternator": ALTERNATOR,
+    "dynamodb-local": DYNAMODB_LOCAL,
+    "sortkey": SORTKEY,
+}
+"""By their names in a URL's `?store=`."""
+
+_BY_SERVER: Final = {"sortkey": SORTKEY, "jetty": DYNAMODB_LOCAL, "seastar": ALTERNATOR, "scylladb": ALTERNATOR}
+
+
+def of_answer(answer: Mapping[str, Any]) -> Capabilities:
+    """Those of the endpoint that gave this answer."""
+    server = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").lower()
+    return next((found for name, found in _BY_SERVER.items() if name in server), UNKNOWN)

@@ -1,0 +1,48 @@
+"""Clients whose tables have a prefix that callers never see, over any other client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sortkey.client.capabilities import Capabilities
+from sortkey.client.interface import AsyncClient, Client
+from sortkey.client.table_names import TableNames
+
+
+class PrefixedClient(Client):
+    def __init__(self, client: Client, prefix: str) -> None:
+        self._client = client
+        self._names = TableNames(prefix)
+        self.meta = client.meta
+
+    def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return self._names.shown(operation, self._client._call(operation, self._names.stored(operation, members)))
+
+    def capabilities(self) -> Capabilities:
+        return self._client.capabilities()
+
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+        return self._client.wait_for_records(ShardIterator=ShardIterator, Timeout=Timeout)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class AsyncPrefixedClient(AsyncClient):
+    def __init__(self, client: AsyncClient, prefix: str) -> None:
+        self._client = client
+        self._names = TableNames(prefix)
+        self.meta = client.meta
+
+    async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client._call(operation, self._names.stored(operation, members))
+        return self._names.shown(operation, answer)
+
+    async def capabilities(self) -> Capabilities:
+        return await self._client.capabilities()
+
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+        return await self._client.wait_for_records(ShardIterator=ShardIterator, Timeout=Timeout)
+
+    async def close(self) -> None:
+        await self._client.close()

@@ -1,0 +1,77 @@
+"""The remote client: boto3's low-level DynamoDB client, with the operations of streams on it as well."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.session import Session
+
+from sortkey.client import capabilities, failures
+from sortkey.client.capabilities import Capabilities
+from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
+from sortkey.client.interface import Client
+from sortkey.client.metadata import ClientMeta
+from sortkey.client.service_model import METHOD_OF, service_of
+from sortkey.client.urls import Remote
+
+
+class RemoteClient(Client):
+    """One botocore client a service, made when first needed: making one takes longer than many calls."""
+
+    def __init__(self, url: str, remote: Remote) -> None:
+        self._connection = connection(remote)
+        self._capabilities = self._connection.capabilities
+        self._session = Session()
+        self._clients: dict[str, Any] = {}
+        self._making = threading.Lock()
+        self._closed = False
+        self.meta = ClientMeta(url, self._connection.region)
+
+    def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        service = service_of(operation)
+        client = self._clients.get(service) or self._client(service)
+        try:
+            answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
+        except ClientError as error:
+            raise failures.of_one_set(error) from None
+        return answer
+
+    def _client(self, service: str) -> Any:
+        with self._making:
+            if self._closed:
+                raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
+            if service not in self._clients:
+                made = self._session.create_client(
+                    service, config=Config(**CONFIGURATION), **self._connection.arguments
+                )
+                self._clients[service] = made
+            return self._clients[service]
+
+    def capabilities(self) -> Capabilities:
+        if self._capabilities is None:
+            self._capabilities = capabilities.of_answer(self.list_tables(Limit=1))
+        return self._capabilities
+
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+        """As in the process, though by asking again and again: a network tells nobody of new records."""
+        deadline = time.monotonic() + Timeout
+        while True:
+            answer = self.get_records(ShardIterator=ShardIterator, Limit=1)
+            if answer["Records"] or answer.get("NextShardIterator") is None:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            ShardIterator = answer["NextShardIterator"]  # noqa: N806
+            time.sleep(min(STREAM_POLL_SECONDS, left))
+
+    def close(self) -> None:
+        with self._making:
+            self._closed = True
+            clients, self._clients = self._clients, {}
+        for client in clients.values():
+            client.close()

@@ -1,0 +1,77 @@
+"""The async twin of the remote client, over aiobotocore."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from sortkey.client import capabilities, failures
+from sortkey.client.capabilities import Capabilities
+from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
+from sortkey.client.interface import AsyncClient
+from sortkey.client.metadata import ClientMeta
+from sortkey.client.service_model import METHOD_OF, service_of
+from sortkey.client.urls import Remote
+
+
+class AsyncRemoteClient(AsyncClient):
+    """Belongs to the event loop of its first call, as its connections do."""
+
+    def __init__(self, url: str, remote: Remote) -> None:
+        self._connection = connection(remote)
+        self._capabilities = self._connection.capabilities
+        self._clients: dict[str, Any] = {}
+        self._making = asyncio.Lock()
+        self._open = AsyncExitStack()
+        self._closed = False
+        self.meta = ClientMeta(url, self._connection.region)
+
+    async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        service = service_of(operation)
+        client = self._clients.get(service) or await self._client(service)
+        try:
+            answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
+        except ClientError as error:
+            raise failures.of_one_set(error) from None
+        return answer
+
+    async def _client(self, service: str) -> Any:
+        async with self._making:
+            if self._closed:
+                raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
+            if service not in self._clients:
+                # Not at the top: it brings aiohttp, some tenths of a second that nobody should pay for a local store.
+                config = import_module("aiobotocore.config").AioConfig(**CONFIGURATION)
+                session = import_module("aiobotocore.session").get_session()
+                made = session.create_client(service, config=config, **self._connection.arguments)
+                self._clients[service] = await self._open.enter_async_context(made)
+            return self._clients[service]
+
+    async def capabilities(self) -> Capabilities:
+        if self._capabilities is None:
+            self._capabilities = capabilities.of_answer(await self.list_tables(Limit=1))
+        return self._capabilities
+
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+        """As in the process, though by asking again and again: a network tells nobody of new records."""
+        deadline = time.monotonic() + Timeout
+        while True:
+            answer = await self.get_records(ShardIterator=ShardIterator, Limit=1)
+            if answer["Records"] or answer.get("NextShardIterator") is None:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            ShardIterator = answer["NextShardIterator"]  # noqa: N806
+            await asyncio.sleep(min(STREAM_POLL_SECONDS, left))
+
+    async def close(self) -> None:
+        async with self._making:
+            self._closed = True
+            self._clients = {}
+            await self._open.aclose()

@@ -1,0 +1,90 @@
+"""The prefix of table names is invisible to callers, in every shape that names a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from sortkey.client.table_names import TableNames
+from tests.client.orders import EVERY_TYPE, ORDERS, key
+
+NAMES = TableNames("dev-")
+
+
+@pytest.fixture
+def url(store: str) -> str:
+    """Any store, prefixed once more where it is already."""
+    return f"{store}dev-" if "?" in store else f"{store}?prefix=dev-"
+
+
+def test_two_prefixes_are_two_worlds(store: str) -> None:
+    bare, _, prefix = store.partition("?prefix=")
+    if bare == "memory:":
+        pytest.skip("each client in memory has a store of its own")
+    with sk.client(f"{bare}?prefix={prefix}a-") as one, sk.client(f"{bare}?prefix={prefix}b-") as other:
+        one.create_table(**ORDERS)
+        assert other.list_tables()["TableNames"] == []
+        other.create_table(**ORDERS)
+        one.put_item(TableName="orders", Item=EVERY_TYPE)
+        assert other.scan(TableName="orders")["Count"] == 0
+        with sk.client(store) as both:
+            assert both.list_tables()["TableNames"] == ["a-orders", "b-orders"]
+
+
+def test_answers_name_the_table_as_it_was_asked_for(url: str) -> None:
+    with sk.client(url) as client:
+        assert client.create_table(**ORDERS)["TableDescription"]["TableName"] == "orders"
+        assert client.describe_table(TableName="orders")["Table"]["TableName"] == "orders"
+        assert client.list_tables()["TableNames"] == ["orders"]
+        put = client.put_item(TableName="orders", Item=EVERY_TYPE, ReturnConsumedCapacity="TOTAL")
+        assert put["ConsumedCapacity"]["TableName"] == "orders"
+        got = client.batch_get_item(RequestItems={"orders": {"Keys": [key(1)]}}, ReturnConsumedCapacity="TOTAL")
+        assert got["Responses"] == {"orders": [EVERY_TYPE]}
+        assert got["ConsumedCapacity"][0]["TableName"] == "orders"
+        client.batch_write_item(RequestItems={"orders": [{"PutRequest": {"Item": key(2)}}]})
+        client.transact_write_items(TransactItems=[{"Delete": {"TableName": "orders", "Key": key(2)}}])
+        found = client.transact_get_items(
+            TransactItems=[{"Get": {"TableName": "orders", "Key": key(number)}} for number in (1, 2)]
+        )
+        assert found["Responses"] == [{"Item": EVERY_TYPE}, {}]
+        assert client.delete_table(TableName="orders")["TableDescription"]["TableName"] == "orders"
+
+
+# An ARN comes from an answer, and names the table as the store does.
+def test_arns_are_left_alone() -> None:
+    members = {"TableName": "arn:aws:dynamodb:eu-west-1:1:table/dev-orders", "ResourceArn": "arn:aws:x"}
+    assert NAMES.stored("DescribeTable", members) == members
+
+
+def test_listing_goes_page_by_page_and_ends_with_the_prefix(url: str) -> None:
+    with sk.client(url) as client:
+        for name in ("aaa", "bbb", "ccc"):
+            client.create_table(**{**ORDERS, "TableName": name})
+        pages = client.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 2})
+        assert [page["TableNames"] for page in pages] == [["aaa", "bbb"], ["ccc"]]
+
+
+# Attributes may be called anything.
+def test_items_are_left_alone() -> None:
+    item: dict[str, Any] = {"TableName": {"S": "orders"}, "Responses": {"M": {"dev-x": {"S": ""}}}}
+    request = {"TableName": "orders", "Item": item}
+    assert NAMES.stored("PutItem", request) == {"TableName": "dev-orders", "Item": item}
+    assert NAMES.shown("GetItem", {"Item": item}) == {"Item": item}
+    assert request["TableName"] == "orders"
+
+
+def test_what_was_not_processed_can_be_sent_again() -> None:
+    keys = {"Keys": [key(1)]}
+    answer = NAMES.shown("BatchGetItem", {"Responses": {}, "UnprocessedKeys": {"dev-orders": keys}})
+    assert answer["UnprocessedKeys"] == {"orders": keys}
+    assert NAMES.stored("BatchGetItem", {"RequestItems": answer["UnprocessedKeys"]}) == {
+        "RequestItems": {"dev-orders": keys}
+    }
+
+
+# botocore says what is wrong with it, in its own words.
+@pytest.mark.parametrize("members", [{"TableName": 5}, {"TransactItems": ["x"]}, {"RequestItems": []}])
+def test_mistakes_are_passed_on(members: dict[str, Any]) -> None:
+    assert NAMES.stored("PutItem", members) == members

@@ -1,0 +1,47 @@
+"""The stores that the suites of `client` and `model` run on, each by its URL.
+
+Endpoints serve all tests of a worker, so each test has a prefix of its own there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.local import DynamoDBLocal, OracleUnavailable
+from tests.wire.serving import ServerProcess
+
+EMBEDDED = ("memory", "disk")
+STORES = (*EMBEDDED, "endpoint", pytest.param("local", marks=pytest.mark.oracle))
+
+
+@pytest.fixture(scope="session")
+def our_endpoint() -> Iterator[str]:
+    process = ServerProcess("--memory")
+    yield process.url
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    try:
+        local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
+    except OracleUnavailable as error:
+        pytest.skip(f"no DynamoDB Local: {error}")
+    yield local.url
+    local.close()
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store's URL, of each kind."""
+    prefix = f"t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
+    if request.param == "memory":
+        return "memory:"
+    if request.param == "disk":
+        return f"file:{tmp_path / 'data'}"
+    endpoint = request.getfixturevalue("our_endpoint" if request.param == "endpoint" else "dynamodb_local")
+    return f"{endpoint}?prefix={prefix}"
