@@ -1,0 +1,75 @@
+"""Processes that are killed in the middle of what the janitor does bit by bit, while they write beside it.
+
+Each chore is begun by the process with seed 0 and taken up again by those after it. Chunks are made small, so that
+there are many moments between them to be killed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from random import Random
+from unittest.mock import patch
+
+import sortkey
+from sortkey.client import Client
+from sortkey.engine.upkeep import backfill, garbage
+from tests.faults import bank
+from tests.faults.crash_writer import Log
+
+ITEMS = 4000
+CHUNK = 20
+COLOURS = ("red", "green", "blue")
+
+Begin = Callable[[Client], object]
+
+
+def fill_index(path: str, seed: int, log: Connection) -> None:
+    _run(path, seed, log, begin_index, "things")
+
+
+def fill_expiries(path: str, seed: int, log: Connection) -> None:
+    _run(path, seed, log, begin_expiry, "things")
+
+
+def empty_table(path: str, seed: int, log: Connection) -> None:
+    _run(path, seed, log, lambda client: client.delete_table(TableName="things"), "others")
+
+
+def _run(path: str, seed: int, log: Connection, begin: Begin, table: str) -> None:
+    """Let the janitor work, and write to a table meanwhile, until killed."""
+    say, random = Log(log), Random(seed)
+    with ExitStack() as small:
+        small.enter_context(patch.object(backfill, "CHUNK_ROWS", CHUNK))
+        small.enter_context(patch.object(garbage, "CHUNK", CHUNK))
+        client = sortkey.client(path)
+        if seed == 0:
+            begin(client)
+        while True:
+            client.put_item(TableName=table, Item=bank.wire(thing(random.randrange(ITEMS), random)))
+            say("put")
+
+
+def thing(number: int, random: Random) -> dict[str, str | int]:
+    return {
+        "id": f"thing-{number}",
+        "colour": random.choice(COLOURS),
+        "expires": int(bank.FAR_FUTURE) - random.randrange(1000),
+    }
+
+
+def begin_index(client: Client) -> None:
+    schema = [{"AttributeName": "colour", "KeyType": "HASH"}]
+    index = {"IndexName": "by-colour", "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
+    client.update_table(
+        TableName="things",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("id", "colour")],
+        GlobalSecondaryIndexUpdates=[{"Create": index}],
+    )
+
+
+def begin_expiry(client: Client) -> None:
+    client.update_time_to_live(
+        TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
+    )
