@@ -81,6 +81,7 @@ class Endpoint:
             return self._signed(headers, body)
         credential = f"{self._namespace}/20260101/us-east-1/dynamodb/aws4_request"
         headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=x"
+        headers["X-Amz-Date"] = "20260101T000000Z"
         return headers
 
     def _signed(self, headers: dict[str, str], body: bytes) -> dict[str, str]:

@@ -23,13 +23,26 @@ from rich.table import Table
 from sortkey.cli.arguments import Commands
 
 
-class Result(msgspec.Struct, frozen=True):
-    """One measured number; `bare` is the same work in the same unit, done by hand without Sortkey."""
+class Result(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One measured number, and in the same unit what else was measured for it in the same run.
+
+    `bare` is the same work done by hand, without Sortkey; `peers` is what others of the kind need for it.
+    """
 
     name: str
     value: float
     unit: str
     bare: float | None = None
+    peers: dict[str, float] = {}
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours as a multiple of the best of the others."""
+        others = [*self.peers.values(), *([] if self.bare is None else [self.bare])]
+        if not others:
+            return None
+        # Of requests a second more is better, of time and memory less.
+        return self.value / (max(others) if self.unit == "/s" else min(others))
 
 
 class Benchmark(Protocol):
@@ -84,23 +97,33 @@ def benchmark(name: str) -> Benchmark:
 
 
 def measure(console: Console, benchmark: Benchmark) -> list[Result]:
-    results = []
+    results: list[Result] = []
     title = (benchmark.__doc__ or "").partition("\n")[0]
-    table = Table("", "Sortkey", "by hand", "ratio", title=title, title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    with Live(table, console=console):
+    with Live(table(title, results), console=console) as live:
         for result in benchmark.run():
             results.append(result)
-            table.add_row(*cells(result))
+            live.update(table(title, results))
     return results
 
 
-def cells(result: Result) -> tuple[str, str, str, str]:
-    value = f"{result.value:,.4g} {result.unit}"
-    if result.bare is None:
-        return result.name, value, "", ""
-    return result.name, value, f"{result.bare:,.4g} {result.unit}", f"{result.value / result.bare:.2f}×"
+def table(title: str, results: list[Result]) -> Table:
+    """A row for each result, a column for each that was compared with."""
+    by_hand = ["by hand"] if any(result.bare is not None for result in results) else []
+    peers = list(dict.fromkeys(peer for result in results for peer in result.peers))
+    table = Table("", "Sortkey", *by_hand, *peers, "ratio", title=title, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for result in results:
+        others = ([result.bare] if by_hand else []) + [result.peers.get(peer) for peer in peers]
+        ratio = "" if result.ratio is None else f"{result.ratio:.2f}×"
+        table.add_row(result.name, *(cell(value, result.unit) for value in (result.value, *others)), ratio)
+    return table
+
+
+def cell(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.4g} {unit}"
 
 
 def this_machine() -> Machine:

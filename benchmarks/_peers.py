@@ -1,0 +1,121 @@
+"""The servers that are compared: how each is installed, apart from Sortkey's own environment, and started.
+
+The peers keep their tables in memory, which is where they are fastest; Sortkey has no such advantage, it syncs to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tests.oracle import local
+
+DYNALITE: Final = "4.0.0"
+MOTO: Final = "5.2.5"
+INSTALL_SECONDS: Final = 300
+
+
+class Unavailable(Exception):
+    """This machine cannot have the peer; the message says why."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A server: `install` runs before the clock does, `command` starts it on a port with a folder of its own."""
+
+    name: str
+    install: Callable[[], None]
+    command: Callable[[int, Path], list[str]]
+
+
+def cache_folder(name: str) -> Path:
+    return local.cache_folder().with_name(name)
+
+
+def require(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        raise Unavailable(f"there is no {program}")
+    return found
+
+
+def install_once(folder: Path, *commands: list[str]) -> None:
+    """Run the commands that fill the folder, unless they have already gone through."""
+    finished = folder / "installed"
+    if finished.exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for command in commands:
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        except subprocess.CalledProcessError as error:
+            last_line = (error.stdout + error.stderr).strip().rpartition("\n")[2]
+            raise Unavailable(f"{Path(command[0]).name} failed: {last_line}") from error
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable(f"{Path(command[0]).name} took more than {INSTALL_SECONDS} s") from error
+    finished.touch()
+
+
+def _nothing() -> None:
+    """Sortkey is what runs this."""
+
+
+def _sortkey(port: int, folder: Path) -> list[str]:
+    return [sys.executable, "-m", "sortkey", "db", "--data", str(folder / "data"), "--port", str(port)]
+
+
+def _install_dynamodb_local() -> None:
+    try:
+        local.install()
+    except local.OracleUnavailable as error:
+        raise Unavailable(str(error)) from error
+
+
+def _dynamodb_local(port: int, _: Path) -> list[str]:
+    jars = local.install()
+    java = ["java", f"-Djava.library.path={jars}", "-cp", f"{jars}/*", local.MAIN_CLASS]
+    return [*java, "-inMemory", "-disableTelemetry", "-port", str(port)]
+
+
+def _install_dynalite() -> None:
+    require("node")
+    folder = cache_folder(f"dynalite-{DYNALITE}")
+    npm = [require("npm"), "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
+    install_once(folder, [*npm, f"dynalite@{DYNALITE}"])
+
+
+def _dynalite(port: int, _: Path) -> list[str]:
+    program = cache_folder(f"dynalite-{DYNALITE}") / "node_modules" / ".bin" / "dynalite"
+    return [str(program), "--host", "127.0.0.1", "--port", str(port), "--createTableMs", "0"]
+
+
+def _install_moto() -> None:
+    folder = cache_folder(f"moto-{MOTO}")
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install_once(folder, [sys.executable, "-m", "venv", str(folder)], [*pip, f"moto[server]=={MOTO}"])
+
+
+def _moto(port: int, _: Path) -> list[str]:
+    program = cache_folder(f"moto-{MOTO}") / "bin" / "moto_server"
+    return [str(program), "--host", "127.0.0.1", "--port", str(port)]
+
+
+SORTKEY: Final = Kind("Sortkey", _nothing, _sortkey)
+PEERS: Final = (
+    Kind("DynamoDB Local", _install_dynamodb_local, _dynamodb_local),
+    Kind("dynalite", _install_dynalite, _dynalite),
+    Kind("moto server", _install_moto, _moto),
+)
+
+
+def environment() -> dict[str, str]:
+    """Without what would make a peer ask elsewhere for credentials or a region."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return kept | {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -1,0 +1,103 @@
+"""One running server: started on a free port, watched through /proc, stopped by its own process id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from http.client import HTTPException
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from benchmarks._peers import Kind, Unavailable, environment
+from benchmarks._workload import NAMESPACE
+from tests.oracle.endpoint import Endpoint
+
+START_SECONDS: Final = 60
+STOP_SECONDS: Final = 20
+IDLE_SECONDS: Final = 20
+TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Server:
+    def __init__(self, kind: Kind, folder: Path) -> None:
+        folder.mkdir()
+        self.name = kind.name
+        self._log = folder / "log"
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        command = kind.command(port, folder)
+        began = time.monotonic()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+            )
+        try:
+            self._wait_for_an_answer(began + START_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        self.started_in = time.monotonic() - began
+        """Seconds from the start of the process to its first answer."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.url, NAMESPACE)
+
+    def close(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def resident_megabytes(self) -> float:
+        """What the process holds of the machine's memory, pages of mapped files included."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) / 1024
+
+    def wait_until_idle(self) -> None:
+        """A slow server still works on what wrk no longer waits for, and would disturb the next one."""
+        deadline = time.monotonic() + IDLE_SECONDS
+        used = self._processor_seconds()
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            before, used = used, self._processor_seconds()
+            if used - before <= 0.02:
+                return
+
+    def _processor_seconds(self) -> float:
+        # The name, in brackets, may hold spaces; user and system time are the 12th and 13th field after it.
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+
+    def _wait_for_an_answer(self, deadline: float) -> None:
+        while time.monotonic() < deadline and self._process.poll() is None:
+            endpoint = self.endpoint()
+            try:
+                endpoint.call("ListTables", {})
+            except (OSError, HTTPException):
+                time.sleep(0.005)  # a port tells nobody that it has opened
+            else:
+                return
+            finally:
+                endpoint.close()
+        raise Unavailable(f"it did not start: {self._log.read_text(errors='replace').strip()[-300:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

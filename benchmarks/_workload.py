@@ -1,0 +1,152 @@
+"""What the servers are asked: one table, and the same requests for each of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from benchmarks.engine import BATCH, TABLE, item, key
+from tests.oracle.endpoint import Endpoint
+
+NAMESPACE: Final = "bench"
+DISTINCT: Final = 4096
+"""Different requests in a workload; wrk sends them over and over."""
+BATCH_GET: Final = 50
+QUERY: Final = 64
+LOADERS: Final = 8
+
+TABLE_DEFINITION: Final[dict[str, Any]] = {
+    "TableName": TABLE,
+    "AttributeDefinitions": [
+        {"AttributeName": "customer", "AttributeType": "S"},
+        {"AttributeName": "order", "AttributeType": "S"},
+    ],
+    "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "order", "KeyType": "RANGE"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+class Request(msgspec.Struct, frozen=True):
+    operation: str
+    body: bytes
+
+
+class WrongAnswer(Exception):
+    """A server answered quickly, but not with what it was asked for."""
+
+
+def get_item(choose: random.Random, count: int) -> Request:
+    return _request("GetItem", Key=key(choose.randrange(count)))
+
+
+def batch_get_item(choose: random.Random, count: int) -> Request:
+    keys = [key(number) for number in choose.sample(range(count), BATCH_GET)]
+    return Request("BatchGetItem", orjson.dumps({"RequestItems": {TABLE: {"Keys": keys}}}))
+
+
+def query(choose: random.Random, count: int) -> Request:
+    return _request(
+        "Query",
+        KeyConditionExpression="customer = :c",
+        ExpressionAttributeValues={":c": key(choose.randrange(count))["customer"]},
+        Limit=QUERY,
+    )
+
+
+def put_item(choose: random.Random, count: int) -> Request:
+    """Replaces an item, so that the table stays as it is."""
+    return _request("PutItem", Item=item(choose.randrange(count)))
+
+
+def update_item(choose: random.Random, count: int) -> Request:
+    return _request(
+        "UpdateItem",
+        Key=key(choose.randrange(count)),
+        UpdateExpression="ADD #t :one",
+        ExpressionAttributeNames={"#t": "total"},
+        ExpressionAttributeValues={":one": {"N": "1"}},
+    )
+
+
+def mixed(choose: random.Random, count: int) -> Request:
+    return get_item(choose, count) if choose.random() < 0.9 else put_item(choose, count)
+
+
+WORKLOADS: Final[dict[str, Callable[[random.Random, int], Request]]] = {
+    "GetItem": get_item,
+    "BatchGetItem 50": batch_get_item,
+    "Query 64": query,
+    "PutItem": put_item,
+    "UpdateItem ADD": update_item,
+    "90% GetItem, 10% PutItem": mixed,
+}
+
+
+def requests(workload: str, count: int) -> list[Request]:
+    """The same random requests at each call, over a table of `count` items."""
+    choose = random.Random(7)
+    return [WORKLOADS[workload](choose, count) for _ in range(DISTINCT)]
+
+
+def rows_expected(operation: str) -> int:
+    return {"GetItem": 1, "BatchGetItem": BATCH_GET, "Query": QUERY}.get(operation, 0)
+
+
+def rows_in(answer: dict[str, Any]) -> int:
+    if "Responses" in answer:
+        return len(answer["Responses"][TABLE])
+    return len(answer["Items"]) if "Items" in answer else int("Item" in answer)
+
+
+def check(endpoint: Endpoint, sample: list[Request]) -> None:
+    """A fast empty answer would win every comparison."""
+    for request in sample:
+        rows, expected = rows_in(endpoint.send(request.operation, request.body)), rows_expected(request.operation)
+        if rows != expected:
+            raise WrongAnswer(f"{request.operation} gave {rows} items instead of {expected}")
+
+
+def create_table(endpoint: Endpoint) -> None:
+    endpoint.call("CreateTable", TABLE_DEFINITION)
+    while endpoint.call("DescribeTable", {"TableName": TABLE})["Table"]["TableStatus"] != "ACTIVE":
+        time.sleep(0.05)  # the protocol has no way to be told
+
+
+def load(url: str, numbers: range, seconds: float) -> bool:
+    """Write the items of these numbers; false when they do not all fit into the time."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(LOADERS) as pool:
+        return all(pool.map(lambda loader: _load(url, numbers, loader, began, seconds), range(LOADERS)))
+
+
+def _load(url: str, numbers: range, loader: int, began: float, seconds: float) -> bool:
+    """Every `LOADERS`-th batch, so that no two loaders write the same."""
+    starts = numbers[loader * BATCH :: LOADERS * BATCH]
+    with closing(Endpoint(url, NAMESPACE)) as endpoint:
+        for done, start in enumerate(starts):
+            if hopeless(done / len(starts), (time.monotonic() - began) / seconds):
+                return False
+            puts = [{"PutRequest": {"Item": item(each)}} for each in range(start, min(start + BATCH, numbers.stop))]
+            answer = endpoint.send("BatchWriteItem", orjson.dumps({"RequestItems": {TABLE: puts}}))
+            if answer.get("UnprocessedItems"):
+                raise WrongAnswer("BatchWriteItem left items unprocessed")
+    return True
+
+
+def hopeless(done: float, elapsed: float) -> bool:
+    """Whether what is left, of work and of time (both from 0 to 1), does not go together.
+
+    After a sixth of the time a server is warm. If it is then less than half as fast as needed, why wait for the end?
+    """
+    return elapsed > 1 or (elapsed > 1 / 6 and done < elapsed / 2)
+
+
+def _request(operation: str, **members: Any) -> Request:
+    return Request(operation, orjson.dumps({"TableName": TABLE, **members}))

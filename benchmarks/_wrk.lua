@@ -1,0 +1,37 @@
+-- Sends the requests of a file in turn: a line names the operation, the next line is its body.
+-- They are put together before the clock starts, so that what is measured is the server.
+
+wrk.headers["Content-Type"] = "application/x-amz-json-1.0"
+wrk.headers["Authorization"] = "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, "
+  .. "SignedHeaders=host, Signature=x"
+wrk.headers["X-Amz-Date"] = "20260101T000000Z"
+
+local requests, sent = {}, 0
+
+function init(args)
+  local operation
+  for line in io.lines(args[1]) do
+    if operation then
+      wrk.headers["X-Amz-Target"] = "DynamoDB_20120810." .. operation
+      requests[#requests + 1] = wrk.format("POST", "/", wrk.headers, line)
+      operation = nil
+    else
+      operation = line
+    end
+  end
+end
+
+function request()
+  sent = sent + 1
+  return requests[(sent - 1) % #requests + 1]
+end
+
+-- wrk counts an answer as a status error from 400 on.
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests":%d,"seconds":%f,"p50":%f,"p99":%f,"refused":%d,"broken":%d}\n',
+    summary.requests, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+    errors.status, errors.connect + errors.read + errors.write + errors.timeout))
+end

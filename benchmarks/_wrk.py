@@ -1,0 +1,87 @@
+"""wrk: found or installed, run for a few seconds, its numbers read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+SCRIPT: Final = Path(__file__).with_suffix(".lua")
+ANSWER_SECONDS: Final = 30
+"""How long wrk waits for one answer; the slowest peer needs seconds for some."""
+
+
+class NoWrk(Exception):
+    """There is no wrk here, and no way to get it."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What one run of wrk found; `p50` and `p99` are milliseconds."""
+
+    requests: int
+    seconds: float
+    p50: float
+    p99: float
+    refused: int
+    broken: int
+
+    @property
+    def rate(self) -> float:
+        return self.requests / self.seconds
+
+    @property
+    def complaint(self) -> str | None:
+        """Why the numbers say nothing: a server that refuses quickly looks fast."""
+        if self.refused or self.broken:
+            return f"{self.refused:,} of {self.requests:,} answers were errors, {self.broken:,} connections broke"
+        if not self.requests:
+            return "no request was answered in time"
+        return None
+
+
+class Sendable(Protocol):
+    @property
+    def operation(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+def require() -> None:
+    """Make sure that there is a wrk, installing Debian's where that is allowed."""
+    if shutil.which("wrk") is not None:
+        return
+    if os.getuid() != 0 or shutil.which("apt-get") is None:
+        raise NoWrk("wrk is missing; install it (Debian: apt-get install wrk, macOS: brew install wrk)")
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "wrk"],
+    ):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode != 0:
+            raise NoWrk(f"wrk is missing, and {' '.join(command[:2])} failed: {done.stderr.strip()[-300:]}")
+
+
+def write_requests(path: Path, requests: Iterable[Sendable]) -> None:
+    """The requests as `_wrk.lua` reads them."""
+    with path.open("wb") as file:
+        for request in requests:
+            file.write(request.operation.encode() + b"\n" + request.body + b"\n")
+
+
+def run(url: str, requests: Path, connections: int, seconds: int) -> Measured:
+    """Send the requests over and over, on one thread: the server needs the other processors more."""
+    options = [f"-c{connections}", "-t1", f"-d{seconds}s", f"--timeout={ANSWER_SECONDS}s", f"--script={SCRIPT}"]
+    finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=True)
+    return read(finished.stdout)
+
+
+def read(output: str) -> Measured:
+    """The line that `_wrk.lua` adds below wrk's own report."""
+    return msgspec.json.decode(output.strip().rpartition("\n")[2], type=Measured)
