@@ -1,0 +1,119 @@
+"""From the declarations of a class to its schema: every mistake that can be known at import is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import msgspec
+
+from sortkey.model.annotation import Annotation
+from sortkey.model.codec import Codec, codec_of
+from sortkey.model.faults import DeclarationError, suggestion
+from sortkey.model.key import Declaration, Index, Key
+from sortkey.model.key_attribute import Concatenated, KeyAttribute, Native
+from sortkey.model.layout import KeyLayout, Projection
+from sortkey.model.schema import VERSION_ATTRIBUTE, Schema, T
+from sortkey.model.template import Draft, Template
+
+_NATIVE = frozenset({"N", "B"})
+_KEY_TAGS = frozenset({"S", "N", "B"})
+
+
+def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
+    codec = codec_of(owner)
+    declared = declarations(owner)
+    keys = [declaration for declaration in declared.values() if isinstance(declaration, Key)]
+    if len(keys) != 1:
+        raise DeclarationError(f"{owner.__name__} has {len(keys) or 'no'} sk.Key; a class with a table has one")
+    if VERSION_ATTRIBUTE in owner.__struct_encode_fields__:
+        raise DeclarationError(f"{owner.__name__}.{VERSION_ATTRIBUTE}: that attribute holds the version")
+    if version < 1:
+        raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
+    compiler = _Compiler(owner, codec, keys[0])
+    indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
+    return Schema(owner, table, codec, compiler.primary, indexes, version)
+
+
+def declarations(owner: type) -> dict[str, Declaration]:
+    """The keys and indexes of a class and its bases, by attribute; a class may replace those of its bases."""
+    found = {name: value for base in reversed(owner.__mro__) for name, value in vars(base).items()}
+    return {name: value for name, value in found.items() if isinstance(value, Declaration)}
+
+
+class _Compiler:
+    def __init__(self, owner: type[msgspec.Struct], codec: Codec, key: Key) -> None:
+        self.owner = owner
+        self.codec = codec
+        self.key = key
+        self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
+        """Fields, by the attributes that hold them."""
+        self.primary = self._layout(key)
+        if self.primary.sparse:
+            raise self._refusal(key, f"{', '.join(self.primary.sparse)} may be None, and then there is no key")
+
+    def index(self, index: Index) -> KeyLayout:
+        if not index.local:
+            return self._layout(index, index=index.index, projection=self._projection(index))
+        if index.partition != self.key.partition:
+            raise self._refusal(index, f"a local index has the partition key of {self.key.name}")
+        return self._layout(index, index=index.index, local=True, projection=self._projection(index))
+
+    def _layout(
+        self, declared: Declaration, *, index: str | None = None, local: bool = False, projection: Projection = "ALL"
+    ) -> KeyLayout:
+        kinds = self._kinds(declared)
+        name = self.key.attributes[0] if local else declared.attributes[0]
+        partition = self._attribute(declared, name, declared.partition, kinds, partition=True)
+        sort = None
+        if declared.sort is not None:
+            sort = self._attribute(declared, declared.attributes[1], declared.sort, kinds, partition=False)
+        optional = [field for field, kind in kinds.items() if kind.optional]
+        return KeyLayout(
+            declared.name, partition, sort, optional=optional, index=index, local=local, projection=projection
+        )
+
+    def _kinds(self, declared: Declaration) -> dict[str, Annotation]:
+        fields = self.owner.__struct_fields__
+        wanted = {*declared.partition.fields, *(declared.sort.fields if declared.sort else ())}
+        for name in sorted(wanted):
+            if name not in fields:
+                raise self._refusal(declared, f"there is no field {name!r}{suggestion(name, fields)}")
+        return self.codec.kinds(wanted)
+
+    def _attribute(
+        self, declared: Declaration, name: str, source: Draft, kinds: Mapping[str, Annotation], *, partition: bool
+    ) -> KeyAttribute:
+        single = source.single_field
+        own = self.attributes.get(name)
+        if own is not None and own != single:
+            raise self._refusal(
+                declared, f"the attribute {name!r} is the field {own}, so it cannot hold {source.text!r}"
+            )
+        if single is not None:
+            field = self.codec.field(single)
+            if own is not None and field.tag not in _KEY_TAGS:
+                raise self._refusal(declared, f"{single} is stored as {field.tag}, which cannot be a key")
+            if own is not None or (field.tag in _NATIVE and not _is_chosen(kinds[single])):
+                return Native(name, field)
+        try:
+            return Concatenated(name, Template(source, kinds, partition=partition))
+        except DeclarationError as error:
+            raise self._refusal(declared, str(error)) from None
+
+    def _projection(self, index: Index) -> Projection:
+        if index.projection == "ALL" or index.projection == "KEYS_ONLY":
+            return index.projection
+        fields = dict(zip(self.owner.__struct_fields__, self.owner.__struct_encode_fields__, strict=True))
+        for name in index.projection:
+            if name not in fields:
+                raise self._refusal(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
+        return tuple(fields[name] for name in index.projection)
+
+    def _refusal(self, declared: Declaration, reason: str) -> DeclarationError:
+        return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")
+
+
+def _is_chosen(kind: Annotation) -> bool:
+    """Whether the field is an Enum or a Literal, whose numbers are names, not amounts."""
+    return kind.base not in (int, float, Decimal, bytes)

@@ -1,0 +1,250 @@
+"""One Python value as a DynamoDB attribute value and back, in the shape of boto3's client (binary is `bytes`).
+
+    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, so that they sort)
+    Enum, Literal as their values · list L · dict[str, X] M · structs and items M · set, frozenset SS, NS or BS
+
+None inside a list or map is NULL, and so is an empty set, since DynamoDB has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from operator import itemgetter
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
+from uuid import UUID
+
+import msgspec
+
+from sortkey.errors import ValidationException
+from sortkey.limits import NUMBER_DIGITS
+from sortkey.model.annotation import Annotation, read
+from sortkey.model.encoding import exact, instant
+from sortkey.model.faults import DeclarationError, EncodeError, KeyPartError
+from sortkey.values import number
+
+Value = dict[str, Any]
+NULL: Final[Value] = {"NULL": True}
+
+
+class Converter(NamedTuple):
+    encode: Callable[[Any], Value]
+    decode: Callable[[Value], Any]
+    tag: str
+
+
+StructConverter = Callable[[type[msgspec.Struct]], Converter]
+"""How to convert a nested struct; the codec's own business, which has the fields."""
+
+
+def converter(annotation: Any, nested: StructConverter) -> Converter:
+    """Of a whole annotation: None is NULL where the type allows it."""
+    kind = read(annotation)
+    made = base_converter(kind, nested)
+    if kind.optional:
+        return _nullable(made)
+    return made
+
+
+def base_converter(kind: Annotation, nested: StructConverter) -> Converter:
+    """Of a type without None."""
+    base, origin = kind.base, get_origin(kind.base)
+    if base is float:
+        if kind.inexact:
+            return _INEXACT
+        raise DeclarationError("float does not keep what DynamoDB's decimal numbers hold; use Decimal")
+    if base in _SCALARS:
+        return _SCALARS[base]
+    if origin is Literal:
+        return _chosen({value: value for value in get_args(base)}, nested)
+    if isinstance(base, type) and issubclass(base, Enum):
+        return _chosen({member: member.value for member in base}, nested)
+    if isinstance(base, type) and issubclass(base, msgspec.Struct):
+        return nested(base)
+    if origin in _CONTAINERS:
+        return _CONTAINERS[origin](get_args(base), nested)
+    raise DeclarationError(f"{base} has no place in an item")
+
+
+def is_set(kind: Annotation) -> bool:
+    return get_origin(kind.base) in (set, frozenset)
+
+
+def _refuse(expected: str, value: Any) -> EncodeError:
+    return EncodeError(f"expected {expected}, got {type(value).__name__} {value!r}")
+
+
+def _encode_text(value: Any) -> Value:
+    if type(value) is str:
+        return {"S": value}
+    if not isinstance(value, str):
+        raise _refuse("str", value)
+    return {"S": str.__str__(value)}
+
+
+def _encode_int(value: Any) -> Value:
+    if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
+        raise _refuse("int", value)
+    text = str(int(value))
+    return {"N": text if len(text) <= NUMBER_DIGITS else _canonical(text)}
+
+
+def _encode_decimal(value: Any) -> Value:
+    try:
+        text = str(exact(value))
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+    # The store drops zeros at the end itself; what is short and plain is a number that it takes.
+    return {"N": text if len(text) <= NUMBER_DIGITS and "E" not in text else _canonical(text)}
+
+
+def _encode_float(value: Any) -> Value:
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        raise _refuse("float", value)
+    return {"N": _canonical(repr(value))}
+
+
+def _canonical(text: str) -> str:
+    try:
+        return number.canonical(text)
+    except ValidationException as error:
+        raise EncodeError(f"{text}: {error.message}") from None
+
+
+def _encode_bool(value: Any) -> Value:
+    if type(value) is not bool:
+        raise _refuse("bool", value)
+    return {"BOOL": value}
+
+
+def _encode_bytes(value: Any) -> Value:
+    if type(value) is not bytes:
+        raise _refuse("bytes", value)
+    return {"B": value}
+
+
+def _encode_instant(value: Any) -> Value:
+    try:
+        return {"S": instant(value)}
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+
+
+def _decode_instant(value: Value) -> datetime:
+    moment = datetime.fromisoformat(value["S"])
+    if moment.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return moment
+
+
+def _encode_date(value: Any) -> Value:
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise _refuse("date", value)
+    return {"S": str(value)}
+
+
+def _encode_uuid(value: Any) -> Value:
+    if not isinstance(value, UUID):
+        raise _refuse("UUID", value)
+    return {"S": str(value)}
+
+
+_SCALARS: Final[dict[Any, Converter]] = {
+    str: Converter(_encode_text, itemgetter("S"), "S"),
+    int: Converter(_encode_int, lambda value: int(value["N"]), "N"),
+    Decimal: Converter(_encode_decimal, lambda value: Decimal(value["N"]), "N"),
+    bool: Converter(_encode_bool, itemgetter("BOOL"), "BOOL"),
+    bytes: Converter(_encode_bytes, itemgetter("B"), "B"),
+    datetime: Converter(_encode_instant, _decode_instant, "S"),
+    date: Converter(_encode_date, lambda value: date.fromisoformat(value["S"]), "S"),
+    UUID: Converter(_encode_uuid, lambda value: UUID(value["S"]), "S"),
+}
+_INEXACT: Final = Converter(_encode_float, lambda value: float(value["N"]), "N")
+
+
+def _nullable(inner: Converter) -> Converter:
+    encode, decode, tag = inner
+    return Converter(
+        lambda value: {"NULL": True} if value is None else encode(value),
+        lambda value: None if "NULL" in value else decode(value),
+        tag,
+    )
+
+
+def _chosen(values: dict[Any, Any], nested: StructConverter) -> Converter:
+    kinds = {type(value) for value in values.values()}
+    if len(kinds) != 1:
+        raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
+    inner = base_converter(Annotation(kinds.pop(), optional=False, inexact=False), nested)
+    encoded = {choice: inner.encode(value) for choice, value in values.items()}
+    choices = {value: choice for choice, value in values.items()}
+
+    def encode(value: Any) -> Value:
+        try:
+            # A copy, since what is handed out may be changed.
+            return encoded[value].copy()
+        except (KeyError, TypeError):
+            raise _refuse(f"one of {', '.join(map(repr, encoded))}", value) from None
+
+    return Converter(encode, lambda value: choices[inner.decode(value)], inner.tag)
+
+
+def _list(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    encode_one, decode_one, _ = converter(arguments[0], nested)
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, list):
+            raise _refuse("list", values)
+        return {"L": [encode_one(value) for value in values]}
+
+    return Converter(encode, lambda value: [decode_one(each) for each in value["L"]], "L")
+
+
+def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    if read(arguments[0]).base is not str:
+        raise DeclarationError(f"a map's names are str, not {arguments[0]}")
+    encode_one, decode_one, _ = converter(arguments[1], nested)
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+            raise _refuse("dict with names of type str", values)
+        return {"M": {name: encode_one(value) for name, value in values.items()}}
+
+    return Converter(encode, lambda value: {name: decode_one(each) for name, each in value["M"].items()}, "M")
+
+
+def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> Converter:
+    member = read(arguments[0])
+    encode_one, decode_one, inner = base_converter(member, nested)
+    if member.optional or inner not in ("S", "N", "B"):
+        raise DeclarationError(f"DynamoDB has sets of texts, numbers and binaries, not of {arguments[0]}")
+    tag = f"{inner}S"
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, set | frozenset):
+            raise _refuse("set", values)
+        # Sorted, so that equal sets are the same request.
+        return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
+
+    def decode(value: Value) -> Any:
+        return make() if "NULL" in value else make(decode_one({inner: each}) for each in value[tag])
+
+    return Converter(encode, decode, tag)
+
+
+def _mutable_set(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    return _set(arguments, nested, make=set)
+
+
+def _frozen_set(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    return _set(arguments, nested, make=frozenset)
+
+
+_CONTAINERS: Final[dict[Any, Callable[[tuple[Any, ...], StructConverter], Converter]]] = {
+    list: _list,
+    dict: _map,
+    set: _mutable_set,
+    frozenset: _frozen_set,
+}

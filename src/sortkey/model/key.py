@@ -1,0 +1,176 @@
+"""The declarations: `sk.Key` and `sk.Index`, as attributes of a class, and what they become on it.
+
+On the class, `Price.key` is a `BoundKey`: calling it with attributes makes an access path. On an item, `price.key` is
+the path of that item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import msgspec
+
+from sortkey.model.codec import Row
+from sortkey.model.faults import DeclarationError, NoAccessPath, suggestion
+from sortkey.model.layout import KeyLayout, Lack
+from sortkey.model.path import Path
+from sortkey.model.schema import Schema
+from sortkey.model.template import Draft, draft
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+SCHEMA = "__schema__"
+
+
+class BoundKey(Generic[T]):
+    """A key or an index of one class."""
+
+    def __init__(self, schema: Schema[T], layout: KeyLayout) -> None:
+        self.schema = schema
+        self.layout = layout
+        self._partition_fields = layout.partition.fields
+        self._sort_fields = () if layout.sort is None else layout.sort.fields
+        self._counts = [
+            len({*self._partition_fields, *self._sort_fields[:depth]}) for depth in range(len(self._sort_fields) + 1)
+        ]
+        """How many fields a path has, by how many of the sort key's are given."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.schema.name}.{self.layout.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {', '.join(map(repr, self.layout.attributes))}>"
+
+    def __call__(self, **given: Any) -> Path[T]:
+        """The access path to the items with these attributes: all of the partition key, and a left part of the sort
+        key. Raises NoAccessPath where the key cannot answer, with the nearest one that can."""
+        layout, schema = self.layout, self.schema
+        values = []
+        for field in self._sort_fields:
+            if field not in given:
+                break
+            values.append(given[field])
+        # The right number of fields, and none of them missing: then there is none too many either.
+        if len(given) != self._counts[len(values)] or any(field not in given for field in self._partition_fields):
+            raise self._refusal(given)
+        partition = layout.partition.value([given[field] for field in self._partition_fields])
+        condition = None if layout.sort is None else layout.sort.prefix(values)
+        return Path(
+            schema.name, schema.table, layout, schema.primary, partition, condition, given, schema, schema.admit
+        )
+
+    def exact(self, given: Mapping[str, Any]) -> Row:
+        """The key attributes of all the key's fields: what BatchGetItem takes, without the cost of a path."""
+        return self.layout.exact(given)
+
+    def parse(self, row: Row) -> dict[str, Any] | None:
+        """The fields that a key, or a row's key attributes, were built from; None if not by this key."""
+        return self.layout.parse(row)
+
+    def of(self, item: T) -> Path[T]:
+        """The path of one item."""
+        given = {field: getattr(item, field) for field in self.layout.fields}
+        absent = [field for field in self.layout.sparse if given[field] is None]
+        if absent:
+            raise NoAccessPath(f"the item is not in {self.name}: it has no {', '.join(absent)}")
+        return self(**given)
+
+    def _refusal(self, given: Mapping[str, Any]) -> NoAccessPath:
+        fields = self.schema.codec.struct.__struct_fields__
+        for name in given:
+            if name not in fields:
+                return NoAccessPath(f"{self.schema.name} has no field {name!r}{suggestion(name, fields)}")
+        reason = _complaint(self.layout, self.layout.lack(given))
+        return NoAccessPath(
+            f"{self.name} cannot be asked by {', '.join(given) or 'nothing'}: {reason}{self._nearest(given)}"
+        )
+
+    def _nearest(self, given: Mapping[str, Any]) -> str:
+        """Which other key comes nearest: fewest fields it cannot use, then fewest that it still needs."""
+        others = [layout for layout in self.schema.layouts.values() if layout is not self.layout]
+        if not others or not given:
+            return ""
+        near = min(others, key=lambda layout: tuple(map(len, reversed(layout.lack(given)))))
+        lack = near.lack(given)
+        if not lack.missing and not lack.unused:
+            return f". {self.schema.name}.{near.name}({', '.join(f'{name}=…' for name in given)}) answers this"
+        if len(lack.unused) == len(given):
+            return ""
+        return f". The nearest is {self.schema.name}.{near.name}: {_complaint(near, lack)}"
+
+
+def _complaint(layout: KeyLayout, lack: Lack) -> str:
+    parts = []
+    if lack.missing:
+        parts.append(f"{layout.name} needs {', '.join(lack.missing)}")
+    if lack.unused:
+        parts.append(f"{layout.name} does not hold {', '.join(lack.unused)}")
+    return " and ".join(parts)
+
+
+class Declaration:
+    """What a key and an index have in common: templates, and the attributes that hold them."""
+
+    def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
+        self.partition: Draft = draft(partition)
+        self.sort: Draft | None = None if sort is None else draft(sort)
+        self.attributes = tuple(names)
+        self.name = ""
+        self._bound: dict[type, BoundKey[Any]] = {}
+        if len(self.attributes) < (1 if sort is None else 2) or len(set(names)) < len(names):
+            raise DeclarationError(
+                f"names={names!r} are not the names of {'one' if sort is None else 'two'} attributes"
+            )
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[T]) -> BoundKey[T]: ...
+
+    @overload
+    def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...
+
+    def __get__(self, instance: T | None, owner: type[T]) -> BoundKey[T] | Path[T]:
+        bound: BoundKey[T] | None = self._bound.get(owner)
+        if bound is None:
+            bound = self._bound[owner] = self._bind(owner)
+        return bound if instance is None else bound.of(instance)
+
+    def _bind(self, owner: type[T]) -> BoundKey[T]:
+        schema: Schema[T] | None = vars(owner).get(SCHEMA)
+        if schema is None:
+            raise AttributeError(f"{owner.__name__} has no table of its own, so {self.name} leads nowhere")
+        return BoundKey(schema, schema.layouts[self.name])
+
+
+class Key(Declaration):
+    """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`."""
+
+    def __init__(self, partition: str, sort: str | None = None, *, names: Sequence[str] = ("pk", "sk")) -> None:
+        super().__init__(partition, sort, names)
+
+
+class Index(Declaration):
+    """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`. Items that lack a field are not in it."""
+
+    def __init__(
+        self,
+        index: str,
+        partition: str,
+        sort: str | None = None,
+        *,
+        projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL",
+        local: bool = False,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(partition, sort, names or (f"{index}pk", f"{index}sk"))
+        self.index = index
+        self.projection = projection
+        self.local = local
+        if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
+            raise DeclarationError(f"{index}: a projection is 'ALL', 'KEYS_ONLY' or a list of fields")
+        if local and sort is None:
+            raise DeclarationError(f"{index}: a local index is another sort key, so it needs one")

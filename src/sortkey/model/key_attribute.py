@@ -1,0 +1,153 @@
+"""One attribute of a key: how it is computed from an item's fields, read back, and asked for.
+
+Most are texts built from a template. A template that is only a number or a binary, `"{score}"`, is stored natively, as
+N or B. And where a key's attribute bears the name of a field, the template is that field and the attribute is the
+field's own, stored once and as it is, whatever its type: so a table that others designed can be declared as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sortkey.model.codec import Field
+from sortkey.model.converter import Value
+from sortkey.model.faults import EncodeError, KeyPartError
+from sortkey.model.template import Template
+
+EQUAL: Final = "="
+BELOW: Final = "<"
+ABOVE: Final = ">"
+BETWEEN: Final = "BETWEEN"
+BEGINS_WITH: Final = "begins_with"
+
+
+class SortCondition(NamedTuple):
+    """What a query may ask of a sort key: one operator, and its one or two values."""
+
+    operator: str
+    values: tuple[Value, ...]
+
+
+class Concatenated:
+    """A text built from a template."""
+
+    tag: Final = "S"
+
+    def __init__(self, name: str, template: Template) -> None:
+        self.name = name
+        self.template = template
+        self.fields = template.fields
+
+    def __repr__(self) -> str:
+        return repr(self.template)
+
+    def value(self, values: Sequence[Any]) -> Value:
+        return {"S": self.template.build(values)}
+
+    def value_from(self, source: object) -> Value:
+        return {"S": self.template.build_from(source)}
+
+    def parse(self, value: Value) -> dict[str, Any] | None:
+        text = value.get("S")
+        return self.template.parse(text) if isinstance(text, str) else None
+
+    def matches(self, value: Value | None) -> bool:
+        text = value.get("S") if value is not None else None
+        return isinstance(text, str) and self.template.matches(text)
+
+    def prefix(self, given: Sequence[Any]) -> SortCondition | None:
+        """All that begins with these values; None if that is everything."""
+        if len(given) == len(self.fields):
+            return SortCondition(EQUAL, (self.value(given),))
+        text = self.template.prefix(given)
+        return _texts(BEGINS_WITH, text) if text else None
+
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> SortCondition:
+        bounds = self.template.between(given, low, high)
+        if bounds.low > bounds.high:
+            raise KeyPartError(f"{self.fields[len(given)]}: nothing is between {low!r} and {high!r}")
+        return _texts(BETWEEN, *bounds)
+
+    def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        if self.template.prefix(given):
+            return _texts(BETWEEN, *self.template.before(given, limit))
+        return self._compared(BELOW, self.template.first_of(given, limit))
+
+    def after(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        if self.template.prefix(given):
+            return _texts(BETWEEN, *self.template.after(given, limit))
+        return self._compared(ABOVE, self.template.last_of(given, limit))
+
+    def starting(self, given: Sequence[Any], beginning: Any) -> SortCondition | None:
+        text = self.template.starting(given, beginning)
+        return _texts(BEGINS_WITH, text) if text else None
+
+    def _compared(self, operator: str, text: str) -> SortCondition:
+        if not text:
+            raise KeyPartError(f"{self.fields[0]}: an empty text is no limit")
+        return _texts(operator, text)
+
+
+class Native:
+    """One field as it is: a number, a binary, or whatever text the field's own attribute holds."""
+
+    template: Final = None
+
+    def __init__(self, name: str, field: Field) -> None:
+        self.name = name
+        self.field = field
+        self.tag = field.tag
+        self.fields = (field.name,)
+
+    def __repr__(self) -> str:
+        return repr(f"{{{self.field.name}}}")
+
+    def value(self, values: Sequence[Any]) -> Value:
+        (value,) = values
+        try:
+            encoded = self.field.encode(value)
+        except EncodeError as error:
+            raise KeyPartError(f"{self.field.name}: {error}") from None
+        if not encoded[self.tag]:
+            raise KeyPartError(f"{self.field.name}: the key would be empty")
+        return encoded
+
+    def value_from(self, source: object) -> Value:
+        return self.value([getattr(source, self.field.name)])
+
+    def parse(self, value: Value) -> dict[str, Any] | None:
+        try:
+            return {self.field.name: self.field.decode(value)}
+        except (KeyError, ValueError):
+            return None
+
+    def matches(self, value: Value | None) -> bool:
+        return value is not None and self.tag in value
+
+    def prefix(self, given: Sequence[Any]) -> SortCondition | None:
+        return SortCondition(EQUAL, (self.value(given),)) if given else None
+
+    def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
+        bounds = self.value([low]), self.value([high])
+        if low > high:
+            raise KeyPartError(f"{self.field.name}: nothing is between {low!r} and {high!r}")
+        return SortCondition(BETWEEN, bounds)
+
+    def before(self, _given: Sequence[Any], limit: Any) -> SortCondition:
+        return SortCondition(BELOW, (self.value([limit]),))
+
+    def after(self, _given: Sequence[Any], limit: Any) -> SortCondition:
+        return SortCondition(ABOVE, (self.value([limit]),))
+
+    def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
+        if self.field.kind.base not in (str, bytes):
+            raise KeyPartError(f"{self.field.name}: only text has a beginning; use between")
+        return SortCondition(BEGINS_WITH, (self.value([beginning]),)) if beginning else None
+
+
+KeyAttribute = Concatenated | Native
+
+
+def _texts(operator: str, *texts: str) -> SortCondition:
+    return SortCondition(operator, tuple({"S": text} for text in texts))

@@ -1,0 +1,91 @@
+"""Where a key or an index of one class keeps its values: its attributes, and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, NamedTuple
+
+from sortkey.model.codec import Row
+from sortkey.model.faults import KeyPartError
+from sortkey.model.key_attribute import KeyAttribute
+
+Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+
+
+class Lack(NamedTuple):
+    """What stands between a question and a key: fields it would also need, and fields it cannot use."""
+
+    missing: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+class KeyLayout:
+    """The primary key of a class, or one of its indexes."""
+
+    def __init__(
+        self,
+        name: str,
+        partition: KeyAttribute,
+        sort: KeyAttribute | None,
+        *,
+        optional: Collection[str],
+        index: str | None = None,
+        local: bool = False,
+        projection: Projection = "ALL",
+    ) -> None:
+        self.name = name
+        """The class's attribute that declares it."""
+        self.partition = partition
+        self.sort = sort
+        self.index = index
+        """DynamoDB's name of the index; None for the primary key."""
+        self.local = local
+        self.projection = projection
+        self.attributes: tuple[KeyAttribute, ...] = (partition,) if sort is None else (partition, sort)
+        self.fields = tuple(dict.fromkeys(field for part in self.attributes for field in part.fields))
+        self.sparse = frozenset(field for field in self.fields if field in optional)
+        """The fields that may be None, which keeps an item out of the index."""
+
+    @property
+    def computed(self) -> tuple[KeyAttribute, ...]:
+        """The attributes that this layout adds to an item: a local index shares its partition with the key."""
+        return self.attributes[1:] if self.local else self.attributes
+
+    def attributes_of(self, source: object) -> Row:
+        """The key attributes of an item; none at all if it lacks a field of a sparse index."""
+        for field in self.sparse:
+            if getattr(source, field) is None:
+                return {}
+        return {part.name: part.value_from(source) for part in self.attributes}
+
+    def exact(self, given: Mapping[str, Any]) -> Row:
+        """The same from exactly the fields of the key."""
+        if len(given) != len(self.fields):
+            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}")
+        try:
+            return {part.name: part.value([given[field] for field in part.fields]) for part in self.attributes}
+        except KeyError as error:
+            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
+
+    def parse(self, row: Row) -> dict[str, Any] | None:
+        """The fields that a row's key attributes hold, or None if this layout did not make them."""
+        fields: dict[str, Any] = {}
+        for part in self.attributes:
+            found = part.parse(row.get(part.name, {}))
+            if found is None or any(fields.get(name, value) != value for name, value in found.items()):
+                return None
+            fields |= found
+        return fields
+
+    def matches(self, row: Row) -> bool:
+        """Whether the row's key attributes have the shape of this layout."""
+        return all(part.matches(row.get(part.name)) for part in self.attributes)
+
+    def lack(self, given: Collection[str]) -> Lack:
+        """Why these fields do not make an access path: the partition must be whole, the sort key without a hole."""
+        needed = list(self.partition.fields)
+        if self.sort is not None:
+            wanted = [index for index, field in enumerate(self.sort.fields) if field in given]
+            needed += self.sort.fields[: max(wanted, default=-1) + 1]
+        missing = tuple(dict.fromkeys(field for field in needed if field not in given))
+        return Lack(missing, tuple(field for field in given if field not in self.fields))

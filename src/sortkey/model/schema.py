@@ -1,0 +1,145 @@
+"""Everything that a declared class says about its rows, compiled: attributes, key layouts, version, upgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from sortkey.model.codec import Codec, Row
+from sortkey.model.converter import Value
+from sortkey.model.faults import DeclarationError, DecodeError
+from sortkey.model.key_attribute import KeyAttribute
+from sortkey.model.layout import KeyLayout
+from sortkey.model.plain import from_plain, to_plain
+
+VERSION_ATTRIBUTE: Final = "_v"
+
+T = TypeVar("T", bound=msgspec.Struct)
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Schema(Generic[T]):
+    def __init__(
+        self,
+        owner: type[T],
+        table: str,
+        codec: Codec,
+        primary: KeyLayout,
+        indexes: Mapping[str, KeyLayout],
+        version: int,
+    ) -> None:
+        self.owner = owner
+        self.name = owner.__name__
+        self.table = table
+        self.codec = codec
+        self.primary = primary
+        self.indexes = dict(indexes)
+        """By the class's attribute; `layout.index` is DynamoDB's name."""
+        self.version = version
+        self._upgrades: dict[int, Upgrade] = {}
+
+    @property
+    def layouts(self) -> dict[str, KeyLayout]:
+        return {self.primary.name: self.primary, **self.indexes}
+
+    @cached_property
+    def key_attributes(self) -> dict[str, KeyAttribute]:
+        """All key attributes, by name."""
+        return {part.name: part for layout in self.layouts.values() for part in layout.attributes}
+
+    @cached_property
+    def _computed(self) -> frozenset[str]:
+        """What no row has beyond the declarations."""
+        return self.codec.attributes | self.key_attributes.keys() | {VERSION_ATTRIBUTE}
+
+    @cached_property
+    def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
+        """The key attributes that every item has, with the functions that compute them."""
+        return tuple(
+            (part.name, part.value_from)
+            for layout in self.layouts.values()
+            if not layout.sparse
+            for part in layout.computed
+        )
+
+    @cached_property
+    def _sparse(self) -> tuple[KeyLayout, ...]:
+        return tuple(layout for layout in self.indexes.values() if layout.sparse)
+
+    def encode(self, item: T) -> Row:
+        """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
+        row = self.codec.encode(item)
+        for name, value_from in self._dense:
+            row[name] = value_from(item)
+        for layout in self._sparse:
+            row |= layout.attributes_of(item)
+        if self.version > 1:
+            row[VERSION_ATTRIBUTE] = {"N": str(self.version)}
+        return row
+
+    def key_of(self, item: T) -> Row:
+        """The item's primary key."""
+        return self.primary.attributes_of(item)
+
+    def recognises(self, row: Row) -> bool:
+        """Whether the row's primary key is one of this class."""
+        return self.primary.matches(row) and (not self._shared_fields or self.primary.parse(row) is not None)
+
+    @cached_property
+    def _shared_fields(self) -> bool:
+        """Whether a field stands in both halves of the key, which then have to agree."""
+        return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
+
+    def admit(self, row: Row) -> T | None:
+        """The item of a row, or None if the row is another class's."""
+        return self.decode(row) if self.recognises(row) else None
+
+    def decode(self, row: Row) -> T:
+        """The item of a row that is known to be this class's, brought up to the current version."""
+        if self.version > 1 or VERSION_ATTRIBUTE in row:
+            row = self._upgraded(row)
+        values = self.codec.decode(row)
+        try:
+            item = self.owner(**values)
+        except TypeError:
+            item = self._completed(row, values)
+        self.codec.keep_extra(item, row, self._computed)
+        return item
+
+    def _completed(self, row: Row, values: dict[str, Any]) -> T:
+        """An index that does not project everything still has the fields that its keys are made of."""
+        for layout in self.layouts.values():
+            values = {**(layout.parse(row) or {}), **values}
+        missing = sorted(self.codec.required - values.keys())
+        if missing:
+            raise DecodeError(f"a row of {self.name} lacks {', '.join(missing)}: {row!r}")
+        return self.owner(**values)
+
+    def add_upgrade(self, version: int, function: Upgrade) -> None:
+        if not 1 <= version < self.version:
+            raise DeclarationError(f"{self.name} has version {self.version}; nothing upgrades from {version}")
+        if version in self._upgrades:
+            raise DeclarationError(f"{self.name} has an upgrade from {version} already")
+        self._upgrades[version] = function
+
+    def _upgraded(self, row: Row) -> Row:
+        version = int(row.get(VERSION_ATTRIBUTE, {"N": "1"})["N"])
+        if version == self.version:
+            return row
+        if version > self.version:
+            raise DecodeError(f"a row of {self.name} has version {version}; this program knows {self.version}")
+        keys = {name: value for name, value in row.items() if name in self._key_only}
+        attributes = {name: to_plain(value) for name, value in row.items() if name not in self._key_only}
+        for step in range(version, self.version):
+            if step not in self._upgrades:
+                raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")
+            attributes = self._upgrades[step](attributes)
+        return keys | {name: from_plain(value) for name, value in attributes.items() if value is not None}
+
+    @cached_property
+    def _key_only(self) -> frozenset[str]:
+        """Attributes that are computed, so that upgrades neither see nor set them."""
+        return frozenset(self.key_attributes.keys() - self.codec.attributes | {VERSION_ATTRIBUTE})

@@ -1,0 +1,145 @@
+"""Reading by exact keys, counting, and walking a whole path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from botocore.exceptions import ClientError
+
+from sortkey.limits import BATCH_GET_KEYS
+from sortkey.model.codec import Row
+from sortkey.model.conditions import Where, tests_of
+from sortkey.model.faults import NoAccessPath
+from sortkey.model.key import BoundKey
+from sortkey.model.layout import KeyLayout
+from sortkey.model.path import Path
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.expression import Placeholders, all_of
+from sortkey.model.sessions.steps import THROTTLED, Answer, Calls, Steps, code_of
+
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
+Identity = tuple[Any, ...]
+
+
+def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
+    members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
+    if consistent:
+        members["ConsistentRead"] = True
+    answer = yield from context.call("GetItem", members, path.name)
+    row = answer.get("Item")
+    item = None if row is None else path.decode(row)
+    context.meter.returned(path.name, 0 if item is None else 1)
+    return item
+
+
+def lookup(
+    context: Context, key: BoundKey[S], wanted: Iterable[Mapping[str, Any]], consistent: bool
+) -> Steps[list[S | None]]:
+    """One item, or None, for each of the keys, in their order."""
+    if key.layout.index is not None:
+        raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
+    keys = [key.exact(each) for each in wanted]
+    identities = [identity_of(key.layout, each) for each in keys]
+    pending = dict(zip(identities, keys, strict=True))
+    found: dict[Identity, S] = {}
+    attempt = 0
+    while pending:
+        calls = [_batch_get(context, key, chunk, consistent) for chunk in _chunks(list(pending.values()))]
+        outcomes = yield Calls(tuple(calls))
+        before = len(pending)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            rows, unprocessed = _outcome(outcome, key.schema.table, call.members)
+            left = {identity_of(key.layout, each) for each in unprocessed}
+            for row in rows:
+                found[identity_of(key.layout, row)] = key.schema.decode(row)
+            for each in call.members["RequestItems"][key.schema.table]["Keys"]:
+                identity = identity_of(key.layout, each)
+                if identity not in left:
+                    del pending[identity]
+        if pending:
+            attempt = attempt + 1 if len(pending) == before else 0
+            yield context.pacing.pause(attempt)
+    context.meter.returned(key.name, len(found))
+    return [found.get(identity) for identity in identities]
+
+
+def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent: bool) -> Any:
+    asked: dict[str, Any] = {"Keys": keys}
+    if consistent:
+        asked["ConsistentRead"] = True
+    return context.request("BatchGetItem", {"RequestItems": {key.schema.table: asked}}, key.name)
+
+
+def _outcome(outcome: Answer | ClientError, table: str, members: Mapping[str, Any]) -> tuple[list[Row], list[Row]]:
+    """The rows found, and the keys to ask for again."""
+    if isinstance(outcome, ClientError):
+        if code_of(outcome) not in THROTTLED:
+            raise outcome
+        return [], members["RequestItems"][table]["Keys"]
+    unprocessed = outcome.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+    return outcome["Responses"].get(table, []), unprocessed
+
+
+def _chunks(keys: list[Row]) -> list[list[Row]]:
+    return [keys[start : start + BATCH_GET_KEYS] for start in range(0, len(keys), BATCH_GET_KEYS)]
+
+
+def identity_of(layout: KeyLayout, row: Row) -> Identity:
+    """The key as something to compare by: numbers have several texts."""
+    return tuple(
+        Decimal(row[part.name]["N"]) if part.tag == "N" else row[part.name][part.tag] for part in layout.attributes
+    )
+
+
+class Chunk(NamedTuple):
+    """As many items as one request gives, and where the next one begins."""
+
+    items: list[Any]
+    next_start: Row | None
+
+
+def question(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
+    """The Query of a path, with what is asked besides the key."""
+    request = path.request()
+    if where:
+        if path.collection:
+            raise NoAccessPath(f"{path!r} has items of several classes; where is for one")
+        placeholders = Placeholders()
+        request["FilterExpression"] = all_of(tests_of(path.schema, where, placeholders))
+        request = placeholders.added_to(request)
+    if descending:
+        request["ScanIndexForward"] = False
+    if consistent:
+        request["ConsistentRead"] = True
+    return request
+
+
+def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Row | None) -> Steps[Chunk]:
+    members = dict(request)
+    if start is not None:
+        members["ExclusiveStartKey"] = start
+    answer = yield from context.call("Query", members, path.name)
+    items = [item for item in map(path.decode, answer["Items"]) if item is not None]
+    context.meter.returned(path.name, len(items))
+    return Chunk(items, answer.get("LastEvaluatedKey"))
+
+
+def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
+    """How many items of the path's class there are; rows of others may lie between them."""
+    request = question(path, where, False, consistent)
+    placeholders = Placeholders()
+    names = [placeholders.name(part.name) for part in path.primary.attributes]
+    request = placeholders.added_to({**request, "ProjectionExpression": ", ".join(names)})
+    total = 0
+    while True:
+        answer = yield from context.call("Query", dict(request), path.name)
+        rows = answer["Items"]
+        total += len(rows) if path.collection else sum(map(path.schema.recognises, rows))
+        if "LastEvaluatedKey" not in answer:
+            context.meter.returned(path.name, total)
+            return total
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -1,0 +1,58 @@
+"""What a type checker knows of a model; `mypy --strict` is the test, running it only shows that it runs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import assert_type
+
+import pytest
+
+from sortkey import model as sk
+from tests.model.declared import Everything, Follow, Price, User
+
+PRICE = Price(store="1", product="P", effective=datetime(2026, 8, 24, tzinfo=UTC), amount=Decimal(1))
+
+
+def test_attributes_have_their_types() -> None:
+    assert_type(PRICE, Price)
+    assert_type(PRICE.store, str)
+    assert_type(PRICE.amount, Decimal)
+    assert_type(User(user="a").city, str | None)
+    assert_type(Everything.key, sk.BoundKey[Everything])
+
+
+def test_paths_know_their_items() -> None:
+    assert_type(Price.key, sk.BoundKey[Price])
+    assert_type(Price.by_product, sk.BoundKey[Price])
+    assert_type(Price.key(store="1"), sk.Path[Price])
+    assert_type(Price.by_product(kind="Base", product="P").between("A", "B"), sk.Path[Price])
+    assert_type(PRICE.key, sk.Path[Price])
+    assert_type(sk.schema_of(Price).encode(PRICE), sk.Row)
+    assert_type(sk.schema_of(Price).decode(sk.schema_of(Price).encode(PRICE)), Price)
+    assert_type(Price.key(store="1").decode({}), Price | None)
+    assert_type(sk.replace(PRICE, amount=Decimal(2)), Price)
+
+
+def test_a_collection_is_of_any_class() -> None:
+    assert_type(sk.collection(Follow.key, user="a"), sk.Path[sk.Item])
+
+
+def wants_any_item(path: sk.Path[sk.Item]) -> sk.Path[sk.Item]:
+    return path
+
+
+# Whoever takes paths to anything takes paths to prices.
+def test_paths_are_covariant() -> None:
+    assert_type(wants_any_item(Price.key(store="1")), sk.Path[sk.Item])
+
+
+# An unused `type: ignore` is an error, so these show that the checker refuses what Python does.
+def test_mistakes_are_found() -> None:
+    with pytest.raises(TypeError):
+        Price(store="1")  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        Price("1", "P")  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        _ = PRICE.price  # type: ignore[attr-defined]
+    Price(store=1, product="P", effective=PRICE.effective, amount=PRICE.amount)  # type: ignore[arg-type]
