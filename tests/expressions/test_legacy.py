@@ -157,7 +157,7 @@ def test_attributes_to_get() -> None:
     assert legacy.attributes_to_get(["s.a", "gone"])(ITEM) == {"s.a": {"S": "dotted"}}
     with refused("AttributesToGet cannot be empty"):
         legacy.attributes_to_get([])
-    with refused("Cannot have two attributes with the same name"):
+    with refused("One or more parameter values were invalid: Duplicate value in attribute name: s"):
         legacy.attributes_to_get(["s", "s"])
 
 

@@ -66,3 +66,144 @@ def unasked_capacity(request: Request, _ours: Answer, theirs: Answer) -> Answer:
     if request[1].get("ReturnConsumedCapacity", "NONE") != "NONE":
         return theirs
     return {name: member for name, member in theirs.items() if name != "ConsumedCapacity"}
+
+
+def empty_reads(request: Request, _ours: Answer, theirs: Answer) -> Answer:
+    """Half a unit, or one, for looking at nothing."""
+    consumed = theirs.get("ConsumedCapacity")
+    if request[0] not in ("Query", "Scan") or consumed is None or theirs["ScannedCount"] or consumed["CapacityUnits"]:
+        return theirs
+    units = {"CapacityUnits": 1.0 if request[1].get("ConsistentRead") else 0.5}
+    name = request[1].get("IndexName")
+    read: dict[str, Any]
+    if name is None:
+        read = {"Table": units} if "Table" in consumed else {}
+    else:
+        read = {member: {name: units} for member in consumed if member.endswith("SecondaryIndexes")}
+    return theirs | {"ConsumedCapacity": consumed | units | read}
+
+
+def fetches_of_local_indexes(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """What is fetched from the table beside a local index: ours, if all but the table's share is the same."""
+    ours_consumed, consumed = ours.get("ConsumedCapacity"), theirs.get("ConsumedCapacity")
+    if request[0] not in ("Query", "Scan") or "IndexName" not in request[1] or not ours_consumed or not consumed:
+        return theirs
+    fetched = ours_consumed.get("Table", {}).get("CapacityUnits", 0.0)
+    index = sum(units["CapacityUnits"] for units in consumed.get("LocalSecondaryIndexes", {}).values())
+    if not index:
+        return theirs
+    total = {"CapacityUnits": index + fetched, "Table": {"CapacityUnits": fetched}}
+    return theirs | {"ConsumedCapacity": consumed | total}
+
+
+def units_of_index_rows(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """Our units of indexes, where both charge the same indexes, and the table alike."""
+    ours_consumed, consumed = ours.get("ConsumedCapacity"), theirs.get("ConsumedCapacity")
+    if not isinstance(ours_consumed, dict) or not isinstance(consumed, dict):
+        return theirs
+    detailed = "Table" in consumed or "IndexName" in request[1]
+    if not detailed or _charged(ours_consumed) != _charged(consumed):
+        return theirs
+    return theirs | {"ConsumedCapacity": ours_consumed}
+
+
+def _charged(consumed: Answer) -> Any:
+    """The table's own units, and the names of the indexes that are charged besides it."""
+    kinds = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+    return consumed["TableName"], consumed.get("Table"), [sorted(consumed.get(kind, {})) for kind in kinds]
+
+
+def missing_items_of_batches(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """The smallest unit for each key that has no item."""
+    if request[0] != "BatchGetItem" or "ConsumedCapacity" not in theirs or "Responses" not in ours:
+        return theirs
+    consumed = []
+    for taken in theirs["ConsumedCapacity"]:
+        part = request[1]["RequestItems"][taken["TableName"]]
+        missing = len(part["Keys"]) - len(theirs["Responses"].get(taken["TableName"], ()))
+        more = missing * (1.0 if part.get("ConsistentRead") else 0.5)
+        detail = {"Table": {"CapacityUnits": taken["Table"]["CapacityUnits"] + more}} if "Table" in taken else {}
+        consumed.append(taken | {"CapacityUnits": taken["CapacityUnits"] + more} | detail)
+    return theirs | {"ConsumedCapacity": consumed}
+
+
+def filtered_pages(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """Our page, where it ends before theirs does because of what a filter has left out."""
+    if request[0] not in ("Query", "Scan") or "FilterExpression" not in request[1] or "LastEvaluatedKey" not in ours:
+        return theirs
+    return ours if "Limit" not in request[1] and ours["ScannedCount"] < theirs["ScannedCount"] else theirs
+
+
+def units_of_transactions(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """Our units, where both charge the same tables."""
+    if not request[0].startswith("Transact") or "ConsumedCapacity" not in theirs or "ConsumedCapacity" not in ours:
+        return theirs
+    tables = [sorted(taken["TableName"] for taken in answer["ConsumedCapacity"]) for answer in (ours, theirs)]
+    return theirs | {"ConsumedCapacity": ours["ConsumedCapacity"]} if tables[0] == tables[1] else theirs
+
+
+def reasons_without_full_stop(_request: Request, _ours: Answer, theirs: Answer) -> Answer:
+    if "CancellationReasons" not in theirs:
+        return theirs
+    failed = {"Message": "The conditional request failed"}
+    reasons = [
+        reason | failed if reason["Code"] == "ConditionalCheckFailed" else reason
+        for reason in theirs["CancellationReasons"]
+    ]
+    return theirs | {"CancellationReasons": reasons}
+
+
+def no_collection_metrics(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """Ours, where they are asked for."""
+    if request[1].get("ReturnItemCollectionMetrics") != "SIZE" or "ItemCollectionMetrics" not in ours:
+        return theirs
+    return theirs | {"ItemCollectionMetrics": ours["ItemCollectionMetrics"]}
+
+
+def batch_deletes_of_nothing(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    """One unit less for each delete at most: for those whose item is not there."""
+    if request[0] != "BatchWriteItem" or "ConsumedCapacity" not in theirs or "ConsumedCapacity" not in ours:
+        return theirs
+    mine = {taken["TableName"]: taken for taken in ours["ConsumedCapacity"]}
+    consumed = []
+    for taken in theirs["ConsumedCapacity"]:
+        name = taken["TableName"]
+        deletes = sum("DeleteRequest" in each for each in request[1]["RequestItems"][name])
+        less = taken["CapacityUnits"] - mine[name]["CapacityUnits"]
+        consumed.append(mine[name] if 0 < less <= deletes else taken)
+    return theirs | {"ConsumedCapacity": consumed}
+
+
+def table_descriptions(request: Request, ours: Answer, theirs: Answer) -> Answer:
+    for member in ("Table", "TableDescription"):
+        if member in theirs and member in ours:
+            status = {"TableStatus": "DELETING"} if request[0] == "DeleteTable" else {}
+            return theirs | {member: _described(theirs[member] | status, ours[member])}
+    return theirs
+
+
+def _described(theirs: Answer, ours: Answer) -> Answer:
+    """A table or a global index, with what only ours can tell of it."""
+    described = theirs | {name: ours[name] for name in ("TableId", "WarmThroughput") if name in ours}
+    throughput = {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
+    if "ProvisionedThroughput" in ours:
+        given = theirs.get("ProvisionedThroughput", {})
+        described["ProvisionedThroughput"] = throughput | {name: value for name, value in given.items() if value != 0.0}
+    if "GlobalSecondaryIndexes" in theirs:
+        mine = {index["IndexName"]: index for index in ours.get("GlobalSecondaryIndexes", ())}
+        described["GlobalSecondaryIndexes"] = [
+            _described(index, mine.get(index["IndexName"], {})) for index in theirs["GlobalSecondaryIndexes"]
+        ]
+    return described
+
+
+def dropped_indexes(request: Request, _ours: Answer, theirs: Answer) -> Answer:
+    """Without the indexes that are on their way out."""
+    indexes = theirs.get("TableDescription", {}).get("GlobalSecondaryIndexes")
+    if request[0] != "UpdateTable" or indexes is None:
+        return theirs
+    left = [index for index in indexes if index["IndexStatus"] != "DELETING"]
+    description = {
+        name: value for name, value in theirs["TableDescription"].items() if name != "GlobalSecondaryIndexes"
+    }
+    return theirs | {"TableDescription": description | ({"GlobalSecondaryIndexes": left} if left else {})}

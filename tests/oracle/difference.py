@@ -40,7 +40,8 @@ class Refused:
 class Answered:
     """Both sides answer; `corrected` makes of DynamoDB Local's answer the one that AWS would have given.
 
-    It may look at ours where AWS leaves a choice, and must then make sure that ours is one of those allowed.
+    It may look at ours where AWS's cannot be told from theirs, and must then make sure that ours is a likely one. The
+    same goes for two refusals and the members that they have besides code and message.
     """
 
     id: str
@@ -48,6 +49,15 @@ class Answered:
     local: str
     corrected: Callable[[Request, Answer, Answer], Answer]
     example: tuple[Request, ...]
+
+    def correct(self, request: Request, ours: Outcome, theirs: Outcome) -> Outcome:
+        match ours, theirs:
+            case OracleError(), OracleError():
+                members = self.corrected(request, ours.members, theirs.members)
+                return OracleError(theirs.code, theirs.message, members)
+            case dict(), dict():
+                return self.corrected(request, ours, theirs)
+        return theirs
 
 
 Difference = Refused | Answered

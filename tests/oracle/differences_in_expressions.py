@@ -38,4 +38,11 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         theirs=f"{INVALID}The BETWEEN operator requires …HeapByteBuffer…",
         example=(scan("a BETWEEN :l AND :h", l={"B": "YWI="}, h={"S": ""}),),
     ),
+    Refused(
+        id="projection-size",
+        why="The message about a long expression ends in its size; DynamoDB Local leaves it out for projections.",
+        ours=f"{INVALID}Expression size has exceeded the maximum allowed size; expression size: …",
+        theirs=f"{INVALID}Expression size has exceeded the maximum allowed size;",
+        example=(("Scan", {"TableName": "plain", "ProjectionExpression": "pk".ljust(4097)}),),
+    ),
 )

@@ -34,7 +34,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         why="AWS holds a request against its service model and reports all that is wrong; DynamoDB Local some of it, "
         "each in its own words.",
         ours=f"{VALIDATION}… validation error… detected: …",
-        theirs=f"{VALIDATION}…",
+        theirs=f"{VALIDATION}… | {BROKEN} | {ANSWERED}",
         example=get(ReturnConsumedCapacity="SOME"),
     ),
     Refused(
@@ -171,5 +171,79 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         ours=f"{VALIDATION}The provided starting key is invalid: …exceeded…",
         theirs=ANSWERED,
         example=(("Scan", {"TableName": "plain", "ExclusiveStartKey": {"pk": {"S": "x" * 2049}}}),),
+    ),
+    Refused(
+        id="cancellation-reasons",
+        why="AWS cancels a transaction for what is wrong with one of its actions, and gives the reasons in order.",
+        ours="TransactionCanceledException: …ValidationError…",
+        theirs=f"{VALIDATION}… | TransactionCanceledException: …",
+        example=(
+            (
+                "TransactWriteItems",
+                {
+                    "TransactItems": [
+                        {"Update": {"TableName": "plain", "Key": KEY, "UpdateExpression": "SET a = gone"}},
+                    ]
+                },
+            ),
+        ),
+    ),
+    Refused(
+        id="two-generations",
+        why="Expressions and the parameters that they replaced do not mix; DynamoDB Local lets KeyConditions pass.",
+        ours=f"{VALIDATION}Can not use both expression and non-expression parameters in the same request: …",
+        theirs=ANSWERED,
+        example=(
+            (
+                "Query",
+                {
+                    "TableName": "plain",
+                    "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "x"}]}},
+                    "FilterExpression": "attribute_exists(a)",
+                },
+            ),
+        ),
+    ),
+    Refused(
+        id="key-conditions",
+        why="AWS's words for a comparison that no key can answer.",
+        ours=f"{VALIDATION}Attempted conditional constraint is not an indexable operation | "
+        f"{VALIDATION}Query key condition not supported",
+        theirs=f"{BROKEN} | {VALIDATION}Only scalar types can be used as … Key values",
+        example=(
+            (
+                "Query",
+                {
+                    "TableName": "orders",
+                    "KeyConditions": {
+                        "pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "x"}]},
+                        "sk": {"ComparisonOperator": "NE", "AttributeValueList": [{"S": "x"}]},
+                    },
+                },
+            ),
+        ),
+    ),
+    Refused(
+        id="attributes-to-get",
+        why="AWS's words for a name twice in AttributesToGet; DynamoDB Local has them for BatchGetItem only.",
+        ours=f"{INVALID}Duplicate value in attribute name: …",
+        theirs=f"{VALIDATION}Cannot have two attributes with the same name",
+        example=get(AttributesToGet=["a", "a"]),
+    ),
+    Refused(
+        id="token-mismatch",
+        why="DynamoDB Local gives no message.",
+        ours="IdempotentParameterMismatchException: The request uses a client request token that was used before …",
+        theirs="IdempotentParameterMismatchException: ",
+        example=tuple(
+            (
+                "TransactWriteItems",
+                {
+                    "TransactItems": [{"Put": {"TableName": "plain", "Item": {"pk": {"S": name}}}}],
+                    "ClientRequestToken": "t",
+                },
+            )
+            for name in "ab"
+        ),
     ),
 )

@@ -102,8 +102,8 @@ class Pair:
             if isinstance(difference, Refused):
                 if difference.excuses(ours, theirs):
                     return True
-            elif not isinstance(ours, OracleError) and not isinstance(theirs, OracleError):
-                theirs = difference.corrected(request, ours, theirs)
+            else:
+                theirs = difference.correct(request, ours, theirs)
         return bool(_comparable(request[0], ours) == _comparable(request[0], theirs))
 
 

@@ -127,8 +127,8 @@ def test_canonical_form(value: dict[str, Any], canonical: dict[str, Any]) -> Non
         ({"M": {"": {"S": "a"}}}, "Empty attribute name"),
         ({"M": {"n" * 65536: {"S": "a"}}}, "Attribute name is too large, must be less than 65536 bytes"),
         ({"M": {"é" * 32768: {"S": "a"}}}, "Attribute name is too large, must be less than 65536 bytes"),
-        (nested(32), TOO_DEEP),
-        ({"L": [nested(31)]}, TOO_DEEP),
+        (nested(33), TOO_DEEP),
+        ({"L": [nested(32)]}, TOO_DEEP),
     ],
 )
 def test_refused_values(value: Any, message: str) -> None:

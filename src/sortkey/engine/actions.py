@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
-from sortkey.engine.keys import check_item, check_scalar_keys, normalise_key
+from sortkey.engine.keys import check_scalar_keys, normalise_key
 from sortkey.engine.parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of, transactions
 from sortkey.engine.schema import Table
@@ -73,7 +73,7 @@ class Action:
             found = write.find(batch, table, self.keyed)
             write.check_update(table, self._update)
             return found
-        check_item(table, self.keyed)
+        write.check_item(table, self._put)
         place = table.row_prefix(self.keyed)
         return write.Found(table, place, batch.get(place))
 

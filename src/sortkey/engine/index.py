@@ -7,10 +7,12 @@ is also what AWS charges for: a changed key costs the removal of the old row and
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from sortkey.engine import stored
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.schema import Index, Table, owner_of
-from sortkey.values.attribute import Item
+from sortkey.values.attribute import Item, Normalised
 from sortkey.values.capacity import write_units
 from sortkey.values.size import item_size
 
@@ -32,10 +34,23 @@ def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | No
     key = index.row_key(item, owner)
     if index.kept is None:
         return Row(key, table_row)
-    projected = {name: value for name, value in item.items() if name in index.kept}
+    projected = _projected(index.kept, item)
     size = item_size(projected)
     binary = stored.has_binary(table_row) and _any_binary(projected)
     return Row(key, stored.encode(projected, size, binary))
+
+
+def local_size(table: Table, new: Normalised) -> int:
+    """How large the item's rows in the local indexes are; they count towards the limit of an item."""
+    size = 0
+    for index in table.indexes.values():
+        if index.record.local and index.holds(new.item):
+            size += new.size if index.kept is None else item_size(_projected(index.kept, new.item))
+    return size
+
+
+def _projected(kept: Container[str], item: Item) -> Item:
+    return {name: value for name, value in item.items() if name in kept}
 
 
 def apply(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import expiry, index, stored, stream
+from sortkey.engine import expiry, index, keys, stored, stream
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
-from sortkey.engine.keys import check_index_keys, row_key
 from sortkey.engine.schema import Table
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
 from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.capacity import write_units
+from sortkey.values.refusals import UPDATED_TOO_DEEP
 
 ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATED_ITEM_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -48,7 +48,7 @@ class Found:
 
 def find(batch: WriteBatch, table: Table, key: Item) -> Found:
     """The row that a request's `Key` names."""
-    place = row_key(table, key)
+    place = keys.row_key(table, key)
     return Found(table, place, batch.get(place))
 
 
@@ -63,6 +63,17 @@ def check_condition(found: Found, condition: Condition | None, return_old: str |
 def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
     if size > ITEM_BYTES:
         raise ValidationException(message)
+
+
+def check_item(table: Table, new: Normalised) -> None:
+    """An item to be put fits the table's keys, and with its rows in local indexes the limit of an item."""
+    keys.check_item(table, new.item)
+    check_local_size(table, new, ITEM_TOO_LARGE)
+
+
+def check_local_size(table: Table, new: Normalised, message: str) -> None:
+    if table.local_indexes:
+        check_size(new.size + index.local_size(table, new), message)
 
 
 def check_update(table: Table, change: Update | None) -> None:
@@ -80,10 +91,11 @@ def check_update(table: Table, change: Update | None) -> None:
 def updated(found: Found, key: Item, change: Update | None) -> Normalised:
     """The item after the update, beginning with its key when it was not there."""
     before = key if found.row is None else found.item
-    new = normalise_item(before if change is None else change.apply(before))
+    new = normalise_item(before if change is None else change.apply(before), UPDATED_TOO_DEEP)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
-        check_index_keys(found.table, new.item, change.attributes)
+        keys.check_index_keys(found.table, new.item, change.attributes)
+    check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
     return new
 
 

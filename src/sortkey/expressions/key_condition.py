@@ -83,9 +83,9 @@ class KeyCondition:
         ranged = terms.get(sort.name) if sort is not None else None
         if sort is None or ranged is None:
             return KeyRange(equal.operands[0], None, ())
+        _check_operands(ranged, sort)
         if ranged.operator not in _RANGES:
             raise ValidationException("Attempted conditional constraint is not an indexable operation")
-        _check_operands(ranged, sort)
         return KeyRange(equal.operands[0], ranged.operator, ranged.operands)
 
 

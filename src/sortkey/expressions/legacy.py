@@ -69,10 +69,10 @@ def key_conditions(conditions: Mapping[str, Mapping[str, Any]]) -> KeyCondition:
 def attributes_to_get(names: Sequence[str]) -> Projection:
     if not names:
         raise ValidationException("AttributesToGet cannot be empty")
-    for name in names:
+    for position, name in enumerate(names):
         _check_name(name)
-    if len(set(names)) < len(names):
-        raise ValidationException("Cannot have two attributes with the same name")
+        if name in names[:position]:
+            raise _invalid(f"Duplicate value in attribute name: {name}")
     return Projection([(name,) for name in names])
 
 
@@ -179,6 +179,8 @@ def _check_types(operator: str, arguments: Arguments) -> None:
 
 
 def _condition(compared: Mapping[str, tuple[str, Arguments]], conditional_operator: str | None) -> Condition:
+    for name in compared:
+        _check_name(name)
     if conditional_operator is not None and len(compared) < 2:
         raise ValidationException(
             "ConditionalOperator can only be used when Filter or Expected has two or more elements"
@@ -187,7 +189,6 @@ def _condition(compared: Mapping[str, tuple[str, Arguments]], conditional_operat
     values: dict[str, AttributeValue] = {}
     trees: list[Tree] = []
     for name, (operator, arguments) in compared.items():
-        _check_name(name)
         path = Path((f"#{len(names)}",))
         names[f"#{len(names)}"] = name
         bound = [Value(f":{len(values) + offset}") for offset in range(len(arguments))]

@@ -28,8 +28,9 @@ class Normalised(NamedTuple):
     """Whether there is a B or BS anywhere inside."""
 
 
-def normalise_item(item: Item) -> Normalised:
-    walk = _Walk()
+def normalise_item(item: Item, too_deep: str = refusals.TOO_DEEP) -> Normalised:
+    """`too_deep` is what to say of an item with too many levels; it depends on how the item came about."""
+    walk = _Walk(too_deep=too_deep)
     try:
         walked = walk.members(item)
     except UnicodeEncodeError:
@@ -39,7 +40,7 @@ def normalise_item(item: Item) -> Normalised:
 
 def normalise_value(value: Any) -> AttributeValue:
     try:
-        return _Walk().value(value)
+        return _Walk(depth=0).value(value)
     except UnicodeEncodeError:
         raise refusals.not_unicode() from None
 
@@ -47,13 +48,14 @@ def normalise_value(value: Any) -> AttributeValue:
 class _Walk:
     """One pass over one item. Each method takes a content as the request has it, and returns it canonical."""
 
-    __slots__ = ("binary", "depth", "size")
+    __slots__ = ("_too_deep", "binary", "depth", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 1, too_deep: str = refusals.TOO_DEEP) -> None:
         self.size = 0
         self.binary = False
-        self.depth = 1
-        """The item itself is the first of the levels that DynamoDB counts."""
+        self.depth = depth
+        """The item itself is the first of the levels that DynamoDB counts; a value alone has no such level yet."""
+        self._too_deep = too_deep
 
     def members(self, members: Item) -> Item:
         copy: Item | None = None
@@ -155,7 +157,7 @@ class _Walk:
     def enter(self, elements: int) -> None:
         self.depth += 1
         if self.depth > NESTING_DEPTH:
-            raise ValidationException(refusals.TOO_DEEP)
+            raise ValidationException(self._too_deep)
         self.size += size.CONTAINER + size.ELEMENT * elements
 
     def strings(self, content: Any) -> Any:

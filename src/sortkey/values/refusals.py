@@ -21,6 +21,7 @@ NULL_VALUE: Final = "The supplied Item contains a null AttributeValue"
 TOO_DEEP: Final = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
+UPDATED_TOO_DEEP: Final = "Nesting Levels have exceeded supported limits"
 EMPTY_NAME: Final = "Empty attribute name"
 NAME_TOO_LONG: Final = "Attribute name is too large, must be less than 65536 bytes"
 

@@ -12,7 +12,7 @@ from sortkey.engine import capacity, write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_item, check_key, normalise_key
+from sortkey.engine.keys import check_key, normalise_key
 from sortkey.engine.operations.batch_get_item import DUPLICATES
 from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests import table_name_of
@@ -47,7 +47,7 @@ class _Write:
         if self.new is None:
             check_key(table, self.keyed)
         else:
-            check_item(table, self.keyed)
+            write.check_item(table, self.new)
 
 
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:

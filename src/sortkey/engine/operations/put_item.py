@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_item, check_scalar_keys
+from sortkey.engine.keys import check_scalar_keys
 from sortkey.engine.outcome import check_return_old, written
 from sortkey.engine.parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
@@ -26,7 +26,7 @@ def put_item(core: Core, request: PutItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        check_item(table, new.item)
+        write.check_item(table, new)
         check_scalar_keys(table, condition)
         key = table.row_prefix(new.item)
         found = write.Found(table, key, batch.get(key))

@@ -1,0 +1,71 @@
+"""Where Query and Scan are refused on one side, or with other words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+
+VALIDATION: Final = "ValidationException: "
+INVALID: Final = f"{VALIDATION}One or more parameter values were invalid: "
+
+
+def query(condition: str, **members: Any) -> tuple[Request]:
+    values = {name: {"S": "x"} for name in (":p", ":s") if name in condition}
+    request = {"TableName": "orders", "KeyConditionExpression": condition, "ExpressionAttributeValues": values}
+    return (("Query", request | members),)
+
+
+def scan(**members: Any) -> tuple[Request]:
+    return (("Scan", {"TableName": "orders"} | members),)
+
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Refused(
+        id="key-condition-lacks-key",
+        why="AWS names the key attribute that a query says nothing of.",
+        ours=f"{VALIDATION}Query condition missed key schema element: …",
+        theirs=f"{VALIDATION}Query condition missed key schema element",
+        example=query("sk = :s"),
+    ),
+    Refused(
+        id="projected-without-index",
+        why="AWS's words.",
+        ours=f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName",
+        theirs=f"{VALIDATION}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+        example=query("pk = :p", Select="ALL_PROJECTED_ATTRIBUTES"),
+    ),
+    Refused(
+        id="consistent-global-scan",
+        why="AWS's words.",
+        ours=f"{VALIDATION}Consistent reads are not supported on global secondary indexes",
+        theirs=f"{VALIDATION}Consistent read cannot be true when scanning a GSI",
+        example=scan(IndexName="by_kind", ConsistentRead=True),
+    ),
+    Refused(
+        id="scan-filter-projection",
+        why="A filter on attributes that an index does not hold is refused in a scan as it is in a query; DynamoDB "
+        "Local looks the attributes up in the table.",
+        ours=f"{INVALID}Secondary index … does not project one or more filter attributes: […]",
+        theirs=ANSWERED,
+        example=scan(IndexName="by_sk", FilterExpression="attribute_exists(n)"),
+    ),
+    Refused(
+        id="scan-segments",
+        why="AWS's words for segments that make no sense.",
+        ours=f"{VALIDATION}The TotalSegments parameter is required but was not present … | "
+        f"{VALIDATION}The Segment parameter is required but was not present … | "
+        f"{VALIDATION}The Segment parameter is zero-based and must be less than parameter TotalSegments: …",
+        theirs=f"{VALIDATION}If segment is specified, total segment must also be specified | "
+        f"{VALIDATION}If total segments is specified, a particular segment must also be specified for this request | "
+        f"{VALIDATION}1 validation error detected: Value … at 'segment' failed to satisfy constraint: …",
+        example=scan(Segment=0),
+    ),
+    Refused(
+        id="start-key-outside",
+        why="AWS tells a starting key of another partition from one outside the range of sort keys.",
+        ours=f"{VALIDATION}The provided starting key is outside query boundaries based on provided conditions",
+        theirs=f"{VALIDATION}The provided starting key does not match the range key predicate",
+        example=query("pk = :p", ExclusiveStartKey={"pk": {"S": "other"}, "sk": {"S": "x"}}),
+    ),
+)
