@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from sortkey.model.annotation import Annotation
 from sortkey.model.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding, encoding_of
@@ -77,6 +77,19 @@ class Part(NamedTuple):
     """The literal behind; empty for the last field of a template that ends with it."""
 
 
+def _piece(part: Part) -> Callable[[Any], str]:
+    """A value of the field, with the literal behind it."""
+    field, encode, follower = part.field, part.encoding.encode, part.follower
+
+    def piece(value: Any) -> str:
+        try:
+            return encode(value) + follower
+        except KeyPartError as error:
+            raise KeyPartError(f"{field}: {error}") from None
+
+    return piece
+
+
 class Bounds(NamedTuple):
     low: str
     high: str
@@ -93,7 +106,7 @@ class Template:
             Part(slot.field, encoding_of(types[slot.field], slot.spec, followed=bool(follower)), follower)
             for slot, follower in zip(source.slots, source.literals[1:], strict=True)
         )
-        self._steps = tuple((part.field, part.encoding.encode, part.follower) for part in self.parts)
+        self._pieces = tuple((part.field, _piece(part)) for part in self.parts)
         self._check(partition)
 
     def __repr__(self) -> str:
@@ -114,34 +127,25 @@ class Template:
 
     def build(self, values: Sequence[Any]) -> str:
         """The key of these values, one for each field."""
-        text = self.prefix(values)
         if len(values) != len(self.parts):
             raise KeyPartError(f"{self.text!r} takes {len(self.parts)} values, not {len(values)}")
-        if not text:
-            raise KeyPartError(f"{self.fields[0]}: the key would be empty")
-        return text
+        return self.prefix(values) or self._refuse_empty()
 
     def build_from(self, source: object) -> str:
         """The same of a source's attributes; every write pays for this one."""
         text = self.literals[0]
-        field = ""
-        try:
-            for field, encode, follower in self._steps:
-                text += encode(getattr(source, field)) + follower
-        except KeyPartError as error:
-            raise KeyPartError(f"{field}: {error}") from None
-        if not text:
-            raise KeyPartError(f"{field}: the key would be empty")
-        return text
+        for field, piece in self._pieces:
+            text += piece(getattr(source, field))
+        return text or self._refuse_empty()
+
+    def _refuse_empty(self) -> NoReturn:
+        raise KeyPartError(f"{self.fields[0]}: the key would be empty")
 
     def prefix(self, values: Sequence[Any]) -> str:
         """What all keys begin with whose first fields have these values."""
         text = self.literals[0]
-        for part, value in zip(self.parts, values, strict=False):
-            try:
-                text += part.encoding.encode(value) + part.follower
-            except KeyPartError as error:
-                raise KeyPartError(f"{part.field}: {error}") from None
+        for index, value in enumerate(values):
+            text += self._pieces[index][1](value)
         return text
 
     def parse(self, text: str) -> dict[str, Any] | None:
