@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,24 @@ def server() -> Iterator[ServerProcess]:
     process = ServerProcess("--memory")
     yield process
     assert process.stop() == 0
+
+
+Serve = Callable[..., ServerProcess]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers of the test's own; one that a failing test leaves behind is killed."""
+    started: list[ServerProcess] = []
+
+    def start(*arguments: str | Path) -> ServerProcess:
+        started.append(ServerProcess(*arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.kill()
 
 
 @pytest.fixture

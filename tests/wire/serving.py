@@ -37,8 +37,16 @@ class ServerProcess:
         return self.process.returncode
 
     def kill(self) -> None:
+        """All of its processes at once, as a power failure would."""
+        children = self.children()
         self.process.kill()
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
         self.process.communicate(timeout=SECONDS)
+
+    def children(self) -> list[int]:
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in listed.split()]
 
     def resident_bytes(self) -> int:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])

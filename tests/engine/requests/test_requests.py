@@ -158,6 +158,11 @@ def test_a_dictionary_with_values_that_json_does_not_know(members: dict[str, Any
         requests.convert("GetItem", members)
 
 
+def test_a_number_beyond_all_floats() -> None:
+    with pytest.raises(SerializationException):
+        requests.decode("ListBackups", b'{"TimeRangeUpperBound": 1' + b"0" * 400 + b"}")
+
+
 @pytest.mark.parametrize("limit", [float("inf"), float("nan")])
 def test_a_dictionary_with_a_number_that_json_does_not_know(limit: float) -> None:
     with pytest.raises(SerializationException):

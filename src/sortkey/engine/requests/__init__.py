@@ -110,7 +110,11 @@ def _second_look(operation: str, members: object) -> Shape:
     shape = OPERATIONS[operation]
     understood = reading.read(shape, members)
     constraints.enforce(shape, understood)
-    return msgspec.convert(understood, shape)
+    try:
+        return msgspec.convert(understood, shape)
+    except msgspec.ValidationError as error:
+        # Of the right type, and yet nothing that the type can hold: a time beyond all floats.
+        raise SerializationException(NOT_JSON) from error
 
 
 def _unknown() -> UnknownOperationException:

@@ -1,0 +1,95 @@
+"""`sortkey db` and `sortkey up` as somebody types them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from sortkey.cli.main import main
+from sortkey.storage import environment
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """The one line that a wrong start costs."""
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith(f"sortkey {arguments[0]}: ")
+    return printed.err
+
+
+@pytest.mark.parametrize("command", [["db", "--memory"], ["db", "--data", "folder"], ["up"]])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_one_line_says_that_it_serves_and_a_signal_stops_it(
+    tmp_path: Path, command: list[str], stop: signal.Signals
+) -> None:
+    port = "--db-port" if command == ["up"] else "--port"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sortkey", *command, port, "0"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    ready, url = process.stdout.readline().split()
+    assert ready == "ready"
+    with urllib.request.urlopen(f"{url}/health") as answer:
+        assert answer.status == 200
+    process.send_signal(stop)
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0
+    assert (tmp_path / "data").exists() is (command == ["up"])
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = refusal(capsys, "db", "--data", tmp_path / "d", "--port", port, "--workers", workers)
+    assert line == f"sortkey db: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+# Whoever reaches the port may do everything.
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
+def test_without_keys_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
+    assert "--keys" in refusal(capsys, "db", "--memory", "--host", host)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_folder_of_another_version(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: str) -> None:
+    with lmdb.open(str(tmp_path), lib_version=1) as other, other.begin(write=True) as transaction:
+        transaction.put(environment.FORMAT_KEY, b"999")
+    line = refusal(capsys, "db", "--data", tmp_path, "--port", "0", "--workers", workers)
+    assert "data format 999" in line
+
+
+def test_a_folder_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "/dev/null/data" in refusal(capsys, "db", "--data", "/dev/null/data", "--port", "0")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "x"],
+        ["--port", "70000"],
+        ["--memory", "--data", "d"],
+        ["--memory", "--workers", "2"],
+        ["--memory", "--workers", "0"],
+        ["--memory", "--keys", "/dev/null/keys"],
+        ["--memory", "--host", "no such host"],
+    ],
+)
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    refusal(capsys, "db", *arguments)
