@@ -38,6 +38,13 @@ def cache_folder(name: str) -> Path:
     return local.cache_folder().with_name(name)
 
 
+def working_folder() -> Path:
+    """On the checkout's disk, and out of git's sight."""
+    folder = cache_folder("benchmarks").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def require(program: str) -> str:
     found = shutil.which(program)
     if found is None:

@@ -76,6 +76,7 @@ def update_item(choose: random.Random, count: int) -> Request:
 
 
 def mixed(choose: random.Random, count: int) -> Request:
+    """Reads, and a write among ten."""
     return get_item(choose, count) if choose.random() < 0.9 else put_item(choose, count)
 
 
@@ -85,7 +86,7 @@ WORKLOADS: Final[dict[str, Callable[[random.Random, int], Request]]] = {
     "Query 64": query,
     "PutItem": put_item,
     "UpdateItem ADD": update_item,
-    "90% GetItem, 10% PutItem": mixed,
+    "mixed 90/10": mixed,
 }
 
 

@@ -78,7 +78,10 @@ def write_requests(path: Path, requests: Iterable[Sendable]) -> None:
 def run(url: str, requests: Path, connections: int, seconds: int) -> Measured:
     """Send the requests over and over, on one thread: the server needs the other processors more."""
     options = [f"-c{connections}", "-t1", f"-d{seconds}s", f"--timeout={ANSWER_SECONDS}s", f"--script={SCRIPT}"]
-    finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=True)
+    finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        # It could not even connect.
+        return Measured(0, seconds, 0, 0, refused=0, broken=connections)
     return read(finished.stdout)
 
 

@@ -13,7 +13,7 @@ BAD = Measured(requests=300, seconds=3.0, p50=1.0, p99=2.0, refused=7, broken=0)
 
 def test_a_peer_with_errors_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert dict(trusted("GetItem", {"Sortkey": GOOD, "dynalite": BAD})) == {"Sortkey": GOOD}
-    assert capsys.readouterr().out.startswith("dynalite: not counted at GetItem: 7 of 300 answers were errors")
+    assert capsys.readouterr().out.startswith("dynalite: left out of GetItem, 7 of 300 answers were errors")
 
 
 # Without our own number there is no row to show, and an error of ours must not pass unseen.

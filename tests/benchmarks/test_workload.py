@@ -53,7 +53,7 @@ def test_every_server_is_asked_the_same(workload: str) -> None:
 
 
 def test_mixed_is_nine_reads_to_a_write() -> None:
-    operations = [request.operation for request in requests("90% GetItem, 10% PutItem", SIZE)]
+    operations = [request.operation for request in requests("mixed 90/10", SIZE)]
     assert set(operations) == {"GetItem", "PutItem"}
     assert operations.count("PutItem") / len(operations) == pytest.approx(0.1, abs=0.02)
 

@@ -13,7 +13,7 @@ import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 import msgspec
 from rich.console import Console
@@ -21,6 +21,9 @@ from rich.live import Live
 from rich.table import Table
 
 from sortkey.cli.arguments import Commands
+
+FILE_WIDTH: Final = 140
+"""Of tables that go into a file or a pipe, which have no width of their own."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         Console(stderr=True).print(f"sortkey bench: there is {missing} in ./benchmarks", soft_wrap=True, markup=False)
         return 2
     sys.path.insert(0, os.getcwd())
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
     results = {name: measure(console, benchmark(name)) for name in names}
     if arguments.json is not None:
         arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(Report(this_machine(), results))) + b"\n")
