@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from sortkey.storage import environment
 from sortkey.storage.environment import Transaction
+from sortkey.storage.snapshot import begin_snapshot
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
@@ -24,8 +25,10 @@ class Store(Generic[BatchType]):
         self.path = path
         self._environment = environment.open_memory() if path is None else environment.open_folder(path)
         self.queue: WriteQueue[BatchType] = WriteQueue(self._environment, batch)
-        self.read: Callable[[], Transaction] = self._environment.begin
+
+    def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
+        return begin_snapshot(self._environment.begin)
 
     def write(self, work: Callable[[BatchType], Result]) -> Result:
         """Run the work in the next transaction and return when it is durable."""

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import lmdb
+import pytest
+
+from sortkey.storage.environment import Transaction, open_folder
+from sortkey.storage.snapshot import TRIES, begin_snapshot
+
+
+class Unlucky:
+    """A snapshot whose tree is newer than its number, as LMDB's check sees it."""
+
+    def __init__(self) -> None:
+        self.aborted = False
+
+    def get(self, _key: bytes) -> bytes:
+        raise lmdb.CorruptedError("mdb_get")
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[lmdb.Environment]:
+    environment = open_folder(tmp_path)
+    yield environment
+    environment.close()
+
+
+# Four processes that write give a reader such a snapshot now and then; nothing is wrong with the data.
+def test_an_unlucky_snapshot_is_begun_anew(environment: lmdb.Environment) -> None:
+    unlucky = [Unlucky() for _ in range(3)]
+    begun: list[Transaction | Unlucky] = [*unlucky, environment.begin()]
+    with begin_snapshot(lambda: cast(Transaction, begun.pop(0))) as snapshot:
+        assert snapshot.get(b"\0\0\0\0format") == b"1"
+    assert all(each.aborted for each in unlucky)
+
+
+def test_real_damage_is_not_hidden() -> None:
+    begun: list[Unlucky] = []
+
+    def begin() -> Transaction:
+        begun.append(Unlucky())
+        return cast(Transaction, begun[-1])
+
+    with pytest.raises(lmdb.CorruptedError):
+        begin_snapshot(begin).get(b"k")
+    assert len(begun) == TRIES + 1
