@@ -18,17 +18,17 @@ from sortkey.values.size import value_size
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
-_NOT_VALID = "One or more parameter values are not valid. "
+NOT_VALID = "One or more parameter values are not valid. "
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
-_EMPTY_KEY = _NOT_VALID + _EMPTY + " Key: {}"
+_EMPTY_KEY = NOT_VALID + _EMPTY + " Key: {}"
 _EMPTY_INDEX_KEY = (
-    _NOT_VALID
+    NOT_VALID
     + "A value specified for a secondary index key is not supported. "
     + _EMPTY
     + " IndexName: {}, IndexKey: {}"
 )
 _EMPTY_UPDATED_INDEX_KEY = (
-    _NOT_VALID
+    NOT_VALID
     + "The update expression attempted to update a secondary index key to a value that is not supported. "
     + _EMPTY
 )

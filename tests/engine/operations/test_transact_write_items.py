@@ -121,6 +121,8 @@ def test_unfit_action_is_a_reason(call: Call, expect_error: ExpectError, refused
         check("1", "nonsense"),
         action("Put", "first", {"id": n("x")}),
         action("Update", "first", {"id": s("1")}, UpdateExpression="SET city.x = id"),
+        put(id=s("")),
+        put(id=s("1"), city=s("")),
     ],
 )
 def test_malformed_action_is_no_cancellation(call: Call, expect_error: ExpectError, refused: dict[str, Any]) -> None:
