@@ -326,7 +326,7 @@ def test_a_bug_is_an_internal_error(
         raise ZeroDivisionError
 
     monkeypatch.setattr(database, "execute", broken)
-    connection.data_received(GET)
+    connection.data_received(request("Scan", {"TableName": "orders"}))
     assert transport.statuses() == [500]
     assert b"InternalServerError" in transport.written
-    assert "GetItem failed" in caplog.text
+    assert "Scan failed" in caplog.text

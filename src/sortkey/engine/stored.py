@@ -42,15 +42,17 @@ def has_binary(row: bytes) -> bool:
 class Json:
     """JSON that is spliced into an answer as it lies in the store; a caller who wants objects parses it."""
 
-    __slots__ = ("binary", "text")
+    __slots__ = ("binary", "row", "text")
 
-    def __init__(self, text: bytes, binary: bool) -> None:
+    def __init__(self, text: bytes, binary: bool, row: bytes | None = None) -> None:
         self.text = text
         self.binary = binary
+        self.row = row
+        """The stored row that the text is all of, for those who also want to know its size."""
 
     @classmethod
     def item(cls, row: bytes) -> Json:
-        return cls(row[HEADER_BYTES:], row[0] >= 0x80)
+        return cls(row[HEADER_BYTES:], row[0] >= 0x80, row)
 
     @classmethod
     def of(cls, item: Item) -> Json:

@@ -123,10 +123,27 @@ class Connection(asyncio.Protocol):
         events = parser.feed(data)
         if begins or events:
             self._since = self._home.tick
+        if len(events) == 1 and not (parser.receiving or self._buffered) and self._answer_alone(events[0]):
+            return
         self._backlog.extend(events)
         if parser.receiving or self._buffered:
             self._keep_count()
         self._advance()
+
+    def _answer_alone(self, event: Event) -> bool:
+        """The usual case, one request and nothing else under way, without the bookkeeping that the others need."""
+        if type(event) is not Request or self._slots or self._backlog or self._stalled:
+            return False
+        if not event.keep_alive or self._home.stopping:
+            return False
+        slot = Slot(self)
+        answer = self._endpoint.begin(event, slot.fill)
+        if answer is None:
+            self._slots.append(slot)
+        else:
+            self._metrics.sent += len(answer)
+            self._transport.write(answer)
+        return True
 
     def eof_received(self) -> bool:
         """The client has sent its last; it may still read."""

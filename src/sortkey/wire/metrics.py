@@ -66,7 +66,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.operations: dict[str, OperationMetrics] = {}
-        self.capacity: dict[tuple[str, str], float] = {}
+        self.capacity: dict[str, dict[str, float]] = {"read": {}, "write": {}}
         self.connections = 0
         self.connections_accepted = 0
         self.connections_refused = 0
@@ -78,9 +78,10 @@ class Metrics:
 
     def consumed(self, kind: str, capacity: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Add an answer's `ConsumedCapacity`, which is one table's, or a list."""
+        units = self.capacity[kind]
         for one in capacity if isinstance(capacity, list) else (capacity,):
-            key = (one["TableName"], kind)
-            self.capacity[key] = self.capacity.get(key, 0.0) + one["CapacityUnits"]
+            table = one["TableName"]
+            units[table] = units.get(table, 0.0) + one["CapacityUnits"]
 
     def samples(self) -> Samples:
         samples: Samples = {
@@ -90,9 +91,10 @@ class Metrics:
             "sortkey_received_bytes_total": self.received,
             "sortkey_sent_bytes_total": self.sent,
         }
-        for (table, kind), units in self.capacity.items():
-            # The characters of a table's name need no escaping.
-            samples[f'sortkey_capacity_units_total{{table="{table}",kind="{kind}"}}'] = units
+        for kind, consumed in self.capacity.items():
+            for table, units in consumed.items():
+                # The characters of a table's name need no escaping.
+                samples[f'sortkey_capacity_units_total{{table="{table}",kind="{kind}"}}'] = units
         for operation in self.operations.values():
             if operation.outcomes:
                 samples |= operation.samples()

@@ -68,7 +68,7 @@ class RequestParser:
         """How much of its body has come."""
         self._parser = httptools.HttpRequestParser(self)
         self._events: list[Event] = []
-        self._refusal: Refusal | None = None
+        self._refused = False
         self._fed = 0
         self._chunk_bytes = 0
         self._in_head = False
@@ -79,16 +79,12 @@ class RequestParser:
         self._body: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
-        if self._refusal is not None:
-            return []
         self._events = []
-        self._parse(data)
-        return self._events
-
-    def _parse(self, data: bytes) -> None:
-        self._chunk_bytes = len(data)
-        self._fed += self._chunk_bytes
-        self._silent += self._chunk_bytes
+        if self._refused:
+            return self._events
+        self._chunk_bytes = size = len(data)
+        self._fed += size
+        self._silent += size
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -96,11 +92,10 @@ class RequestParser:
         if self._silent > HEAD_BYTES:
             # So much without one callback can only be a name or a line that does not end.
             self._refuse(431, f"A line of the request has more than {HEAD_BYTES} bytes.")
-        if self._refusal is not None:
-            self._events.append(self._refusal)
-        elif self._expects:
+        if self._expects:
             self._expects = False
             self._events.append(CONTINUE)
+        return self._events
 
     def on_message_begin(self) -> None:
         self.receiving = self._in_head = True
@@ -177,5 +172,7 @@ class RequestParser:
 
     def _refuse(self, status: int, message: str) -> None:
         """The first reason counts; the parser's complaint about a callback that stopped it is none."""
-        if self._refusal is None:
-            self._refusal = Refusal(status, message)
+        if not self._refused:
+            self._refused = True
+            self._expects = False
+            self._events.append(Refusal(status, message))

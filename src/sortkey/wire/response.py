@@ -60,8 +60,8 @@ class Responses:
         self._ok = self._start(200, JSON)
 
     def success(self, request: Request, body: bytes) -> bytes:
-        """An operation's answer."""
-        if not request.keep_alive or request.method == b"HEAD" or b"connection" in request.headers:
+        """The answer to an operation, which came by POST."""
+        if not request.keep_alive or b"connection" in request.headers:
             return self.answer(request, 200, body)
         if len(body) > COMPRESS_BYTES and b"accept-encoding" in request.headers:
             return self.answer(request, 200, body)
