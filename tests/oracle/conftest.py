@@ -12,6 +12,7 @@ from tests.oracle.embedded import Embedded
 from tests.oracle.endpoint import Endpoint
 from tests.oracle.local import DynamoDBLocal, OracleUnavailable
 from tests.oracle.pair import Pair, Side
+from tests.oracle.served import Served
 from tests.oracle.tables import ORDERS, PLAIN
 
 
@@ -42,7 +43,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
     endpoint.close()
 
 
-@pytest.fixture(params=[Embedded])
+@pytest.fixture(params=[Embedded, Served])
 def ours(request: pytest.FixtureRequest) -> Iterator[Side]:
     """Our database, in each of the ways in which it can be called."""
     side = request.param()

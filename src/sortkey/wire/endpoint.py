@@ -151,12 +151,12 @@ class Endpoint:
         """A write's commit has ended, well or not: answer its request."""
         self.queued -= 1
         self.queued_bytes -= len(write.request.body)
-        if write.error is None:
+        error = write.error
+        if error is None:
             body = self._body(write.route, write.answer, write.hidden)
             write.route.metrics.count(metrics.OK, perf_counter() - write.started)
             write.reply(self._responses.success(write.request, body))
             return
-        error = write.error
         if not isinstance(error, DynamoDBError):
             _logger.error("%s failed", write.route.operation, exc_info=error)
             error = internal_error()

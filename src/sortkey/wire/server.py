@@ -1,7 +1,7 @@
 """The sockets: one process's event loop, its connections, and its end.
 
-Nothing here knows what the bytes mean. A stop (SIGTERM, SIGINT) closes the door, lets every request that has arrived be
-answered, closes the connections, and only then returns; the caller then closes the database.
+Nothing here knows what the bytes mean. A stop closes the door, lets every request that has arrived be answered, closes
+the connections, and only then returns; the caller then closes the database.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import resource
 import secrets
-import signal
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -44,7 +43,8 @@ class Finished:
 
     def post(self, write: PendingWrite) -> None:
         self._writes.append(write)
-        if not self._woken:
+        # A write whose client left before the server stopped may outlast the loop; nobody waits for its answer.
+        if not self._woken and not self._loop.is_closed():
             self._woken = True
             self._loop.call_soon_threadsafe(self._take)
 
@@ -82,8 +82,6 @@ class Server:
         """Accept connections until `stop`, then until everything under way is answered."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(self), sock=listening, backlog=BACKLOG)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
         ticking = asyncio.create_task(self._tick())
         ready()
         await self._stop.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,8 @@ def serve(
 
     async def run() -> None:
         server = Server(database, gate, siblings)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
         await server.serve(listening, lambda: ready(server))
 
     database = Database.open(options.data)
