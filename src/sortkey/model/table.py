@@ -15,6 +15,7 @@ from sortkey.model.faults import DeclarationError
 from sortkey.model.key_attribute import KeyAttribute
 from sortkey.model.layout import KeyLayout, Projection
 from sortkey.model.schema import Schema
+from sortkey.model.table_settings import StreamView, TableSettings
 
 
 class Table:
@@ -22,13 +23,26 @@ class Table:
 
     _known: Final[dict[str, Table]] = {}
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        ttl: str | None = None,
+        stream: StreamView | None = None,
+        provisioned: tuple[int, int] | None = None,
+        transactions: bool = False,
+    ) -> None:
         self.name = name
+        self.settings = TableSettings(ttl, stream, provisioned, transactions)
         self._schemas: dict[str, Schema[Any]] = {}
 
     @classmethod
     def named(cls, name: str) -> Table:
         return cls._known.setdefault(name, cls(name))
+
+    @classmethod
+    def all_named(cls) -> tuple[Table, ...]:
+        return tuple(cls._known.values())
 
     def __repr__(self) -> str:
         return f"<table {self.name}: {', '.join(schema.name for schema in self.schemas)}>"

@@ -24,6 +24,10 @@ class Context:
             members["ReturnConsumedCapacity"] = "TOTAL"
         return Call(operation, members, path)
 
+    def retried(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
+        """A request that costs no capacity."""
+        return retried(Call(operation, members, path), self.pacing)
+
     def call(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         return retried(self.request(operation, members, path), self.pacing)
 

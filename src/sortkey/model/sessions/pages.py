@@ -54,16 +54,23 @@ class Edge(NamedTuple, Generic[T]):
 class Page(Generic[T]):
     """Some items of a path, in its order."""
 
-    def __init__(self, items: list[T], rows: list[Row], path: Path[T], cursors: Cursors) -> None:
-        self.items = items
-        self.has_next = False
-        """Whether there is more behind; for a page read backward, whether it was asked to be before something."""
-        self.has_previous = False
-        self._rows = rows
+    def __init__(
+        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Row], wanted: Window, stopped: Row | None
+    ) -> None:
+        more = len(items) > wanted.size or stopped is not None
+        self._stopped = stopped if len(items) <= wanted.size else None
         self._path = path
         self._cursors = cursors
-        self._stopped: Row | None = None
-        self._backward = False
+        self._backward = wanted.backward
+        self._rows = rows[: wanted.size]
+        self.items = items[: wanted.size]
+        if wanted.backward:
+            self.items.reverse()
+            self._rows.reverse()
+        continued = wanted.cursor is not None
+        self.has_next = continued if wanted.backward else more
+        """Whether there is more behind. Of a page read backward: whether it was asked for as being before something."""
+        self.has_previous = more if wanted.backward else continued
 
     def __repr__(self) -> str:
         return f"<page of {self._path!r}: {len(self.items)} items>"
@@ -95,25 +102,16 @@ class Page(Generic[T]):
 def page(
     context: Context, path: Path[T], wanted: Window, where: Where | None, descending: bool, consistent: bool
 ) -> Steps[Page[T]]:
-    request = question(path, where, descending, consistent)
+    request = question(path, where, descending, consistent=False)
     cursors = Cursors(context.secret, path, request)
     start = None if wanted.cursor is None else cursors.decode(wanted.cursor)
     if wanted.backward:
         request["ScanIndexForward"] = descending
+    if consistent:
+        request["ConsistentRead"] = True
     items, rows, stopped = yield from _fill(context, path, request, wanted, start)
-    more = len(items) > wanted.size or stopped is not None
-    full = len(items) > wanted.size
-    del items[wanted.size :], rows[wanted.size :]
-    if wanted.backward:
-        items.reverse()
-        rows.reverse()
-    made = Page(items, rows, path, cursors)
-    made._backward = wanted.backward
-    made._stopped = None if full else stopped
-    made.has_next, made.has_previous = more, wanted.cursor is not None
-    if wanted.backward:
-        made.has_next, made.has_previous = made.has_previous, made.has_next
-    context.meter.returned(path.name, len(items))
+    made = Page(path, cursors, items, rows, wanted, stopped)
+    context.meter.returned(path.name, len(made.items))
     return made
 
 

@@ -131,9 +131,9 @@ def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Ro
 def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
     """How many items of the path's class there are; rows of others may lie between them."""
     request = question(path, where, False, consistent)
-    placeholders = Placeholders()
-    names = [placeholders.name(part.name) for part in path.primary.attributes]
-    request = placeholders.added_to({**request, "ProjectionExpression": ", ".join(names)})
+    names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
+    request["ProjectionExpression"] = ", ".join(names)
+    request["ExpressionAttributeNames"] = {**request["ExpressionAttributeNames"], **names}
     total = 0
     while True:
         answer = yield from context.call("Query", dict(request), path.name)

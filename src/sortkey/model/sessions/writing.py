@@ -30,7 +30,7 @@ def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_
     schema = schema_of(type(item))
     members = put_request(schema, item, newer_by, if_absent, if_version)
     try:
-        yield from context.call("PutItem", members, f"{schema.name}.{schema.primary.name}")
+        yield from context.call("PutItem", members, f"put {schema.name}")
     except ClientError as error:
         if code_of(error) != CONDITION_FAILED:
             raise
@@ -91,7 +91,7 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
     members = delete_request(path, where)
     members["ReturnValues"] = "ALL_OLD"
     try:
-        answer = yield from context.call("DeleteItem", members, path.name)
+        answer = yield from context.call("DeleteItem", members, f"delete {path.entity}")
     except ClientError as error:
         if code_of(error) != CONDITION_FAILED:
             raise
@@ -143,7 +143,7 @@ def _batch_write(context: Context, writes: list[tuple[str, Row]]) -> Call:
     tables: dict[str, list[Row]] = {}
     for table, write in writes:
         tables.setdefault(table, []).append(write)
-    return context.request("BatchWriteItem", {"RequestItems": tables}, f"batch to {', '.join(sorted(tables))}")
+    return context.request("BatchWriteItem", {"RequestItems": tables}, f"batch {', '.join(sorted(tables))}")
 
 
 def _left(call: Call, outcome: Answer | ClientError) -> list[tuple[str, Row]]:

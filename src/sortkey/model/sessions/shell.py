@@ -1,0 +1,97 @@
+"""What the two sessions share: how a store is opened, how long calls may take, what is metered."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from sortkey.client.capabilities import Capabilities
+from sortkey.model import provision
+from sortkey.model.explain import Explanation, explain
+from sortkey.model.item import Item
+from sortkey.model.meter import Meter
+from sortkey.model.path import Path
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.refusals import DeadlineExceeded
+from sortkey.model.sessions.steps import Pacing
+from sortkey.model.table import Table
+
+C = TypeVar("C")
+
+SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
+TIMEOUT: Final = 30.0
+
+_PROCESS_SECRET: Final = secrets.token_bytes(32)
+"""For whoever sets none: cursors are then good for as long as the process lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    tables: tuple[Table, ...]
+    secret: bytes
+    timeout: float | None
+    pacing: Pacing
+
+    def context(self, store: Capabilities) -> Context:
+        """Raises Unsupported if the store lacks what a declaration needs."""
+        provision.require(self.tables, store)
+        return Context(store, Meter(), self.pacing, self.secret)
+
+
+def options(
+    tables: Iterable[type[Item] | Table], secret: str | bytes | None, timeout: float | None, pacing: Pacing
+) -> Options:
+    chosen = secret if secret is not None else os.environ.get(SECRET_VARIABLE)
+    key = _PROCESS_SECRET if not chosen else chosen.encode() if isinstance(chosen, str) else chosen
+    return Options(provision.tables_of(tables), key, timeout, pacing)
+
+
+class Shell(Generic[C]):
+    """A client, and what calls through it know."""
+
+    def __init__(self, client: C, context: Context, settings: Options) -> None:
+        self.client = client
+        """The low-level client underneath, for what the model does not say."""
+        self._context = context
+        self._options = settings
+
+    @property
+    def meter(self) -> Meter:
+        """What each access path has cost so far."""
+        return self._context.meter
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the store can do."""
+        return self._context.capabilities
+
+    def explain(
+        self,
+        path: Path[Any],
+        *,
+        rows: int | None = None,
+        row_bytes: int | None = None,
+        sample: Sequence[Item] = (),
+        consistent: bool = False,
+    ) -> Explanation:
+        """The request of a path, its index, and its cost, from the rows told, or sampled, or measured so far."""
+        measured = self.meter.reading(path.name)
+        return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
+
+    def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
+        return provision.tables_of(declared) if declared else self._options.tables
+
+    def _deadline(self) -> float | None:
+        timeout = self._options.timeout
+        return None if timeout is None else self._options.pacing.now() + timeout
+
+    def _check_time(self, deadline: float | None, ahead: float) -> None:
+        """Raises DeadlineExceeded if there is not so much time left."""
+        if deadline is not None and self._options.pacing.now() + ahead > deadline:
+            raise self._late()
+
+    def _late(self) -> DeadlineExceeded:
+        return DeadlineExceeded(f"not done within {self._options.timeout:g} s")

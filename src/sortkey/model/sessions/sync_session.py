@@ -1,0 +1,197 @@
+"""The sync session: a thin shell that carries out the core's steps one by one, and parallel ones on threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Final, Self, TypeVar
+
+from botocore.exceptions import ClientError
+
+from sortkey.client import Client
+from sortkey.client import client as open_client
+from sortkey.client.capabilities import EMBEDDED
+from sortkey.model.codec import Row
+from sortkey.model.conditions import Where
+from sortkey.model.item import Item
+from sortkey.model.key import BoundKey
+from sortkey.model.path import Path
+from sortkey.model.sessions import pages, provisioning, reading, transaction, updating, writing
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
+from sortkey.model.sessions.shell import TIMEOUT, Options, Shell, options
+from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
+from sortkey.model.sessions.transaction import Transaction
+from sortkey.model.table import Table
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
+
+_PARALLEL: Final = 16
+
+
+def connect(
+    url: str,
+    *,
+    tables: Sequence[type[Item] | Table] = (),
+    secret: str | bytes | None = None,
+    timeout: float | None = TIMEOUT,
+    pacing: Pacing | None = None,
+) -> Session:
+    """Open a store for sync use: `with sk.connect("./data") as db`. See docs/model.md."""
+    settings = options(tables, secret, timeout, pacing or Pacing())
+    client = open_client(url)
+    try:
+        context = settings.context(client.capabilities())
+    except BaseException:
+        client.close()
+        raise
+    return Session(client, context, settings)
+
+
+class Session(Shell[Client]):
+    """Any number of threads may share one session."""
+
+    def __init__(
+        self, client: Client, context: Context, settings: Options, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        super().__init__(client, context, settings)
+        self._sleep = sleep
+        self._threads: ThreadPoolExecutor | None = None
+
+    def within(self, seconds: float | None) -> Session:
+        """The same session, whose calls give up after so long; None waits forever."""
+        return Session(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
+
+    def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
+        """One item by its exact key, or None."""
+        return self._run(reading.get(self._context, path, consistent))
+
+    def lookup(
+        self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
+    ) -> list[ItemT | None]:
+        """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
+        return self._run(reading.lookup(self._context, key, keys, consistent))
+
+    def put(
+        self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
+    ) -> bool:
+        """Write a whole item. False if `newer_by` found one as new, or `if_absent` found any. `if_version` names an int
+        field that must be as stored, and is one more afterwards, also in `item`; else it raises ConditionFailed."""
+        return self._run(writing.put(self._context, item, newer_by, if_absent, if_version))
+
+    def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
+        """Change fields of one item, and its index keys with them; returns the item after. Raises ItemMissing or
+        ConditionFailed."""
+        return self._run(updating.update(self._context, path, changes, where))
+
+    def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
+        """Remove one item; returns it as it was. Raises ConditionFailed if it is not as `where` says."""
+        return self._run(writing.delete(self._context, path, where))
+
+    def page(
+        self,
+        path: Path[T],
+        *,
+        first: int | None = None,
+        after: str | None = None,
+        last: int | None = None,
+        before: str | None = None,
+        where: Where | None = None,
+        descending: bool = False,
+        consistent: bool = False,
+        budget: int = DEFAULT_BUDGET,
+    ) -> Page[T]:
+        """The first so many items after a cursor, or the last so many before one, in the path's order. With `where`
+        it reads up to `budget` rows to be full."""
+        wanted = pages.window(first, after, last, before, budget)
+        return self._run(pages.page(self._context, path, wanted, where, descending, consistent))
+
+    def iterate(
+        self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
+    ) -> Iterator[T]:
+        """All items of a path, as many requests as it takes."""
+        request = reading.question(path, where, descending, consistent)
+        start: Row | None = None
+        while True:
+            items, start = self._run(reading.chunk(self._context, path, request, start))
+            yield from items
+            if start is None:
+                return
+
+    def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
+        """How many items there are; they are all read for it."""
+        return self._run(reading.count(self._context, path, where, consistent))
+
+    def transact(self, actions: Transaction) -> None:
+        """Do all of it or nothing. Raises TransactionFailed."""
+        self._run(transaction.transact(self._context, actions))
+
+    def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
+        """Many writes, each on its own, without conditions."""
+        self._run(writing.batch(self._context, put, delete))
+
+    def create_tables(self, *declared: type[Item] | Table) -> list[str]:
+        """Make the tables that do not exist; returns their names. Raises TablesDiffer."""
+        return self._run(provisioning.create_tables(self._context, self._tables(declared)))
+
+    def diff_tables(self, *declared: type[Item] | Table) -> list[str]:
+        """How the tables differ from their declarations, in words."""
+        return self._run(provisioning.diff_tables(self._context, self._tables(declared)))
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        deadline = self._deadline()
+        try:
+            step = next(steps)
+            while True:
+                if type(step) is Call:
+                    self._check_time(deadline, 0)
+                    try:
+                        answer = self._perform(step)
+                    except ClientError as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
+                elif type(step) is Pause:
+                    self._check_time(deadline, step.seconds)
+                    self._sleep(step.seconds)
+                    step = next(steps)
+                elif type(step) is Calls:
+                    self._check_time(deadline, 0)
+                    step = steps.send(self._all(step.calls))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def _perform(self, call: Call) -> Answer:
+        started = time.perf_counter()
+        answer = self.client._call(call.operation, call.members)
+        self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
+        return answer
+
+    def _all(self, calls: Sequence[Call]) -> list[Answer | ClientError]:
+        # In the process there is nothing to wait for, so threads would only cost.
+        if len(calls) == 1 or self.capabilities is EMBEDDED:
+            return [self._attempt(call) for call in calls]
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_PARALLEL, thread_name_prefix="sortkey-session")
+        return list(self._threads.map(self._attempt, calls))
+
+    def _attempt(self, call: Call) -> Answer | ClientError:
+        try:
+            return self._perform(call)
+        except ClientError as error:
+            return error

@@ -1,0 +1,130 @@
+"""Transactions: up to 100 writes and checks of any items, all or none.
+
+tx = sk.Transaction()
+tx.put(order, if_absent=True)
+tx.update(Stock.key(product="P1"), {"left": sk.add(-1)}, where={"left": sk.at_least(1)})
+await db.transact(tx)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from sortkey.limits import TRANSACTION_ACTIONS
+from sortkey.model.codec import Row
+from sortkey.model.conditions import Where, tests_of
+from sortkey.model.converter import Value
+from sortkey.model.item import Item, schema_of
+from sortkey.model.path import Path
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.expression import Placeholders, all_of
+from sortkey.model.sessions.refusals import TransactionFailed, Unsupported
+from sortkey.model.sessions.steps import Steps, code_of
+from sortkey.model.sessions.updating import Changes, Update, holds, read
+from sortkey.model.sessions.writing import delete_request, put_request
+
+_CANCELLED: Final = "TransactionCanceledException"
+_CONDITION: Final = "ConditionalCheckFailed"
+_MOMENTARY: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+
+
+class Transaction:
+    """What shall be done together; nothing is sent before `db.transact`."""
+
+    def __init__(self) -> None:
+        self.actions: list[tuple[str, str, dict[str, Any] | Update]] = []
+        """Each as a kind, a description, and its request, which an update may have yet to prepare."""
+
+    def put(self, item: Item, *, newer_by: str | None = None, if_absent: bool = False) -> None:
+        schema = schema_of(type(item))
+        members = put_request(schema, item, newer_by, if_absent, None)
+        self.actions.append(("Put", f"put of {schema.name}", members))
+
+    def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
+        self.actions.append(("Update", f"update of {path!r}", Update(path, changes, where)))
+
+    def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
+        members = delete_request(path, where)
+        self.actions.append(("Delete", f"delete of {path!r}", members))
+
+    def check(self, path: Path[Any], *, where: Where) -> None:
+        """That an item is so, without writing it."""
+        placeholders = Placeholders()
+        tests = tests_of(path.schema, where, placeholders)
+        members = {"TableName": path.table, "Key": path.key(), "ConditionExpression": all_of(tests)}
+        self.actions.append(("ConditionCheck", f"check of {path!r}", placeholders.added_to(members)))
+
+
+def transact(context: Context, transaction: Transaction) -> Steps[None]:
+    context.require_transactions("transact")
+    if not 1 <= len(transaction.actions) <= TRANSACTION_ACTIONS:
+        raise ValueError(f"a transaction has 1 to {TRANSACTION_ACTIONS} actions, not {len(transaction.actions)}")
+    rows: dict[int, Row] = {}
+    attempt = 0
+    while True:
+        items, guards = yield from _prepared(context, transaction, rows)
+        try:
+            yield from context.call("TransactWriteItems", {"TransactItems": items}, "transaction")
+        except ClientError as error:
+            rows |= _worth_another_try(transaction, guards, error)
+        else:
+            return
+        yield context.pacing.pause(attempt)
+        attempt += 1
+
+
+Guards = dict[int, Mapping[str, Value | None]]
+
+
+def _prepared(
+    context: Context, transaction: Transaction, rows: dict[int, Row]
+) -> Steps[tuple[list[dict[str, Any]], Guards]]:
+    """The actions as they are sent, and what updates among them rely on."""
+    items: list[dict[str, Any]] = []
+    guards: Guards = {}
+    for index, (kind, _, action) in enumerate(transaction.actions):
+        if not isinstance(action, Update):
+            items.append({kind: action})
+            continue
+        prepared = action.prepare(rows.get(index))
+        if prepared is None:
+            rows[index] = yield from read(context, action)
+            prepared = action.prepare(rows[index])
+        if prepared is None or (index in rows and action.is_outdated(rows[index])):
+            raise Unsupported(f"{action.path!r} is of an older version; put it whole before a transaction updates it")
+        items.append({kind: prepared.members})
+        guards[index] = prepared.guards
+    return items, guards
+
+
+def _worth_another_try(transaction: Transaction, guards: Guards, error: ClientError) -> dict[int, Row]:
+    """The rows that had changed since they were read; raises if something else was wrong."""
+    if code_of(error) != _CANCELLED:
+        raise error
+    response: Any = error.response
+    reasons = response["CancellationReasons"]
+    changed = {
+        index: reason["Item"]
+        for index, reason in enumerate(reasons)
+        if reason["Code"] == _CONDITION
+        and guards.get(index)
+        and "Item" in reason
+        and not holds(guards[index], reason["Item"])
+    }
+    for index, reason in enumerate(reasons):
+        if reason["Code"] not in _MOMENTARY and reason["Code"] != "None" and index not in changed:
+            raise _failed(transaction, reasons) from None
+    return changed
+
+
+def _failed(transaction: Transaction, reasons: list[dict[str, Any]]) -> TransactionFailed:
+    codes = [None if reason["Code"] == "None" else reason["Code"] for reason in reasons]
+    said = [
+        f"{description}: {code}"
+        for (_, description, _), code in zip(transaction.actions, codes, strict=True)
+        if code is not None
+    ]
+    return TransactionFailed(f"nothing was done: {'; '.join(said)}", codes)

@@ -1,0 +1,63 @@
+"""Sessions on every store, sync and async; the async one is awaited call by call, so that both have one suite."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+import sortkey as sk
+from tests.model.sessions.shop import SHOP
+from tests.stores import dynamodb_local, our_endpoint, store
+
+__all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
+
+
+class Awaited:
+    """An async session whose calls are waited for."""
+
+    def __init__(self, session: sk.AsyncSession, runner: asyncio.Runner) -> None:
+        self._session = session
+        self._runner = runner
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._session, name)
+        if not callable(attribute) or name in ("explain", "within"):
+            return attribute
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            return self._runner.run(_awaited(attribute(*arguments, **options)))
+
+        return call
+
+
+async def _awaited(result: Any) -> Any:
+    return [each async for each in result] if hasattr(result, "__aiter__") else await result
+
+
+@pytest.fixture(params=["sync", "async"])
+def db(store: str, request: pytest.FixtureRequest) -> Iterator[sk.Session]:
+    """An open session, with the shop's table made."""
+    if request.param == "sync":
+        with sk.connect(store, tables=[SHOP]) as session:
+            session.create_tables()
+            yield session
+        return
+    with asyncio.Runner() as runner:
+
+        async def opened() -> sk.AsyncSession:
+            return await sk.open(store, tables=[SHOP])
+
+        awaited = Awaited(runner.run(opened()), runner)
+        awaited.create_tables()
+        yield cast(sk.Session, awaited)
+        awaited.close()
+
+
+@pytest.fixture
+def memory() -> Iterator[sk.Session]:
+    with sk.connect("memory:", tables=[SHOP]) as session:
+        session.create_tables()
+        yield session

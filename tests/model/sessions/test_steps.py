@@ -1,0 +1,184 @@
+"""Retries, deadlines and cancellation, with time and chance decided by the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+import sortkey as sk
+from sortkey.clock import ManualClock
+from sortkey.model.sessions.shell import options
+from sortkey.model.sessions.steps import THROTTLED, Pacing, Pause
+from tests.model.sessions.shop import SHOP, Order, order
+
+Reply = dict[str, Any]
+Patch = pytest.MonkeyPatch
+
+
+def refusal(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "later"}}, "X")
+
+
+class Slept:
+    """A session whose sleeping only moves a clock."""
+
+    def __init__(self, db: sk.Session, timeout: float | None = 30.0) -> None:
+        clock = ManualClock()
+        pacing = Pacing(clock.now, lambda: 1.0)
+        settings = options([SHOP], None, timeout, pacing)
+        self.pauses: list[float] = []
+        self.db = sk.Session(db.client, replace(db._context, pacing=pacing), settings, self._sleep)
+        self._clock = clock
+
+    def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self._clock.advance(seconds)
+
+
+def refuse(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
+    """The client refuses with these codes, then does as it is told."""
+    call = db.client._call
+
+    def refusing(operation: str, members: dict[str, Any]) -> Reply:
+        if codes:
+            raise refusal(codes.pop(0))
+        return call(operation, members)
+
+    monkeypatch.setattr(db.client, "_call", refusing)
+
+
+@pytest.mark.parametrize("code", sorted(THROTTLED))
+def test_throttling_is_waited_out(memory: sk.Session, monkeypatch: Patch, code: str) -> None:
+    memory.put(order(1))
+    slept = Slept(memory)
+    refuse(monkeypatch, memory, [code] * 3)
+    assert slept.db.get(order(1).key) == order(1)
+    assert slept.pauses == [0.05, 0.1, 0.2]
+
+
+# Chance spreads those who come back, so that they do not all come at once.
+def test_pauses_are_anything_up_to_their_limit() -> None:
+    assert Pacing(chance=lambda: 0.5).pause(1) == Pause(0.05)
+    assert Pacing(chance=lambda: 1.0).pause(50) == Pause(5.0)
+
+
+def test_other_refusals_come_as_they_are(memory: sk.Session, monkeypatch: Patch) -> None:
+    slept = Slept(memory)
+    refuse(monkeypatch, memory, ["ValidationException"])
+    with pytest.raises(ClientError, match="ValidationException"):
+        slept.db.get(order(1).key)
+    assert slept.pauses == []
+
+
+CALLS: dict[str, Callable[[sk.Session], object]] = {
+    "get": lambda db: db.get(order(1).key),
+    "lookup": lambda db: db.lookup(Order.key, [{"customer": "ada", "number": 1}]),
+    "batch": lambda db: db.batch(put=[order(1)]),
+    "page": lambda db: db.page(Order.key(customer="ada")),
+    "update": lambda db: db.update(order(1).key, {"city": "Rome"}),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_it_gives_up_when_the_time_is_over(
+    memory: sk.Session, monkeypatch: Patch, call: Callable[[sk.Session], object]
+) -> None:
+    slept = Slept(memory, timeout=1.0)
+    refuse(monkeypatch, memory, ["ThrottlingException"] * 100)
+    with pytest.raises(sk.DeadlineExceeded, match="within 1 s"):
+        call(slept.db)
+    assert sum(slept.pauses) <= 1.0
+    with pytest.raises(TimeoutError):
+        call(slept.db.within(0.01))
+
+
+# Half of a batch may come back; only what did not is asked for again.
+def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: Patch) -> None:
+    memory.batch(put=[order(number) for number in range(10)])
+    call = memory.client._call
+    asked = []
+
+    def partial(operation: str, members: dict[str, Any]) -> Reply:
+        keys = members["RequestItems"]["shop"]["Keys"]
+        asked.append(len(keys))
+        answer = call(operation, {"RequestItems": {"shop": {"Keys": keys[:4]}}})
+        return {**answer, "UnprocessedKeys": {"shop": {"Keys": keys[4:]}} if keys[4:] else {}}
+
+    monkeypatch.setattr(memory.client, "_call", partial)
+    slept = Slept(memory)
+    found = slept.db.lookup(Order.key, [{"customer": "ada", "number": number} for number in range(10)])
+    assert found == [order(number) for number in range(10)]
+    assert asked == [10, 6, 2]
+    assert slept.pauses == [0.05, 0.05]
+
+
+def test_unprocessed_items_are_written_again(memory: sk.Session, monkeypatch: Patch) -> None:
+    call = memory.client._call
+
+    def partial(operation: str, members: dict[str, Any]) -> Reply:
+        if operation != "BatchWriteItem":
+            return call(operation, members)
+        writes = members["RequestItems"]["shop"]
+        call(operation, {"RequestItems": {"shop": writes[:7]}})
+        return {"UnprocessedItems": {"shop": writes[7:]} if writes[7:] else {}}
+
+    monkeypatch.setattr(memory.client, "_call", partial)
+    slept = Slept(memory)
+    slept.db.batch(put=[order(number) for number in range(60)])
+    assert memory.count(Order.key(customer="ada")) == 60
+
+
+# An endpoint that never answers: a call ends in time, and one that is cancelled hangs up.
+def test_a_silent_endpoint() -> None:
+    async def session() -> None:
+        connected = asyncio.Event()
+        hung_up = asyncio.Event()
+
+        serving: list[asyncio.Task[Any] | None] = []
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            serving.append(asyncio.current_task())
+            connected.set()
+            while await reader.read(65536):
+                pass
+            hung_up.set()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with sk.open(f"http://127.0.0.1:{port}?store=sortkey", tables=[SHOP]) as db:
+            asking = asyncio.ensure_future(db.within(None).get(order(1).key))
+            await connected.wait()
+            asking.cancel()
+            await hung_up.wait()
+            with pytest.raises(sk.DeadlineExceeded):
+                await db.within(0.1).get(order(1).key)
+        server.close()
+        await asyncio.gather(*(task for task in serving if task is not None))
+        await server.wait_closed()
+
+    asyncio.run(session())
+
+
+# Cancelling a call leaves a session that works, and its writes whole.
+def test_cancelling_is_safe(store: str) -> None:
+    async def session() -> None:
+        async with sk.open(store, tables=[SHOP]) as db:
+            await db.create_tables()
+            tasks = [asyncio.ensure_future(db.put(order(number, notes=["x"]))) for number in range(20)]
+            await asyncio.sleep(0)
+            for task in tasks[::2]:
+                task.cancel()
+            done = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(each is True for each in done[1::2])
+            found = [item async for item in db.iterate(Order.key(customer="ada"), consistent=True)]
+            assert {item.number for item in found} >= set(range(1, 20, 2))
+            assert all(item.notes == ["x"] for item in found)
+
+    asyncio.run(session())
