@@ -32,7 +32,7 @@ class Page:
 
     @property
     def size(self) -> int:
-        return sum(map(stored.size, self.rows))
+        return stored.total_size(self.rows)
 
 
 def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit: int | None) -> Page:

