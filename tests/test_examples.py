@@ -1,0 +1,60 @@
+"""The programs under examples/ run, on the embedded store and on an endpoint, and print what they should."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stores import our_endpoint
+
+__all__ = ["our_endpoint"]
+
+FOLDER = Path(__file__).parents[1] / "examples"
+PRINTED = {
+    "social_graph": [
+        "ann follows ['bob', 'cid']",
+        "ann is followed by ['bob', 'cid']",
+        "dora follows bob: True",
+        "ann's page: ['Follow', 'Follow', 'User']",
+    ],
+    "overloaded_index": [
+        "in Berlin: ['ann']",
+        "best at go: [('bob', 1200), ('ann', 90)]",
+        "open: ['o0', 'o2']",
+        "shipped: ['o1']",
+    ],
+    "dated_orders": ["on 24 August: 1 orders", "in August: 31 orders", "January to June: 181 orders", "any August: "],
+}
+
+
+def program(name: str) -> Callable[[str], None]:
+    specification = importlib.util.spec_from_file_location(f"examples_{name}", FOLDER / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    # Classes look for the types of their fields in their module.
+    sys.modules[module.__name__] = module
+    specification.loader.exec_module(module)
+    main: Callable[[str], None] = module.main
+    return main
+
+
+def test_all_of_them_are_here() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.py")) == sorted(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("remote", [False, True], ids=["embedded", "endpoint"])
+def test_it_prints_answers_and_explanations(
+    name: str, remote: bool, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    url = f"{request.getfixturevalue('our_endpoint')}?prefix=examples-" if remote else "memory:"
+    program(name)(url)
+    printed = capsys.readouterr().out
+    for line in PRINTED[name]:
+        assert line in printed
+    assert printed.count("a million (list price") >= 3
