@@ -33,14 +33,21 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
     url = request.config.getoption("--endpoint")
     if url is None:
         local: DynamoDBLocal = request.getfixturevalue("dynamodb_local")
-        namespace = blake2b(request.node.nodeid.encode(), digest_size=10).hexdigest()
-        endpoint = Endpoint(local.url, namespace)
+        endpoint = Endpoint(local.url, _namespace(request))
     else:
         endpoint = Endpoint(url)
     yield endpoint
-    if url is not None:
-        endpoint.drop_tables()
+    endpoint.drop_tables()
     endpoint.close()
+
+
+def _namespace(request: pytest.FixtureRequest) -> str:
+    """DynamoDB Local keeps a database, and threads for it, for every access key that it has seen: thousands of them
+    slow it down to a crawl. So tests share one, except where dropping the tables leaves something behind.
+    """
+    if request.node.get_closest_marker("own_namespace") is None:
+        return "shared"
+    return blake2b(request.node.nodeid.encode(), digest_size=10).hexdigest()
 
 
 @pytest.fixture(params=[Embedded, Served])

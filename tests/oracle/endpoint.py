@@ -62,12 +62,15 @@ class Endpoint:
         raise OracleError(code, str(answer.get("message", answer.get("Message", ""))), answer)
 
     def drop_tables(self) -> None:
-        """Remove the tables made here, where there is no namespace of our own to leave them in."""
+        """Remove the tables made here, protected ones as well."""
         for table in self._created:
             try:
                 self.call("DeleteTable", {"TableName": table})
             except OracleError as error:
-                if error.code != "ResourceNotFoundException":
+                if error.code == "ValidationException":
+                    self.call("UpdateTable", {"TableName": table, "DeletionProtectionEnabled": False})
+                    self.call("DeleteTable", {"TableName": table})
+                elif error.code != "ResourceNotFoundException":
                     raise
         self._created.clear()
 

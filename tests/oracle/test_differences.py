@@ -12,6 +12,9 @@ from tests.oracle.differences import DIFFERENCES
 from tests.oracle.pair import Mismatch, Pair
 from tests.oracle.tables import ORDERS, PLAIN
 
+# Tokens and streams outlive their tables.
+pytestmark = pytest.mark.own_namespace
+
 COMPATIBILITY = Path(__file__).parents[2] / "docs" / "compatibility.md"
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
 

@@ -10,6 +10,9 @@ from tests.oracle.canonical import canonical
 from tests.oracle.pair import Pair, Side
 from tests.oracle.tables import table
 
+# Streams outlive their tables.
+pytestmark = pytest.mark.own_namespace
+
 VIEWS = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 KEY = {"pk": {"S": "a"}, "sk": {"N": "1"}}
 

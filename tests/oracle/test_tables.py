@@ -9,6 +9,9 @@ import pytest
 from tests.oracle.pair import Pair
 from tests.oracle.tables import ORDERS, PLAIN, index, keys, table
 
+# DynamoDB Local works on a table that has changed for a while yet.
+pytestmark = pytest.mark.own_namespace
+
 UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 3}
 PROVISIONED: dict[str, Any] = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": UNITS}
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}

@@ -9,6 +9,9 @@ import pytest
 from tests.oracle.pair import Pair
 from tests.oracle.tables import PLAIN
 
+# Tokens outlive their tables.
+pytestmark = pytest.mark.own_namespace
+
 Action = dict[str, Any]
 
 
