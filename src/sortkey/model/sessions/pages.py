@@ -15,7 +15,7 @@ from sortkey.model.conditions import Where
 from sortkey.model.cursor import Cursors
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.reading import question
+from sortkey.model.sessions.reading import decoder, question
 from sortkey.model.sessions.steps import Steps
 
 T = TypeVar("T")
@@ -122,6 +122,7 @@ def _fill(
     items: list[T] = []
     rows: list[Row] = []
     read = 0
+    decode = decoder(path)
     while True:
         limit = wanted.size + 1 - len(items)
         if "FilterExpression" in request:
@@ -131,7 +132,7 @@ def _fill(
             members["ExclusiveStartKey"] = start
         answer = yield from context.call("Query", members, path.name)
         for row in answer["Items"]:
-            item = path.decode(row)
+            item = decode(row)
             if item is not None:
                 items.append(item)
                 rows.append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,7 +31,8 @@ def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
         members["ConsistentRead"] = True
     answer = yield from context.call("GetItem", members, path.name)
     row = answer.get("Item")
-    item = None if row is None else path.decode(row)
+    # The key is one of this class, so the row is.
+    item: T | None = None if row is None else path.schema.decode(row)
     context.meter.returned(path.name, 0 if item is None else 1)
     return item
 
@@ -42,27 +43,24 @@ def lookup(
     """One item, or None, for each of the keys, in their order."""
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
+    identify, decode = identifier(key.layout), key.schema.decode
     keys = [key.exact(each) for each in wanted]
-    identities = [identity_of(key.layout, each) for each in keys]
+    identities = [identify(each) for each in keys]
     pending = dict(zip(identities, keys, strict=True))
     found: dict[Identity, S] = {}
     attempt = 0
     while pending:
         calls = [_batch_get(context, key, chunk, consistent) for chunk in _chunks(list(pending.values()))]
         outcomes = yield Calls(tuple(calls))
-        before = len(pending)
+        left: dict[Identity, Row] = {}
         for call, outcome in zip(calls, outcomes, strict=True):
             rows, unprocessed = _outcome(outcome, key.schema.table, call.members)
-            left = {identity_of(key.layout, each) for each in unprocessed}
-            for row in rows:
-                found[identity_of(key.layout, row)] = key.schema.decode(row)
-            for each in call.members["RequestItems"][key.schema.table]["Keys"]:
-                identity = identity_of(key.layout, each)
-                if identity not in left:
-                    del pending[identity]
-        if pending:
-            attempt = attempt + 1 if len(pending) == before else 0
+            found.update((identify(row), decode(row)) for row in rows)
+            left.update((identify(each), each) for each in unprocessed)
+        if left:
+            attempt = attempt + 1 if len(left) == len(pending) else 0
             yield context.pacing.pause(attempt)
+        pending = left
     context.meter.returned(key.name, len(found))
     return [found.get(identity) for identity in identities]
 
@@ -88,11 +86,24 @@ def _chunks(keys: list[Row]) -> list[list[Row]]:
     return [keys[start : start + BATCH_GET_KEYS] for start in range(0, len(keys), BATCH_GET_KEYS)]
 
 
-def identity_of(layout: KeyLayout, row: Row) -> Identity:
-    """The key as something to compare by: numbers have several texts."""
-    return tuple(
-        Decimal(row[part.name]["N"]) if part.tag == "N" else row[part.name][part.tag] for part in layout.attributes
-    )
+def identifier(layout: KeyLayout) -> Callable[[Row], Identity]:
+    """A function that makes of a row's key something to compare by: numbers have several texts."""
+    parts = [(part.name, part.tag) for part in layout.attributes]
+    if [tag for _, tag in parts] == ["S", "S"]:
+        (partition, _), (sort, _) = parts
+        return lambda row: (row[partition]["S"], row[sort]["S"])
+    return lambda row: tuple(Decimal(row[name]["N"]) if tag == "N" else row[name][tag] for name, tag in parts)
+
+
+def decoder(path: Path[T]) -> Callable[[Row], T | None]:
+    """The path's own decode; where the partition says already that its half of the key is this class's, only the
+    other half is looked at."""
+    sort = path.layout.sort
+    halves = set(path.layout.partition.fields).isdisjoint(() if sort is None else sort.fields)
+    if path.collection or path.layout.index is not None or sort is None or not halves:
+        return path.decode
+    name, matches, decode = sort.name, sort.matches, path.schema.decode
+    return lambda row: decode(row) if matches(row.get(name)) else None
 
 
 class Chunk(NamedTuple):
@@ -123,7 +134,7 @@ def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Ro
     if start is not None:
         members["ExclusiveStartKey"] = start
     answer = yield from context.call("Query", members, path.name)
-    items = [item for item in map(path.decode, answer["Items"]) if item is not None]
+    items = [item for item in map(decoder(path), answer["Items"]) if item is not None]
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))
 

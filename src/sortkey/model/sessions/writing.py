@@ -16,7 +16,7 @@ from sortkey.model.path import Path
 from sortkey.model.schema import Schema
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.expression import Placeholders, all_of
-from sortkey.model.sessions.reading import Identity, identity_of
+from sortkey.model.sessions.reading import Identity, identifier
 from sortkey.model.sessions.refusals import ConditionFailed
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
 
@@ -119,10 +119,10 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     for item in put:
         schema = schema_of(type(item))
         row = schema.encode(item)
-        pending[schema.table, identity_of(schema.primary, row)] = (schema.table, {"PutRequest": {"Item": row}})
+        pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:
         key = path.key()
-        pending[path.table, identity_of(path.primary, key)] = (path.table, {"DeleteRequest": {"Key": key}})
+        pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
     writes = list(pending.values())
     attempt = 0
     while writes:

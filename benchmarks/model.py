@@ -1,0 +1,159 @@
+"""The model, microseconds a call, beside the bare client in the process, and beside PynamoDB on one endpoint
+
+In the process, "bare" is the same request through `sortkey.client`, whose answer is left as DynamoDB JSON; the model
+makes the key, meters the call and gives typed items. On the endpoint, both sides are sync and speak to one `sortkey db`
+in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.models import Model
+
+import sortkey as sk
+from benchmarks._timing import side_by_side
+from sortkey.cli.bench import Result
+from tests.wire.serving import ServerProcess
+
+STORES = 20
+PRODUCTS = 100
+BATCH = 50
+PAGE = 64
+TABLE = "prices"
+
+PRICES = sk.Table(TABLE)
+
+
+class Price(sk.Item, table=PRICES):
+    store: str
+    product: str
+    channel: str = "ALL"
+    kind: str = "Base"
+    amount: Decimal
+    updated: int = 0
+
+    key = sk.Key("STORE#{store}", "{channel}#{kind}#{product}")
+
+
+def prices() -> list[Price]:
+    return [
+        Price(store=f"{store:05}", product=f"P{product:04}", amount=Decimal("12.5"))
+        for store in range(STORES)
+        for product in range(PRODUCTS)
+    ]
+
+
+def asked(number: int) -> dict[str, Any]:
+    store, product = divmod(number % (STORES * PRODUCTS), PRODUCTS)
+    return {"store": f"{store:05}", "channel": "ALL", "kind": "Base", "product": f"P{product:04}"}
+
+
+def asked_together(number: int) -> list[dict[str, Any]]:
+    return [asked(number + 37 * step) for step in range(BATCH)]
+
+
+class Modelled:
+    def __init__(self, db: sk.Session) -> None:
+        self.db = db
+
+    def get(self, number: int) -> object:
+        return self.db.get(Price.key(**asked(number)))
+
+    def lookup(self, number: int) -> object:
+        return self.db.lookup(Price.key, asked_together(number))
+
+    def page(self, number: int) -> object:
+        store = f"{number % STORES:05}"
+        return self.db.page(Price.key(store=store, channel="ALL", kind="Base"), first=PAGE).items
+
+
+class Bare:
+    """Keys by f-string, as one would without a model."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def get(self, number: int) -> object:
+        return self.client.get_item(TableName=TABLE, Key=self._key(asked(number)))["Item"]
+
+    def lookup(self, number: int) -> object:
+        keys = [self._key(each) for each in asked_together(number)]
+        return self.client.batch_get_item(RequestItems={TABLE: {"Keys": keys}})["Responses"][TABLE]
+
+    def page(self, number: int) -> object:
+        values = {":pk": {"S": f"STORE#{number % STORES:05}"}, ":sk": {"S": "ALL#Base#"}}
+        return self.client.query(
+            TableName=TABLE,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues=values,
+            Limit=PAGE,
+        )["Items"]
+
+    def _key(self, fields: dict[str, Any]) -> dict[str, Any]:
+        sort = f"{fields['channel']}#{fields['kind']}#{fields['product']}"
+        return {"pk": {"S": f"STORE#{fields['store']}"}, "sk": {"S": sort}}
+
+
+class Pynamo:
+    """PynamoDB's model of the same table."""
+
+    def __init__(self, url: str) -> None:
+        class PynamoPrice(Model):
+            class Meta:
+                table_name = TABLE
+                host = url
+                region = "us-east-1"
+                aws_access_key_id = "bench"
+                aws_secret_access_key = "bench"
+
+            pk = UnicodeAttribute(hash_key=True)
+            sk = UnicodeAttribute(range_key=True)
+            store = UnicodeAttribute()
+            product = UnicodeAttribute()
+            channel = UnicodeAttribute()
+            kind = UnicodeAttribute()
+            amount = NumberAttribute()
+            updated = NumberAttribute()
+
+        self.model = PynamoPrice
+
+    def lookup(self, number: int) -> object:
+        keys = [(f"STORE#{each['store']}", f"ALL#Base#{each['product']}") for each in asked_together(number)]
+        return list(self.model.batch_get(keys))
+
+    def page(self, number: int) -> object:
+        beginning = self.model.sk.startswith("ALL#Base#")
+        return list(self.model.query(f"STORE#{number % STORES:05}", beginning, limit=PAGE, page_size=PAGE))
+
+
+def loaded(url: str) -> sk.Session:
+    db = sk.connect(url, tables=[PRICES])
+    db.create_tables()
+    db.batch(put=prices())
+    return db
+
+
+def run() -> Iterator[Result]:
+    population = STORES * PRODUCTS
+    with loaded("memory:") as db:
+        modelled, bare = Modelled(db), Bare(db.client)
+        for name, calls in {"get": 2000, "lookup": 200, "page": 200}.items():
+            ours, theirs = side_by_side(getattr(modelled, name), getattr(bare, name), population, calls)
+            yield Result(f"{_title(name)}, in the process", ours, "µs", theirs)
+    server = ServerProcess("--memory")
+    try:
+        with loaded(server.url) as db:
+            modelled, pynamo = Modelled(db), Pynamo(server.url)
+            for name in ("lookup", "page"):
+                ours, theirs = side_by_side(getattr(modelled, name), getattr(pynamo, name), population, 50, rounds=5)
+                yield Result(f"{_title(name)}, on an endpoint", ours, "µs", peers={"PynamoDB": theirs})
+    finally:
+        server.stop()
+
+
+def _title(name: str) -> str:
+    return {"get": "get", "lookup": f"lookup of {BATCH}", "page": f"page of {PAGE}"}[name]
