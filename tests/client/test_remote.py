@@ -11,6 +11,7 @@ import pytest
 import sortkey as sk
 from sortkey.client import Client
 from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
+from sortkey.client.methods import Methods
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 
 
@@ -149,6 +150,20 @@ def test_an_endpoint_says_what_it_can_do(store: str, request: pytest.FixtureRequ
 
     with sk.client(store) as client:
         assert client.capabilities() == expected
+    asyncio.run(session())
+
+
+# Who may use one table only may not list them.
+def test_a_refusal_says_what_the_endpoint_is(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def session() -> None:
+        async with sk.async_client(our_endpoint) as client:
+            assert await client.capabilities() == SORTKEY
+
+    monkeypatch.setattr(
+        Methods, "list_tables", lambda client, **_: client._call("DescribeTable", {"TableName": "none"})
+    )
+    with sk.client(our_endpoint) as client:
+        assert client.capabilities() == SORTKEY
     asyncio.run(session())
 
 

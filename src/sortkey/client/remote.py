@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.config import Config
@@ -53,7 +54,12 @@ class RemoteClient(Client):
 
     def capabilities(self) -> Capabilities:
         if self._capabilities is None:
-            self._capabilities = capabilities.of_answer(self.list_tables(Limit=1))
+            try:
+                answer: Mapping[str, Any] = self.list_tables(Limit=1)
+            except ClientError as error:
+                # A refusal has a header too, and who may not list tables may still use them.
+                answer = error.response
+            self._capabilities = capabilities.of_answer(answer)
         return self._capabilities
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import Any
@@ -54,7 +55,12 @@ class AsyncRemoteClient(AsyncClient):
 
     async def capabilities(self) -> Capabilities:
         if self._capabilities is None:
-            self._capabilities = capabilities.of_answer(await self.list_tables(Limit=1))
+            try:
+                answer: Mapping[str, Any] = await self.list_tables(Limit=1)
+            except ClientError as error:
+                # A refusal has a header too, and who may not list tables may still use them.
+                answer = error.response
+            self._capabilities = capabilities.of_answer(answer)
         return self._capabilities
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)

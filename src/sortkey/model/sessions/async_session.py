@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from sortkey.model.path import Path
 from sortkey.model.sessions import pages, provisioning, reading, transaction, updating, writing
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.shell import TIMEOUT, Options, Shell, options
+from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
@@ -32,7 +33,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 def open_session(
-    url: str,
+    url: str | os.PathLike[str],
     *,
     tables: Sequence[type[Item] | Table] = (),
     secret: str | bytes | None = None,
@@ -46,7 +47,7 @@ def open_session(
 class Opening:
     """A session that is about to be opened, by `async with` or by awaiting it."""
 
-    def __init__(self, url: str, settings: Options) -> None:
+    def __init__(self, url: str | os.PathLike[str], settings: Options) -> None:
         self._url = url
         self._options = settings
         self._session: AsyncSession | None = None
@@ -218,8 +219,14 @@ class AsyncSession(Shell[AsyncClient]):
     async def _all(self, calls: Sequence[Call]) -> list[Answer | ClientError]:
         if len(calls) == 1:
             return [await self._attempt(calls[0])]
+        turns = asyncio.Semaphore(PARALLEL)
+
+        async def in_turn(call: Call) -> Answer | ClientError:
+            async with turns:
+                return await self._attempt(call)
+
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(self._attempt(call)) for call in calls]
+            running = [tasks.create_task(in_turn(call)) for call in calls]
         return [task.result() for task in running]
 
     async def _attempt(self, call: Call) -> Answer | ClientError:

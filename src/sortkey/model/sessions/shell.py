@@ -23,6 +23,8 @@ C = TypeVar("C")
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0
+PARALLEL: Final = 16
+"""Requests that one call has under way at a time."""
 
 _PROCESS_SECRET: Final = secrets.token_bytes(32)
 """For whoever sets none: cursors are then good for as long as the process lives."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -21,7 +22,7 @@ from sortkey.model.path import Path
 from sortkey.model.sessions import pages, provisioning, reading, transaction, updating, writing
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.shell import TIMEOUT, Options, Shell, options
+from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
@@ -29,11 +30,9 @@ from sortkey.model.table import Table
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
 
-_PARALLEL: Final = 16
-
 
 def connect(
-    url: str,
+    url: str | os.PathLike[str],
     *,
     tables: Sequence[type[Item] | Table] = (),
     secret: str | bytes | None = None,
@@ -187,7 +186,7 @@ class Session(Shell[Client]):
         if len(calls) == 1 or self.capabilities is EMBEDDED:
             return [self._attempt(call) for call in calls]
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(_PARALLEL, thread_name_prefix="sortkey-session")
+            self._threads = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
         return list(self._threads.map(self._attempt, calls))
 
     def _attempt(self, call: Call) -> Answer | ClientError:
