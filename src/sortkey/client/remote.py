@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import capabilities, failures
+from sortkey.client import answers, capabilities, failures
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
 from sortkey.client.interface import Client
@@ -26,7 +26,7 @@ class RemoteClient(Client):
     def __init__(self, url: str, remote: Remote) -> None:
         self._connection = connection(remote)
         self._capabilities = self._connection.capabilities
-        self._session = Session()
+        self._session = answers.install(Session())
         self._clients: dict[str, Any] = {}
         self._making = threading.Lock()
         self._closed = False

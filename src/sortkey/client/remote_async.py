@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import capabilities, failures
+from sortkey.client import answers, capabilities, failures
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
 from sortkey.client.interface import AsyncClient
@@ -48,7 +48,7 @@ class AsyncRemoteClient(AsyncClient):
             if service not in self._clients:
                 # Not at the top: it brings aiohttp, some tenths of a second that nobody should pay for a local store.
                 config = import_module("aiobotocore.config").AioConfig(**CONFIGURATION)
-                session = import_module("aiobotocore.session").get_session()
+                session = answers.install(import_module("aiobotocore.session").get_session())
                 made = session.create_client(service, config=config, **self._connection.arguments)
                 self._clients[service] = await self._open.enter_async_context(made)
             return self._clients[service]
