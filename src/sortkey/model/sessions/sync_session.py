@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ from sortkey.model.table import Table
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
+Outcome = Answer | ClientError
 
 
 def connect(
@@ -50,19 +52,44 @@ def connect(
     return Session(client, context, settings)
 
 
+class Threads:
+    """The threads of a session, started with its first parallel call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, attempt: Callable[[Call], Outcome], calls: Sequence[Call]) -> list[Outcome]:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
+        return list(self._pool.map(attempt, calls))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown()
+
+
 class Session(Shell[Client]):
     """Any number of threads may share one session."""
 
     def __init__(
-        self, client: Client, context: Context, settings: Options, sleep: Callable[[float], None] = time.sleep
+        self,
+        client: Client,
+        context: Context,
+        settings: Options,
+        sleep: Callable[[float], None] = time.sleep,
+        threads: Threads | None = None,
     ) -> None:
         super().__init__(client, context, settings)
         self._sleep = sleep
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = threads or Threads()
 
     def within(self, seconds: float | None) -> Session:
         """The same session, whose calls give up after so long; None waits forever."""
-        return Session(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
+        hurried = replace(self._options, timeout=seconds)
+        return Session(self.client, self._context, hurried, self._sleep, self._threads)
 
     def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
@@ -141,8 +168,7 @@ class Session(Shell[Client]):
         return self._run(provisioning.diff_tables(self._context, self._tables(declared)))
 
     def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
+        self._threads.close()
         self.client.close()
 
     def __enter__(self) -> Self:
@@ -181,15 +207,13 @@ class Session(Shell[Client]):
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 
-    def _all(self, calls: Sequence[Call]) -> list[Answer | ClientError]:
+    def _all(self, calls: Sequence[Call]) -> list[Outcome]:
         # In the process there is nothing to wait for, so threads would only cost.
         if len(calls) == 1 or self.capabilities is EMBEDDED:
             return [self._attempt(call) for call in calls]
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
-        return list(self._threads.map(self._attempt, calls))
+        return self._threads.map(self._attempt, calls)
 
-    def _attempt(self, call: Call) -> Answer | ClientError:
+    def _attempt(self, call: Call) -> Outcome:
         try:
             return self._perform(call)
         except ClientError as error:
