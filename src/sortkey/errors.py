@@ -17,7 +17,6 @@ DynamoDBError                                    code, message, status, retryabl
 ├── TransactionConflictException
 ├── TransactionInProgressException
 ├── IdempotentParameterMismatchException
-├── ItemCollectionSizeLimitExceededException
 ├── ProvisionedThroughputExceededException       retry
 ├── ThrottlingException                          retry
 ├── RequestLimitExceeded                         retry
@@ -113,10 +112,6 @@ class TransactionInProgressException(DynamoDBError):
 
 class IdempotentParameterMismatchException(DynamoDBError):
     """The token was used before, for another request."""
-
-
-class ItemCollectionSizeLimitExceededException(DynamoDBError):
-    """A partition of a table with local indexes has outgrown 10 GB."""
 
 
 class ProvisionedThroughputExceededException(DynamoDBError):

@@ -47,7 +47,7 @@ class EmbeddedClient(Embedded[dict[str, Any]], Client):
     def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED
 
-    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
             return waiting.wait_for_records(self._database(), ShardIterator, Timeout)

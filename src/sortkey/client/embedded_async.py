@@ -42,7 +42,7 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
     async def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED
 
-    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
             return await waiting.records_arrived(self._database(), ShardIterator, Timeout)

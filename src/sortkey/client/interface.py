@@ -37,7 +37,7 @@ class Client(AnyClient[dict[str, Any]]):
         """What the store can do; an endpoint is asked once."""
 
     @abstractmethod
-    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         """Block until `get_records` has records for this iterator, or the shard has ended; False if not in time."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
         """What the store can do; an endpoint is asked once."""
 
     @abstractmethod
-    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         """Await records for this iterator in `get_records`, or the end of its shard; False if not in time."""
 
     @abstractmethod

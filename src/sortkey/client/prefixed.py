@@ -21,7 +21,7 @@ class PrefixedClient(Client):
     def capabilities(self) -> Capabilities:
         return self._client.capabilities()
 
-    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         return self._client.wait_for_records(ShardIterator=ShardIterator, Timeout=Timeout)
 
     def close(self) -> None:
@@ -41,7 +41,7 @@ class AsyncPrefixedClient(AsyncClient):
     async def capabilities(self) -> Capabilities:
         return await self._client.capabilities()
 
-    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         return await self._client.wait_for_records(ShardIterator=ShardIterator, Timeout=Timeout)
 
     async def close(self) -> None:

@@ -62,7 +62,7 @@ class RemoteClient(Client):
             self._capabilities = capabilities.of_answer(answer)
         return self._capabilities
 
-    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         """As in the process, though by asking again and again: a network tells nobody of new records."""
         deadline = time.monotonic() + Timeout
         while True:
@@ -72,7 +72,7 @@ class RemoteClient(Client):
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            ShardIterator = answer["NextShardIterator"]  # noqa: N806
+            ShardIterator = answer["NextShardIterator"]
             time.sleep(min(STREAM_POLL_SECONDS, left))
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ class AsyncRemoteClient(AsyncClient):
             self._capabilities = capabilities.of_answer(answer)
         return self._capabilities
 
-    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:  # noqa: N803 (as GetRecords names it)
+    async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         """As in the process, though by asking again and again: a network tells nobody of new records."""
         deadline = time.monotonic() + Timeout
         while True:
@@ -73,7 +73,7 @@ class AsyncRemoteClient(AsyncClient):
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            ShardIterator = answer["NextShardIterator"]  # noqa: N806
+            ShardIterator = answer["NextShardIterator"]
             await asyncio.sleep(min(STREAM_POLL_SECONDS, left))
 
     async def close(self) -> None:
