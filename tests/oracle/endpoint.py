@@ -13,6 +13,7 @@ from botocore.session import Session
 
 STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 REQUEST_SECONDS: Final = 60
+DESCRIBE_TRIES: Final = 50
 
 
 class OracleError(Exception):
@@ -46,10 +47,21 @@ class Endpoint:
         self._created: list[str] = []
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        answer = self.send(operation, json.dumps(request).encode())
+        body = json.dumps(request).encode()
+        answer = self._described(body) if operation == "DescribeTable" else self.send(operation, body)
         if operation == "CreateTable":
             self._created.append(request["TableName"])
         return answer
+
+    def _described(self, body: bytes) -> dict[str, Any]:
+        """DynamoDB Local stumbles now and then over a table that it is changing; asked again, it answers."""
+        for _ in range(DESCRIBE_TRIES - 1):
+            try:
+                return self.send("DescribeTable", body)
+            except OracleError as error:
+                if error.code != "InternalFailure":
+                    raise
+        return self.send("DescribeTable", body)
 
     def send(self, operation: str, body: bytes) -> dict[str, Any]:
         """As `call`, for a body that need not be JSON."""
