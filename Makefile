@@ -18,7 +18,7 @@ test: $(READY) oracle ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
 quick: $(READY) ## Run the unit tests, in under a minute
-	$(BIN)/python -m pytest -n 2 -q -m "$(UNIT)"
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)"
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

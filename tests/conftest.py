@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ MARKED_FOLDERS = ("oracle", "faults", "browser")
 
 # A busy machine makes a single example slow, which says nothing about the code.
 settings.register_profile("sortkey", deadline=None, print_blob=True)
-settings.load_profile("sortkey")
+# `make quick` tries fewer examples of each property; `make test` all of them.
+settings.register_profile("quick", settings.get_profile("sortkey"), max_examples=20)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sortkey"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -65,6 +65,7 @@ class Recorder(BaseHTTPRequestHandler):
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="there is no wrk")
+@pytest.mark.slow
 def test_sends_what_is_written_and_counts_refusals(tmp_path: Path) -> None:
     Recorder.seen = set()
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
