@@ -18,17 +18,17 @@ from sortkey.values.size import value_size
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
-NOT_VALID = "One or more parameter values are not valid. "
+_NOT_VALID = "One or more parameter values are not valid. "
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
-_EMPTY_KEY = NOT_VALID + _EMPTY + " Key: {}"
+_EMPTY_KEY = _NOT_VALID + _EMPTY + " Key: {}"
 _EMPTY_INDEX_KEY = (
-    NOT_VALID
+    _NOT_VALID
     + "A value specified for a secondary index key is not supported. "
     + _EMPTY
     + " IndexName: {}, IndexKey: {}"
 )
 _EMPTY_UPDATED_INDEX_KEY = (
-    NOT_VALID
+    _NOT_VALID
     + "The update expression attempted to update a secondary index key to a value that is not supported. "
     + _EMPTY
 )
@@ -43,6 +43,14 @@ RANGE_KEY_TOO_LONG = (
 SHORT_TEXT = SORT_KEY_BYTES // 4
 """Text of so many characters fits into any key, whatever the characters are."""
 TYPE_NAMES = {"S": "string", "B": "binary"}
+
+
+class EmptyKey(ValidationException):
+    """A key attribute without a value, for which AWS refuses the whole request, a transaction's as well."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
 
 
 def normalise_key(key: Item) -> Item:
@@ -126,7 +134,7 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
             )
         if not value[kind]:
             empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
-            raise ValidationException(empty.format(TYPE_NAMES[kind], index, name))
+            raise EmptyKey(empty.format(TYPE_NAMES[kind], index, name))
     for each in table.indexes.values():
         _check_index_lengths(each, item, changed)
 
@@ -147,7 +155,7 @@ def _check_index_lengths(index: Index, item: Item, changed: Container[str] | Non
 
 def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
     if not value[attribute.type]:
-        raise ValidationException(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
+        raise EmptyKey(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
 
 
 class Looking(Protocol):

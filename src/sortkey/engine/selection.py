@@ -87,19 +87,12 @@ class Selection:
             rows = [row for row in rows if condition(stored.decode(row))]
         answer: Answer = {"Count": len(rows), "ScannedCount": len(page.rows)}
         if not self.count_only:
-            answer["Items"] = self._items(rows)
+            answer["Items"] = Json.items(rows, self.projection)
         if page.more and page.rows:
             answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored.decode(page.rows[-1])))
         if capacity.asked(self.request.return_consumed_capacity):
             answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
         return answer
-
-    def _items(self, rows: list[bytes]) -> Json:
-        if self.projection is None:
-            return Json.items(rows)
-        projection = self.projection
-        texts = [Json.of(projection(stored.decode(row))).text for row in rows]
-        return Json(b"[" + b",".join(texts) + b"]", True)
 
     def _full_rows(
         self, snapshot: Transaction, table: Table, target: Keyed, rows: list[bytes]

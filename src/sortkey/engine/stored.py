@@ -7,6 +7,7 @@ it holds any binary, so that a page can be measured, and a reader told that ther
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 import orjson
@@ -67,7 +68,11 @@ class Json:
         return cls(orjson.dumps(item), True)
 
     @classmethod
-    def items(cls, rows: list[bytes]) -> Json:
+    def items(cls, rows: list[bytes], projection: Callable[[Item], Item] | None = None) -> Json:
+        """A list of the rows' items, whole or what a projection leaves of them."""
+        if projection is not None:
+            texts = [orjson.dumps(projection(decode(row))) for row in rows]
+            return cls(b"[" + b",".join(texts) + b"]", True)
         texts = [row[HEADER_BYTES:] for row in rows]
         # The flag is the topmost bit, so if any row has it, the greatest has.
         return cls(b"[" + b",".join(texts) + b"]", bool(rows) and max(rows)[0] >= 0x80)

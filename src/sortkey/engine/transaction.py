@@ -11,7 +11,7 @@ import orjson
 
 from sortkey.engine import spaces
 from sortkey.engine.batch import WriteBatch
-from sortkey.engine.keys import NOT_VALID
+from sortkey.engine.keys import EmptyKey
 from sortkey.errors import (
     ConditionalCheckFailedException,
     DynamoDBError,
@@ -31,10 +31,9 @@ def each(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
     for arguments in zip(*columns, strict=True):
         try:
             results.append(step(*arguments))
+        except EmptyKey:
+            raise
         except (ConditionalCheckFailedException, ValidationException) as error:
-            if error.message.startswith(NOT_VALID):
-                # An empty key is no reason of one action's: AWS refuses the whole request for it.
-                raise
             reasons.append(_reason(error))
         else:
             reasons.append({"Code": "None"})

@@ -13,7 +13,7 @@ from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
 from sortkey.engine.schema import Table
-from sortkey.engine.stored import Json, decode, size
+from sortkey.engine.stored import Json, size
 from sortkey.errors import ValidationException
 from sortkey.expressions import Projection
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
@@ -88,7 +88,7 @@ def _collect(
         rows = [snapshot.get(place) for place in wanted]
         rows = rows[: _fitting(rows, left)]
         left -= _length(rows)
-        responses[part.given] = _items([row for row in rows if row is not None], part.projection)
+        responses[part.given] = Json.items([row for row in rows if row is not None], part.projection)
         if len(rows) < len(wanted):
             unprocessed[part.given] = part.rest(len(rows))
         if capacity.asked(request.return_consumed_capacity):
@@ -109,13 +109,6 @@ def _fitting(rows: list[bytes | None], room: int) -> int:
         return len(rows)
     lengths = accumulate(0 if row is None else len(row) for row in rows)
     return next(count for count, length in enumerate(lengths) if length > room)
-
-
-def _items(rows: list[bytes], projection: Projection | None) -> Json:
-    if projection is None:
-        return Json.items(rows)
-    texts = [Json.of(projection(decode(row))).text for row in rows]
-    return Json(b"[" + b",".join(texts) + b"]", True)
 
 
 def _consumed(table: Table, rows: list[bytes | None], part: KeysAndAttributes, detail: str | None) -> dict[str, Any]:
