@@ -1,0 +1,1 @@
+"""Events in and out of a service."""
