@@ -23,4 +23,4 @@ class Kind:
     tables: Callable[[Mapping[str, Any]], Sequence[type[Item] | Table]]
     """What its settings need of a store; a session is opened with these."""
     make: Callable[[AsyncSession, Mapping[str, Any]], Service]
-    """The service with its settings, a section of the configuration file; empty means the defaults. Raises BadSettings."""
+    """The service with its settings, a section of the configuration file; empty is all defaults. Raises BadSettings."""
