@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sortkey.wire.metrics import Metrics, merged, render
+from sortkey.wire.metrics import FAMILIES, Metrics
+from sortkey.wire.prometheus import merged, render
 from sortkey.wire.siblings import SharedFolder
 
 LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [-+0-9.e]+)")
@@ -36,7 +37,7 @@ def test_latencies_become_a_cumulative_histogram() -> None:
 
 
 def test_every_line_is_of_the_format() -> None:
-    lines = render(counted().samples()).decode().splitlines()
+    lines = render(counted().samples(), FAMILIES).decode().splitlines()
     assert [line for line in lines if not LINE.fullmatch(line)] == []
     assert len(lines) > 20
 

@@ -26,6 +26,7 @@ from sortkey.values.capacity import read_units
 from sortkey.wire import metrics, protocol
 from sortkey.wire.gate import Gate
 from sortkey.wire.metrics import Metrics, OperationMetrics
+from sortkey.wire.prometheus import Samples, render
 from sortkey.wire.protocol import HttpError
 from sortkey.wire.request_parser import Refusal, Request
 from sortkey.wire.response import TEXT, Responses
@@ -88,7 +89,7 @@ class Endpoint:
         counted: Metrics,
         gate: Gate,
         post: Callable[[PendingWrite], None],
-        scrape: Callable[[], metrics.Samples],
+        scrape: Callable[[], Samples],
     ) -> None:
         self._database = database
         self._responses = responses
@@ -208,7 +209,7 @@ class Endpoint:
             if path in (b"/", b"/health"):
                 return self._responses.answer(request, 200, HEALTHY, TEXT)
             if path == b"/metrics":
-                return self._responses.answer(request, 200, metrics.render(self._scrape()), TEXT)
+                return self._responses.answer(request, 200, render(self._scrape(), metrics.FAMILIES), TEXT)
             return self._failure(request, self._unknown, HttpError(404, "NotFound", "There is nothing here."), 0)
         error: DynamoDBError | HttpError = UnknownOperationException("An unknown operation was requested.")
         if request.method != b"POST":

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Final
 
 from sortkey.engine.database import Database
-from sortkey.wire import metrics
 from sortkey.wire.connection import Connection
 from sortkey.wire.endpoint import Endpoint, PendingWrite
 from sortkey.wire.gate import Gate
-from sortkey.wire.metrics import Metrics, Samples
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.prometheus import Samples, merged
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
 from sortkey.wire.siblings import Siblings
 
@@ -116,7 +116,7 @@ class Server:
 
     def _samples_of_all(self) -> Samples:
         own = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
-        return metrics.merged([self.samples(), *self._siblings.others()]) | own
+        return merged([self.samples(), *self._siblings.others()]) | own
 
     def _finish(self, write: PendingWrite) -> None:
         self.endpoint.finish(write)

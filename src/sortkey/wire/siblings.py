@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from sortkey.wire.metrics import Samples
+from sortkey.wire.prometheus import Samples
 
 
 class Siblings(Protocol):
