@@ -20,7 +20,8 @@ from sortkey.model import (
     inexact,
     replace,
 )
-from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present
+from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present, sized
+from sortkey.model.entries import Entries
 from sortkey.model.operators import add, append, discard, initially
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.async_session import open_session as open
@@ -45,6 +46,7 @@ __all__ = [
     "DeclarationError",
     "DecodeError",
     "EncodeError",
+    "Entries",
     "Index",
     "Item",
     "ItemMissing",
@@ -82,4 +84,5 @@ __all__ = [
     "other_than",
     "present",
     "replace",
+    "sized",
 ]

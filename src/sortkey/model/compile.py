@@ -9,6 +9,7 @@ import msgspec
 
 from sortkey.model.annotation import Annotation
 from sortkey.model.codec import Codec, codec_of
+from sortkey.model.entries import refuse_overlaps
 from sortkey.model.faults import DeclarationError, suggestion
 from sortkey.model.key import Declaration, Index, Key
 from sortkey.model.key_attribute import Concatenated, KeyAttribute, Native
@@ -32,7 +33,9 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
     compiler = _Compiler(owner, codec, keys[0])
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
-    return Schema(owner, table, codec, compiler.primary, indexes, version)
+    schema = Schema(owner, table, codec, compiler.primary, indexes, version)
+    refuse_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_attributes, VERSION_ATTRIBUTE}))
+    return schema
 
 
 def declarations(owner: type) -> dict[str, Declaration]:

@@ -63,6 +63,18 @@ class _Exists(Test):
         return f"{self.function}({placeholders.name(attribute_of(schema, field))})"
 
 
+class _Sized(Test):
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def __repr__(self) -> str:
+        return f"at most {self.most} elements"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        name, most = placeholders.name(attribute_of(schema, field)), placeholders.value({"N": str(self.most)})
+        return f"(attribute_not_exists({name}) OR size({name}) <= {most})"
+
+
 absent: Final[Test] = _Exists("attribute_not_exists")
 present: Final[Test] = _Exists("attribute_exists")
 
@@ -89,6 +101,11 @@ def other_than(value: Any) -> Test:
 
 def one_of(*values: Any) -> Test:
     return _OneOf(values)
+
+
+def sized(at_most: int) -> Test:
+    """No more elements than that in a set, list or map, nor characters in a text; what is absent has none."""
+    return _Sized(at_most)
 
 
 def tests_of(schema: Schema[Any], where: Where | None, placeholders: Placeholders) -> list[str]:

@@ -17,11 +17,13 @@ from sortkey.client import client as open_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.codec import Row
 from sortkey.model.conditions import Where
+from sortkey.model.entries import E, Entries
 from sortkey.model.item import Item
 from sortkey.model.key import BoundKey
 from sortkey.model.path import Path
-from sortkey.model.sessions import pages, provisioning, reading, transaction, updating, writing
+from sortkey.model.sessions import entering, pages, provisioning, reading, transaction, updating, writing
 from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
@@ -112,6 +114,22 @@ class Session(Shell[Client]):
         """Change fields of one item, and its index keys with them; returns the item after. Raises ItemMissing or
         ConditionFailed."""
         return self._run(updating.update(self._context, path, changes, where))
+
+    def put_entry(
+        self,
+        path: Path[T],
+        entries: Entries[E],
+        name: str,
+        entry: E,
+        *,
+        newer_by: str,
+        changes: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+    ) -> Entered[T]:
+        """Write one entry of an item, unless the stored entry is as new by that field or the item is not as `where`
+        says; the item is made if there is none. `changes` are done with it. Nothing is read."""
+        wanted = entering.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        return self._run(entering.put_entry(self._context, wanted))
 
     def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
         """Remove one item; returns it as it was. Raises ConditionFailed if it is not as `where` says."""

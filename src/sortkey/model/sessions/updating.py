@@ -107,7 +107,7 @@ class Update:
             {
                 "TableName": self.path.table,
                 "Key": self.key,
-                "UpdateExpression": _expression(clauses),
+                "UpdateExpression": expression(clauses),
                 "ConditionExpression": all_of(tests),
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
@@ -145,7 +145,8 @@ class Update:
         return ConditionFailed(f"{self.path!r} is not as {dict(self.where or {})} says", self.schema.decode(row))
 
 
-def _expression(clauses: Iterable[Clause]) -> str:
+def expression(clauses: Iterable[Clause]) -> str:
+    """The clauses in their sections."""
     sections: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     for section, text in clauses:
         sections[section].append(text)
