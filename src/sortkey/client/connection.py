@@ -10,7 +10,7 @@ from botocore.session import Session
 from sortkey.client.capabilities import AWS, STORES, Capabilities
 from sortkey.client.urls import Remote
 
-CONFIGURATION: Final[dict[str, Any]] = {"retries": {"mode": "standard"}, "max_pool_connections": 64}
+_CONNECTIONS: Final = 64
 """A lookup sends its chunks side by side, each on a connection of its own."""
 STREAM_POLL_SECONDS: Final = 0.5
 """AWS takes five reads a second of a shard, from all its readers."""
@@ -32,6 +32,16 @@ class Connection(NamedTuple):
     def region(self) -> str:
         region: str = self.arguments["region_name"]
         return region
+
+
+def configuration(session: Any) -> dict[str, Any]:
+    """Of the clients that a session of botocore or aiobotocore makes."""
+    return {
+        "retries": {"mode": "standard"},
+        "max_pool_connections": _CONNECTIONS,
+        # The same text for all requests; botocore would put it together anew for each of them, twice.
+        "user_agent": session.user_agent(),
+    }
 
 
 def connection(remote: Remote) -> Connection:

@@ -11,8 +11,10 @@ from botocore.exceptions import ClientError
 from sortkey.client import parameters, service_model
 from sortkey.client.metadata import response_metadata
 from sortkey.client.shapes import from_wire
-from sortkey.errors import DynamoDBError, SerializationException, ValidationException
+from sortkey.errors import DynamoDBError
 
+_MISTAKES: Final = frozenset({"ValidationException", "SerializationException"})
+"""Codes behind which there may be something that boto3 would not have sent."""
 UNMODELLED: Final = frozenset(
     {"ValidationException", "SerializationException", "UnknownOperationException", "AccessDeniedException"}
 )
@@ -64,7 +66,7 @@ EXCEPTIONS: Final = Exceptions()
 
 def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) -> ClientError:
     """The refusal of a call. Raises ParamValidationError instead where boto3 would have refused to send it."""
-    if isinstance(error, ValidationException | SerializationException):
+    if error.code in _MISTAKES:
         parameters.check(operation, members)
     response: Any = {
         "Error": {"Message": error.message, "Code": error.code},
@@ -76,9 +78,13 @@ def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) 
     return EXCEPTIONS.from_code(error.code)(response, operation)
 
 
-def of_one_set(error: ClientError) -> ClientError:
-    """A remote store's refusal, which botocore raised, in the class that `client.exceptions` has for its code."""
-    return EXCEPTIONS.from_code(error.response["Error"]["Code"])(error.response, error.operation_name)
+def of_one_set(operation: str, members: dict[str, Any], error: ClientError) -> ClientError:
+    """A remote store's refusal, which botocore raised, in the class that `client.exceptions` has for its code. Raises
+    ParamValidationError as `client_error` does: requests are not checked all through before they are sent."""
+    code = error.response["Error"]["Code"]
+    if code in _MISTAKES:
+        parameters.check(operation, members)
+    return EXCEPTIONS.from_code(code)(error.response, error.operation_name)
 
 
 @contextmanager

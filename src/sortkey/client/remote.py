@@ -11,9 +11,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import answers, capabilities, failures
+from sortkey.client import answers, capabilities, failures, serialiser
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
+from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import Client
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.service_model import METHOD_OF, service_of
@@ -38,7 +38,7 @@ class RemoteClient(Client):
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise failures.of_one_set(error) from None
+            raise failures.of_one_set(operation, members, error) from None
         return answer
 
     def _client(self, service: str) -> Any:
@@ -46,10 +46,9 @@ class RemoteClient(Client):
             if self._closed:
                 raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
             if service not in self._clients:
-                made = self._session.create_client(
-                    service, config=Config(**CONFIGURATION), **self._connection.arguments
-                )
-                self._clients[service] = made
+                config = Config(**configuration(self._session))
+                made = self._session.create_client(service, config=config, **self._connection.arguments)
+                self._clients[service] = serialiser.install(made)
             return self._clients[service]
 
     def capabilities(self) -> Capabilities:

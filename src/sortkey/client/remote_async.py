@@ -11,9 +11,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import answers, capabilities, failures
+from sortkey.client import answers, capabilities, failures, serialiser
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.connection import CONFIGURATION, STREAM_POLL_SECONDS, connection
+from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import AsyncClient
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.service_model import METHOD_OF, service_of
@@ -38,7 +38,7 @@ class AsyncRemoteClient(AsyncClient):
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise failures.of_one_set(error) from None
+            raise failures.of_one_set(operation, members, error) from None
         return answer
 
     async def _client(self, service: str) -> Any:
@@ -47,10 +47,10 @@ class AsyncRemoteClient(AsyncClient):
                 raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
             if service not in self._clients:
                 # Not at the top: it brings aiohttp, some tenths of a second that nobody should pay for a local store.
-                config = import_module("aiobotocore.config").AioConfig(**CONFIGURATION)
                 session = answers.install(import_module("aiobotocore.session").get_session())
+                config = import_module("aiobotocore.config").AioConfig(**configuration(session))
                 made = session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = await self._open.enter_async_context(made)
+                self._clients[service] = serialiser.install(await self._open.enter_async_context(made))
             return self._clients[service]
 
     async def capabilities(self) -> Capabilities:
