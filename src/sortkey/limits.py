@@ -32,6 +32,8 @@ EXPRESSION_IN_OPERANDS: Final = 100
 PLACEHOLDER_BYTES: Final = 255
 
 GLOBAL_INDEXES: Final = 20
+INDEX_KEY_ATTRIBUTES: Final = 4
+"""How many attributes a global index's partition key may have, and how many its sort key."""
 LOCAL_INDEXES: Final = 5
 PROJECTED_ATTRIBUTES: Final = 100
 TAGS: Final = 50

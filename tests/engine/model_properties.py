@@ -1,7 +1,8 @@
 """The engine against a dictionary: whatever is written, every way of reading shows the same items.
 
-One table with local and global indexes of every kind (hash only and composite, S and N keys, all projections) is
-written to at random. Few partitions and few values make items meet: the same keys again, equal index keys, sparse rows.
+One table with local and global indexes of every kind (hash only and composite, several attributes, S and N keys, all
+projections) is written to at random. Few partitions and few values make items meet: the same keys again, equal index
+keys, sparse rows.
 """
 
 from __future__ import annotations
@@ -29,25 +30,32 @@ class Access(NamedTuple):
     """A table or an index: the names of its keys, and the attributes that it shows."""
 
     name: str | None
-    partition: str
-    sort: str | None
+    partition: tuple[str, ...]
+    sort: tuple[str, ...] = ()
     shown: frozenset[str] | None = None
 
     def show(self, item: Item) -> Item:
         return item if self.shown is None else {name: value for name, value in item.items() if name in self.shown}
 
     def holds(self, item: Item) -> bool:
-        return self.partition in item and (self.sort is None or self.sort in item)
+        return all(name in item for name in self.partition + self.sort)
+
+    def place(self, item: Item) -> tuple[Place, ...]:
+        """Where in its partition an item lies."""
+        return tuple(place_of(item[name]) for name in self.sort)
 
 
-TABLE: Final = Access(None, "id", "at")
+TABLE: Final = Access(None, ("id",), ("at",))
 INDEXES: Final = (
-    Access("near_numbers", "id", "num", frozenset({"id", "at", "num"})),
-    Access("near_texts", "id", "text", frozenset({"id", "at", "text", "load"})),
-    Access("by_kind", "kind", "num"),
-    Access("by_text", "text", None, frozenset({"id", "at", "text"})),
-    Access("by_number", "num", "kind", frozenset({"id", "at", "num", "kind", "load"})),
-    Access("inverted", "at", "id"),
+    Access("near_numbers", ("id",), ("num",), frozenset({"id", "at", "num"})),
+    Access("near_texts", ("id",), ("text",), frozenset({"id", "at", "text", "load"})),
+    Access("by_kind", ("kind",), ("num",)),
+    Access("by_text", ("text",), (), frozenset({"id", "at", "text"})),
+    Access("by_number", ("num",), ("kind",), frozenset({"id", "at", "num", "kind", "load"})),
+    Access("inverted", ("at",), ("id",)),
+    Access("by_kind_and_text", ("kind", "text")),
+    Access("by_levels", ("id",), ("text", "num", "kind")),
+    Access("by_all", ("id", "kind"), ("num", "at"), frozenset({"id", "kind", "num", "at", "load"})),
 )
 
 PARTITIONS: Final = ("a", "b")
@@ -106,6 +114,9 @@ class EngineAgainstDictionary(RuleBasedStateMachine):
                 index("by_text", "text:S", projection="KEYS_ONLY"),
                 index("by_number", "num:N", "kind:S", include=["load"]),
                 index("inverted", "at:N", "id:S"),
+                index("by_kind_and_text", "kind:S text:S"),
+                index("by_levels", "id:S", "text:S num:N kind:S"),
+                index("by_all", "id:S kind:S", "num:N at:N", include=["load"]),
             ],
         )
 
@@ -226,28 +237,31 @@ class EngineAgainstDictionary(RuleBasedStateMachine):
         limit=st.none() | st.integers(1, 8),
     )
     def query(self, access: Access, operator: str | None, draw: st.DataObject, limit: int | None) -> None:
-        partition = draw.draw(_values_of(access.partition))
-        condition, values, fits = _key_condition(access, operator, draw)
+        # As many of the sort key's attributes as may be given; the operator is for the last of them.
+        given = access.sort[: draw.draw(st.integers(0, len(access.sort)))]
+        equal = {name: draw.draw(_values_of(name)) for name in access.partition + given[:-1]}
+        ranged, values, fits = _last_condition(given[-1] if given else None, operator, draw)
+        names = {f"#{place}": name for place, name in enumerate(equal)}
         request: dict[str, Any] = {
             "TableName": "table",
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeNames": {"#p": access.partition},
-            "ExpressionAttributeValues": {":p": partition, **values},
+            "KeyConditionExpression": " AND ".join([*(f"{name} = :{name[1:]}" for name in names), *ranged]),
+            "ExpressionAttributeNames": names | ({"#s": given[-1]} if ranged else {}),
+            "ExpressionAttributeValues": {f":{name[1:]}": equal[names[name]] for name in names} | values,
         }
-        if values and access.sort is not None:
-            request["ExpressionAttributeNames"]["#s"] = access.sort
         if access.name is not None:
             request["IndexName"] = access.name
         if limit is not None:
             request["Limit"] = limit
         forward = walk(self.call, "Query", **request)
         backward = walk(self.call, "Query", ScanIndexForward=False, **request)
-        expected = [item for item in self._in(access) if item[access.partition] == partition and fits(item)]
+        expected = [
+            item
+            for item in self._in(access)
+            if all(item[name] == value for name, value in equal.items()) and fits(item)
+        ]
         assert backward == forward[::-1]
         assert _by_key(forward) == _by_key([access.show(item) for item in expected])
-        if access.sort is not None:
-            places = [place_of(item[access.sort]) for item in forward]
-            assert places == sorted(place_of(item[access.sort]) for item in expected)
+        assert [access.place(item) for item in forward] == sorted(access.place(item) for item in expected)
 
     @rule(
         access=st.sampled_from((TABLE, *INDEXES)),
@@ -291,18 +305,17 @@ def _values_of(attribute: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.sampled_from(TEXTS).map(s)
 
 
-def _key_condition(
-    access: Access, operator: str | None, draw: st.DataObject
-) -> tuple[str, dict[str, Any], Callable[[Item], bool]]:
-    """A key condition, its values, and what it means in Python."""
-    sort = access.sort
+def _last_condition(
+    sort: str | None, operator: str | None, draw: st.DataObject
+) -> tuple[list[str], dict[str, Any], Callable[[Item], bool]]:
+    """What a key condition ends in, its values, and what it means in Python."""
     if sort is None or operator is None or (operator.startswith("begins") and sort in ("at", "num")):
-        return "#p = :p", {}, lambda _item: True
+        return [], {}, lambda _item: True
     low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=place_of)
     values = {":x": low, ":y": high} if ":y" in operator else {":x": low}
     matches = OPERATORS[operator]
     return (
-        f"#p = :p AND {operator}",
+        [operator],
         values,
         lambda item: matches(place_of(item[sort]), place_of(low), place_of(high)),
     )

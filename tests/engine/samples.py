@@ -24,7 +24,7 @@ def b(raw: bytes) -> Members:
 
 
 def index(name: str, *key: str, projection: str = "ALL", include: Sequence[str] = ()) -> Members:
-    """`index("by_city", "city:S", "age:N", projection="KEYS_ONLY")`."""
+    """`index("by_city", "city:S", "age:N", projection="KEYS_ONLY")`; a multi-attribute key is `"city:S street:S"`."""
     shape: Members = {"ProjectionType": "INCLUDE" if include else projection}
     if include:
         shape["NonKeyAttributes"] = list(include)
@@ -41,7 +41,7 @@ def create(call: Call, name: str, *key: str, local: Sequence[Members] = (), inde
                 {"IndexName": one["IndexName"], "KeySchema": _schema(one["key"]), "Projection": one["Projection"]}
                 for one in given
             ]
-            attributes.update(*(one["key"] for one in given))
+            attributes.update(attribute for one in given for part in one["key"] for attribute in part.split())
     request["AttributeDefinitions"] = [
         {"AttributeName": attribute.split(":")[0], "AttributeType": attribute.split(":")[1]}
         for attribute in sorted(attributes)
@@ -52,7 +52,8 @@ def create(call: Call, name: str, *key: str, local: Sequence[Members] = (), inde
 def _schema(key: Sequence[str]) -> list[Members]:
     return [
         {"AttributeName": attribute.split(":")[0], "KeyType": kind}
-        for attribute, kind in zip(key, ("HASH", "RANGE"), strict=False)
+        for part, kind in zip(key, ("HASH", "RANGE"), strict=False)
+        for attribute in part.split()
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sortkey.expressions import Bindings, KeyAttribute, KeyRange, key_condition
+from sortkey.expressions import Bindings, KeyAttribute, KeyAttributes, KeyRange, key_condition
 from tests.expressions.refused import refused
 
 VALUES: dict[str, Any] = {
@@ -20,8 +20,8 @@ VALUES: dict[str, Any] = {
 PK, SK = KeyAttribute("pk", "S"), KeyAttribute("sk", "S")
 
 
-def resolved(text: str, sort: KeyAttribute | None = SK) -> KeyRange:
-    return key_condition(text, Bindings({"#pk": "pk"}, VALUES)).resolve(PK, sort)
+def resolved(text: str, *sorts: KeyAttribute, partitions: KeyAttributes = (PK,)) -> KeyRange:
+    return key_condition(text, Bindings({"#pk": "pk"}, VALUES)).resolve(partitions, sorts)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,9 @@ def resolved(text: str, sort: KeyAttribute | None = SK) -> KeyRange:
     ],
 )
 def test_ranges(text: str, operator: str | None, operands: tuple[str, ...]) -> None:
-    assert resolved(text) == KeyRange({"S": "a"}, operator, tuple(VALUES[operand] for operand in operands))
+    ranged = None if operator is None else SK
+    expected = KeyRange({"pk": VALUES[":v"]}, (), ranged, operator, tuple(VALUES[operand] for operand in operands))
+    assert resolved(text, SK) == expected
 
 
 UNUSABLE = "Invalid operator used in KeyConditionExpression: "
@@ -94,16 +96,73 @@ UNSUPPORTED = "Query key condition not supported"
 )
 def test_what_no_key_answers(text: str, message: str) -> None:
     with refused(message):
-        resolved(text)
+        resolved(text, SK)
 
 
 def test_a_key_without_sort_attribute_takes_one_condition() -> None:
-    assert resolved("pk = :v", sort=None) == KeyRange({"S": "a"}, None, ())
+    assert resolved("pk = :v") == KeyRange({"pk": VALUES[":v"]}, (), None, None, ())
     with refused(UNSUPPORTED):
-        resolved("pk = :v AND sk = :v", sort=None)
+        resolved("pk = :v AND sk = :v")
 
 
 def test_the_sort_key_has_its_own_type() -> None:
     assert resolved("pk = :v AND sk = :n", KeyAttribute("sk", "N")).operands == ({"N": "1"},)
     with refused(MISMATCH):
         resolved("pk = :v AND sk = :v", KeyAttribute("sk", "N"))
+
+
+# Multi-attribute keys: two partition attributes, then three sort attributes, each of its own type.
+P1, P2 = KeyAttribute("p1", "S"), KeyAttribute("p2", "N")
+S1, S2, S3 = KeyAttribute("s1", "S"), KeyAttribute("s2", "N"), KeyAttribute("s3", "B")
+WHOLE = "p1 = :v AND p2 = :n"
+
+
+def resolved_multi(text: str) -> KeyRange:
+    return resolved(text, S1, S2, S3, partitions=(P1, P2))
+
+
+@pytest.mark.parametrize(
+    ("text", "leading", "ranged", "operator", "operands"),
+    [
+        ("", (), None, None, ()),
+        (" AND s1 = :w", (), S1, "=", (":w",)),
+        (" AND begins_with(s1, :w)", (), S1, "begins_with", (":w",)),
+        (" AND s1 = :w AND s2 > :n", (S1,), S2, ">", (":n",)),
+        (" AND s2 BETWEEN :n AND :n AND s1 = :w", (S1,), S2, "BETWEEN", (":n", ":n")),
+        (" AND s1 = :w AND s2 = :n AND :b >= s3", (S1, S2), S3, "<=", (":b",)),
+    ],
+)
+def test_multi_attribute_ranges(
+    text: str, leading: KeyAttributes, ranged: KeyAttribute | None, operator: str | None, operands: tuple[str, ...]
+) -> None:
+    found = resolved_multi(WHOLE + text)
+    values = {P1: ":v", P2: ":n", S1: ":w", S2: ":n"}
+    assert found.equal == {key.name: VALUES[values[key]] for key in (P1, P2, *leading)}
+    assert found[1:] == (leading, ranged, operator, tuple(VALUES[operand] for operand in operands))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # Every attribute of the partition key, and each with "=".
+        ("p1 = :v", "Query condition missed key schema element: p2"),
+        ("p2 = :n AND s1 = :w", "Query condition missed key schema element: p1"),
+        ("p1 = :v AND p2 > :n", UNSUPPORTED),
+        # The sort key's from left to right, without a gap.
+        (f"{WHOLE} AND s2 = :n", "Query condition missed key schema element: s1"),
+        (f"{WHOLE} AND s1 = :w AND s3 = :b", "Query condition missed key schema element: s2"),
+        (f"{WHOLE} AND x = :w", "Query condition missed key schema element: s1"),
+        # Only the last that is given may be a range.
+        (
+            f"{WHOLE} AND s1 > :w AND s2 = :n",
+            "Query key condition not supported: s1 must be equal to a value, since s2 behind it has a condition too",
+        ),
+        (f"{WHOLE} AND s1 = :w AND s2 = :n AND s3 = :b AND x = :w", "Conditions can be of length 1 to 5 only"),
+        ("p1 = :n AND p2 = :n", MISMATCH),
+        (f"{WHOLE} AND s1 = :w AND s2 = :w", MISMATCH),
+        (f"{WHOLE} AND s1 = :n AND s2 = :n", MISMATCH),
+    ],
+)
+def test_what_no_multi_attribute_key_answers(text: str, message: str) -> None:
+    with refused(message):
+        resolved_multi(text)

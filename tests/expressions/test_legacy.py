@@ -122,8 +122,17 @@ PK, SK = KeyAttribute("pk", "S"), KeyAttribute("sk", "S")
 
 def test_key_conditions() -> None:
     made = legacy.key_conditions({"sk": compare("BEGINS_WITH", {"S": "a"}), "pk": compare("EQ", ABC)})
-    assert made.resolve(PK, SK) == KeyRange(ABC, "begins_with", ({"S": "a"},))
-    assert legacy.key_conditions({"pk": compare("EQ", ABC)}).resolve(PK, SK) == KeyRange(ABC, None, ())
+    assert made.resolve((PK,), (SK,)) == KeyRange({"pk": ABC}, (), SK, "begins_with", ({"S": "a"},))
+    whole = legacy.key_conditions({"pk": compare("EQ", ABC)}).resolve((PK,), (SK,))
+    assert whole == KeyRange({"pk": ABC}, (), None, None, ())
+
+
+# AWS's documentation of KeyConditions speaks of one sort key attribute; the service takes several all the same.
+def test_key_conditions_on_multi_attribute_keys() -> None:
+    other = KeyAttribute("tk", "S")
+    conditions = {"pk": compare("EQ", ABC), "tk": compare("LT", ABC), "sk": compare("EQ", ABC)}
+    made = legacy.key_conditions(conditions).resolve((PK,), (SK, other))
+    assert made == KeyRange({"pk": ABC, "sk": ABC}, (SK,), other, "<", (ABC,))
 
 
 @pytest.mark.parametrize(
@@ -144,13 +153,13 @@ def test_key_conditions() -> None:
 )
 def test_key_conditions_refuse(conditions: dict[str, Any], message: str) -> None:
     with refused(message):
-        legacy.key_conditions(conditions).resolve(PK, SK)
+        legacy.key_conditions(conditions).resolve((PK,), (SK,))
 
 
 # A negated equality is no range of keys.
 def test_not_equal_is_not_indexable() -> None:
     with refused("Attempted conditional constraint is not an indexable operation"):
-        legacy.key_conditions({"pk": compare("EQ", ABC), "sk": compare("NE", ABC)}).resolve(PK, SK)
+        legacy.key_conditions({"pk": compare("EQ", ABC), "sk": compare("NE", ABC)}).resolve((PK,), (SK,))
 
 
 def test_attributes_to_get() -> None:

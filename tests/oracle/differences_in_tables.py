@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tests.oracle import corrections
 from tests.oracle.difference import ANSWERED, Answered, Difference, Refused, Request
-from tests.oracle.tables import PLAIN, table
+from tests.oracle.tables import PLAIN, index, keys, table
 
 VALIDATION: Final = "ValidationException: "
 INVALID: Final = f"{VALIDATION}One or more parameter values were invalid: "
@@ -53,6 +53,15 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{VALIDATION}Both the Hash Key and the Range Key element in the KeySchema have the same name",
         theirs=MISNAMED,
         example=create(table("tab", "pk", "pk")),
+    ),
+    Refused(
+        id="multi-attribute-keys",
+        why="A global index's key may have several attributes since November 2025; this DynamoDB Local is older.",
+        ours=ANSWERED,
+        theirs=f"{VALIDATION}Key Schema too big.  Key Schema must at most consist of the hash and range key of a table",
+        example=create(
+            table("tab", "pk", global_=[index("several") | {"KeySchema": [*keys("a"), *keys("b"), *keys("pk")]}])
+        ),
     ),
     Refused(
         id="table-parameter",

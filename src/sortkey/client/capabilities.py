@@ -26,8 +26,8 @@ class Capabilities:
     """Whether an index key may have several attributes, without gluing them into one."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine")
-SORTKEY: Final = Capabilities("a Sortkey endpoint")
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
 DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
 ALTERNATOR: Final = Capabilities(

@@ -92,20 +92,17 @@ def row_key(table: Table, key: Item) -> bytes:
 def check_key(keyed: Keyed, key: Item) -> None:
     if len(key) != len(keyed.names):
         raise ValidationException(KEY_MISMATCH)
-    for attribute in (keyed.partition, keyed.sort):
-        if attribute is not None:
-            value = key.get(attribute.name)
-            if value is None or attribute.type not in value:
-                raise ValidationException(KEY_MISMATCH)
-            _check_not_empty(attribute, value)
+    for attribute in keyed.attributes:
+        value = key.get(attribute.name)
+        if value is None or attribute.type not in value:
+            raise ValidationException(KEY_MISMATCH)
+        _check_not_empty(attribute, value)
     check_lengths(keyed, key)
 
 
 def check_item(table: Table, item: Item) -> None:
     """An item to be stored has the table's key, in the right types, and nothing unfit where an index has its key."""
-    for attribute in (table.partition, table.sort):
-        if attribute is None:
-            continue
+    for attribute in table.attributes:
         value = item.get(attribute.name)
         if value is None:
             raise ValidationException(f"{_INVALID}Missing the key {attribute.name} in the item")
@@ -140,15 +137,18 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
 
 
 def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:
-    for attribute, limit in ((index.partition, PARTITION_KEY_BYTES), (index.sort, SORT_KEY_BYTES)):
-        if attribute is None or attribute.name not in item or (changed is not None and attribute.name not in changed):
+    for attributes, limit in index.limited:
+        names = [name for name, _ in attributes]
+        if any(name not in item for name in names):
             continue
-        if is_longer(attribute, item, limit):
+        if changed is not None and not any(name in changed for name in names):
+            continue
+        if is_longer(attributes, item, limit):
             if changed is not None:
                 raise ValidationException(_UPDATED_INDEX_KEY_LENGTH)
-            actual = value_size(item[attribute.name])
+            actual = sum(value_size(item[name]) for name in names)
             raise ValidationException(
-                f"{_INVALID}Size limit exceeded for Index Key {attribute.name} "
+                f"{_INVALID}Size limit exceeded for Index Key {', '.join(names)} "
                 f"Actual Size: {actual} bytes Max Size: {limit} bytes IndexName: {index.name}"
             )
 
@@ -175,7 +175,7 @@ def check_scalar_keys(table: Table, *expressions: Looking | None) -> None:
 
 
 def check_lengths(keyed: Keyed, item: Item) -> None:
-    if is_longer(keyed.partition, item, PARTITION_KEY_BYTES):
+    if is_longer(keyed.partitions, item, PARTITION_KEY_BYTES):
         raise ValidationException(HASH_KEY_TOO_LONG)
-    if keyed.sort is not None and is_longer(keyed.sort, item, SORT_KEY_BYTES):
+    if keyed.sorts and is_longer(keyed.sorts, item, SORT_KEY_BYTES):
         raise ValidationException(RANGE_KEY_TOO_LONG)

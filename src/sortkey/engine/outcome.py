@@ -37,15 +37,15 @@ def all_collection_metrics(batch: WriteBatch, table: Table, items: Iterable[Item
     """One entry for each collection that the items belong to, in the order of their first items."""
     collections: dict[bytes, Item] = {}
     for item in items:
-        collections.setdefault(table.partition_prefix(item[table.partition.name]), item)
+        collections.setdefault(table.partition_prefix(item), item)
     return [collection_metrics(batch, table, item) for item in collections.values()]
 
 
 def collection_metrics(batch: WriteBatch, table: Table, item: Item) -> dict[str, Any]:
     """How large the item's partition is, local indexes included, as the gigabyte that its size falls into."""
     name = table.partition.name
-    prefixes = [table.partition_prefix(item[name])]
-    prefixes += [index.partition_prefix(item[name]) for index in table.indexes.values() if index.record.local]
+    prefixes = [table.partition_prefix(item)]
+    prefixes += [index.partition_prefix(item) for index in table.indexes.values() if index.record.local]
     size = sum(
         stored.size(row) for prefix in prefixes for _, row in ascending(batch.transaction, prefix, after_prefix(prefix))
     )

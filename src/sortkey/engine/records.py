@@ -28,6 +28,9 @@ class IndexRecord(msgspec.Struct, frozen=True):
     """While the index is being filled: the last table row done, in hex; "" before the first."""
     settings: dict[str, Any] = {}
     """As the table's."""
+    more_partition: list[str] = []
+    """The partition key's attributes behind the first; only a global index has any."""
+    more_sort: list[str] = []
 
     @property
     def status(self) -> str:

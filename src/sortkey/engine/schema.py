@@ -6,49 +6,74 @@ Built once from a `TableRecord` and never changed; a change to the table makes a
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Callable
 from hashlib import blake2b
 
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord
 from sortkey.engine.spaces import OWNER_BYTES, space_bytes
-from sortkey.expressions import KeyAttribute
+from sortkey.expressions import KeyAttribute, KeyAttributes
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
-from sortkey.values.attribute import AttributeValue, Item
-from sortkey.values.keybytes import partition_hash, sort_bytes
+from sortkey.values.attribute import Item
+from sortkey.values.keybytes import joint_hash, partition_hash, sort_bytes
+from sortkey.values.size import value_size
+
+KeyBytes = Callable[[Item], bytes]
 
 
 class Keyed:
-    """What tables and indexes share: rows ordered by a partition key and perhaps a sort key."""
+    """What tables and indexes share: rows ordered by a partition key and perhaps a sort key, which in a global index
+    may each have several attributes.
+    """
 
-    __slots__ = ("names", "partition", "sort", "space")
+    __slots__ = ("attributes", "limited", "names", "partition_prefix", "partitions", "row_prefix", "sorts", "space")
 
-    def __init__(self, space: int, partition: KeyAttribute, sort: KeyAttribute | None) -> None:
+    def __init__(self, space: int, partitions: KeyAttributes, sorts: KeyAttributes) -> None:
         self.space = space_bytes(space)
-        self.partition = partition
-        self.sort = sort
-        self.names = (partition.name,) if sort is None else (partition.name, sort.name)
-
-    def partition_prefix(self, value: AttributeValue) -> bytes:
-        """The bytes that all rows of a partition begin with."""
-        kind = self.partition.type
-        return self.space + partition_hash(kind, value[kind])
-
-    def row_prefix(self, item: Item) -> bytes:
+        self.partitions = partitions
+        self.sorts = sorts
+        self.attributes = partitions + sorts
+        self.names = tuple(attribute.name for attribute in self.attributes)
+        self.limited = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
+        """Attributes that must not together take more than so many bytes."""
+        self.partition_prefix = _partition_prefix(self.space, partitions)
+        """The bytes that all rows of an item's partition begin with."""
+        self.row_prefix = _row_prefix(self.partition_prefix, sorts)
         """Space, partition and sort bytes of an item that has this key."""
-        prefix = self.partition_prefix(item[self.partition.name])
-        if self.sort is None:
-            return prefix
-        kind = self.sort.type
-        return prefix + sort_bytes(kind, item[self.sort.name][kind])
+
+
+def _partition_prefix(space: bytes, partitions: KeyAttributes) -> KeyBytes:
+    if len(partitions) > 1:
+        joined = _sort_bytes(partitions)
+        return lambda item: space + joint_hash(joined(item))
+    ((name, kind),) = partitions
+    return lambda item: space + partition_hash(kind, item[name][kind])
+
+
+def _row_prefix(partition_prefix: KeyBytes, sorts: KeyAttributes) -> KeyBytes:
+    if not sorts:
+        return partition_prefix
+    if len(sorts) > 1:
+        joined = _sort_bytes(sorts)
+        return lambda item: partition_prefix(item) + joined(item)
+    ((name, kind),) = sorts
+    return lambda item: partition_prefix(item) + sort_bytes(kind, item[name][kind])
+
+
+def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
+    return lambda item: b"".join([sort_bytes(kind, item[name][kind]) for name, kind in attributes])
 
 
 class Index(Keyed):
     __slots__ = ("_filled_to", "kept", "name", "record")
 
     def __init__(self, record: IndexRecord, table: TableRecord) -> None:
-        super().__init__(record.space, _attribute(table, record.partition), _optional_attribute(table, record.sort))
+        sorts = [] if record.sort is None else [record.sort, *record.more_sort]
+        super().__init__(
+            record.space, _attributes(table, record.partition, *record.more_partition), _attributes(table, *sorts)
+        )
         self.record = record
         self.name = record.name
-        self.kept = _projected_names(record, table)
+        self.kept = self._projected_names(table)
         """Attributes in the index's rows; None when all are."""
         self._filled_to = None if record.backfilled_to is None else bytes.fromhex(record.backfilled_to)
 
@@ -58,15 +83,20 @@ class Index(Keyed):
 
     def holds(self, item: Item) -> bool:
         """An item without the index's key is not in the index; nor one from before it whose key is too long."""
-        for attribute, limit in ((self.partition, PARTITION_KEY_BYTES), (self.sort, SORT_KEY_BYTES)):
-            if attribute is not None:
-                value = item.get(attribute.name)
-                if value is None or not value.get(attribute.type) or is_longer(attribute, item, limit):
-                    return False
-        return True
+        for name, kind in self.attributes:
+            value = item.get(name)
+            if value is None or not value.get(kind):
+                return False
+        return not any(is_longer(attributes, item, limit) for attributes, limit in self.limited)
 
     def row_key(self, item: Item, owner: bytes) -> bytes:
         return self.row_prefix(item) + owner
+
+    def _projected_names(self, table: TableRecord) -> frozenset[str] | None:
+        if self.record.projection == "ALL":
+            return None
+        names = {table.partition, *self.names, *self.record.included}
+        return frozenset(names if table.sort is None else names | {table.sort})
 
 
 class Table(Keyed):
@@ -76,13 +106,18 @@ class Table(Keyed):
         "indexes",
         "local_indexes",
         "name",
+        "partition",
         "record",
+        "sort",
         "stream",
         "ttl_attribute",
     )
 
     def __init__(self, record: TableRecord) -> None:
-        super().__init__(record.space, _attribute(record, record.partition), _optional_attribute(record, record.sort))
+        sorts = () if record.sort is None else _attributes(record, record.sort)
+        super().__init__(record.space, _attributes(record, record.partition), sorts)
+        self.partition = self.partitions[0]
+        self.sort = sorts[0] if sorts else None
         self.record = record
         self.name = record.name
         self.attribute_types = record.attributes
@@ -105,10 +140,12 @@ class Table(Keyed):
         return {name: item[name] for name in self.names}
 
 
-def is_longer(attribute: KeyAttribute, item: Item, limit: int) -> bool:
-    """Whether a key attribute's value takes more bytes than a key may."""
-    kind = attribute.type
-    text: str = item[attribute.name][kind]
+def is_longer(attributes: KeyAttributes, item: Item, limit: int) -> bool:
+    """Whether the values of a key's attributes take more bytes than the key may."""
+    if len(attributes) > 1:
+        return sum(value_size(item[name]) for name, _ in attributes) > limit
+    ((name, kind),) = attributes
+    text: str = item[name][kind]
     # No character takes more than four bytes, and base64 is longer than what it says.
     if kind == "N" or len(text) * 4 <= limit:
         return False
@@ -120,16 +157,5 @@ def owner_of(row_key: bytes) -> bytes:
     return blake2b(row_key[4:], digest_size=OWNER_BYTES).digest()
 
 
-def _attribute(table: TableRecord, name: str) -> KeyAttribute:
-    return KeyAttribute(name, table.attributes[name])
-
-
-def _optional_attribute(table: TableRecord, name: str | None) -> KeyAttribute | None:
-    return None if name is None else _attribute(table, name)
-
-
-def _projected_names(record: IndexRecord, table: TableRecord) -> frozenset[str] | None:
-    if record.projection == "ALL":
-        return None
-    names = {table.partition, record.partition, *record.included}
-    return frozenset(names | {name for name in (table.sort, record.sort) if name is not None})
+def _attributes(table: TableRecord, *names: str) -> KeyAttributes:
+    return tuple(KeyAttribute(name, table.attributes[name]) for name in names)

@@ -16,8 +16,9 @@ A table's or index's rows:
 
 `partition` is the blake2b-128 of the partition key, so a partition is one contiguous range, a Scan walks in hash
 order as DynamoDB's does, and parallel segments and stream shards are slices of the hash space. `sort` is order-
-preserving and self-delimiting (`values/keybytes.py`), so an index row can end in its `owner`: the blake2b-128 of
-its table row's partition and sort bytes, which keeps rows with equal index keys apart. A stream record's flag is,
+preserving and self-delimiting (`values/keybytes.py`), so the attributes of a multi-attribute key follow one another,
+and an index row can end in its `owner`: the blake2b-128 of its table row's partition and sort bytes, which keeps rows
+with equal index keys apart. A stream record's flag is,
 as an item's, the top bit: whether there is binary inside. An expiry entry ends in its item's row key without the
 space; its number is drawn from the spaces' numbers each time that a table's TTL is switched on, so entries of an
 earlier time are told from present ones.

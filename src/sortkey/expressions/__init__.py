@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import Condition, condition
-from sortkey.expressions.key_condition import KeyAttribute, KeyCondition, KeyRange, key_condition
+from sortkey.expressions.key_condition import KeyAttribute, KeyAttributes, KeyCondition, KeyRange, key_condition
 from sortkey.expressions.paths import refuse_nested_keys
 from sortkey.expressions.projection import Projection, projection
 from sortkey.expressions.update import Update, update
@@ -22,6 +22,7 @@ __all__ = [
     "Bindings",
     "Condition",
     "KeyAttribute",
+    "KeyAttributes",
     "KeyCondition",
     "KeyRange",
     "Projection",

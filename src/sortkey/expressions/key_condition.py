@@ -32,7 +32,8 @@ from sortkey.values.attribute import AttributeValue, type_of
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
-_MOST_TERMS: Final = 2
+_SINGLE_ATTRIBUTES: Final = 2
+"""A key of one partition and one sort attribute, as most are."""
 _OPERAND_TYPES: Final = {"begins_with": frozenset("SB")} | dict.fromkeys(_MIRRORED, frozenset("SNB"))
 """Types that a closer look would have nothing against."""
 
@@ -43,10 +44,18 @@ class KeyAttribute(NamedTuple):
     """S, N or B."""
 
 
+KeyAttributes = tuple[KeyAttribute, ...]
+
+
 class KeyRange(NamedTuple):
     """A partition, and the sort keys within it: all of them without an operator."""
 
-    partition: AttributeValue
+    equal: dict[str, AttributeValue]
+    """The partition key's attributes, and those of the sort key before the last one that is spoken of."""
+    leading: KeyAttributes
+    """The latter of the two, which only multi-attribute keys have."""
+    ranged: KeyAttribute | None
+    """The sort key's attribute that operator and operands are about."""
     operator: str | None
     operands: tuple[AttributeValue, ...]
 
@@ -68,28 +77,52 @@ class KeyCondition:
         self._terms = terms
         self._nested = nested
 
-    def resolve(self, partition: KeyAttribute, sort: KeyAttribute | None) -> KeyRange:
-        keys = (partition,) if sort is None else (partition, sort)
+    def resolve(self, partitions: KeyAttributes, sorts: KeyAttributes) -> KeyRange:
+        keys = partitions + sorts
         refuse_nested_keys(self._nested, (key.name for key in keys))
         terms = self._terms()
-        if not 1 <= len(terms) <= _MOST_TERMS:
-            raise ValidationException("Conditions can be of length 1 or 2 only")
-        if len(terms) > len(keys):
-            raise _not_supported()
-        for key in keys[: len(terms)]:
+        _check_count(len(terms), len(keys))
+        for key in keys[: max(len(terms), len(partitions))]:
             if key.name not in terms:
                 raise ValidationException(f"Query condition missed key schema element: {key.name}")
-        equal = terms[partition.name]
-        if equal.operator != "=":
-            raise _not_supported()
-        _check_operands(equal, partition)
-        ranged = terms.get(sort.name) if sort is not None else None
-        if sort is None or ranged is None:
-            return KeyRange(equal.operands[0], None, ())
-        _check_operands(ranged, sort)
+        equal = {key.name: _partition_value(terms[key.name], key) for key in partitions}
+        if len(terms) == len(partitions):
+            return KeyRange(equal, (), None, None, ())
+        *leading, last = sorts[: len(terms) - len(partitions)]
+        for key in leading:
+            equal[key.name] = _leading_value(terms[key.name], key, last)
+        ranged = terms[last.name]
+        _check_operands(ranged, last)
         if ranged.operator not in _RANGES:
             raise ValidationException("Attempted conditional constraint is not an indexable operation")
-        return KeyRange(equal.operands[0], ranged.operator, ranged.operands)
+        return KeyRange(equal, tuple(leading), last, ranged.operator, ranged.operands)
+
+
+def _check_count(terms: int, keys: int) -> None:
+    most = max(keys, _SINGLE_ATTRIBUTES)
+    if not 1 <= terms <= most:
+        span = "1 or 2" if most == _SINGLE_ATTRIBUTES else f"1 to {most}"
+        raise ValidationException(f"Conditions can be of length {span} only")
+    if terms > keys:
+        raise _not_supported()
+
+
+def _partition_value(term: KeyTerm, key: KeyAttribute) -> AttributeValue:
+    if term.operator != "=":
+        raise _not_supported()
+    _check_operands(term, key)
+    return term.operands[0]
+
+
+def _leading_value(term: KeyTerm, key: KeyAttribute, last: KeyAttribute) -> AttributeValue:
+    """Sort key attributes are given from left to right, and only the last of them as a range."""
+    if term.operator != "=":
+        raise ValidationException(
+            f"Query key condition not supported: {key.name} must be equal to a value, since {last.name} behind it "
+            "has a condition too"
+        )
+    _check_operands(term, key)
+    return term.operands[0]
 
 
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:

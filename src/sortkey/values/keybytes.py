@@ -1,7 +1,8 @@
 """Key attributes as bytes that LMDB orders as DynamoDB orders the values.
 
 A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the
-values do, and of which none is a prefix of another, so that a fixed suffix may follow them (index rows):
+values do, and of which none is a prefix of another, so that more may follow them: the next attribute of a
+multi-attribute key, and the suffix of index rows.
 
     S   each UTF-8 byte + 1, then 00        UTF-8 never uses FF, so nothing overflows and nothing grows
     N   see `number`
@@ -29,6 +30,13 @@ _MORE: Final = b"\x09"
 def partition_hash(tag: str, value: str) -> bytes:
     """Where a partition lies in the hash space. `value` is canonical, so equal keys hash alike."""
     return blake2b(_plain_bytes(tag, value), digest_size=HASH_BYTES).digest()
+
+
+def joint_hash(parts: bytes) -> bytes:
+    """Where a partition of several attributes lies, by their sort bytes one after the other: ("ab", "c") and
+    ("a", "bc") are two partitions.
+    """
+    return blake2b(parts, digest_size=HASH_BYTES).digest()
 
 
 def _plain_bytes(tag: str, value: str) -> bytes:

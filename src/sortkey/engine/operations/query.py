@@ -34,7 +34,7 @@ def query(core: Core, request: Query) -> Answer:
     with core.read() as snapshot:
         table = core.catalog.require(snapshot, name)
         target = selection.target(table)
-        wanted = keys.resolve(target.partition, target.sort)
+        wanted = keys.resolve(target.partitions, target.sorts)
         check_scalar_keys(table, condition, selection.projection)
         _check_filter(request, target, condition)
         low, high = bounds(target, wanted)
@@ -66,11 +66,13 @@ def _check_filter(request: Query, target: Keyed, condition: Condition | None) ->
 
 def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
     """The half-open range of row keys that a key condition means."""
-    start = target.partition_prefix(wanted.partition)
+    start = target.partition_prefix(wanted.equal)
+    for name, kind in wanted.leading:
+        start += sort_bytes(kind, wanted.equal[name][kind])
     end = after_prefix(start)
-    if wanted.operator is None or target.sort is None:
+    if wanted.ranged is None:
         return start, end
-    kind = target.sort.type
+    kind = wanted.ranged.type
     operands = [operand[kind] for operand in wanted.operands]
     if wanted.operator == "begins_with":
         low, high = prefix_bounds(kind, operands[0])
@@ -96,7 +98,7 @@ def _resume(
 ) -> tuple[bytes, bytes]:
     """The rest of the range behind the start key, which must itself lie in it."""
     key, row = start_row(table, target, start)
-    if key[target.partition.name] != wanted.partition:
+    if any(key[name] != wanted.equal[name] for name, _ in target.partitions):
         raise ValidationException(OUTSIDE_QUERY)
     if not low <= row < high:
         raise ValidationException(OUTSIDE_RANGE)

@@ -59,7 +59,7 @@ def check_stream(specification: StreamSpecification | None) -> None:
 def used_attributes(keys: KeyNames, indexes: list[IndexRecord]) -> set[str]:
     used = set(keys.used)
     for index in indexes:
-        used.update(KeyNames(index.partition, index.sort).used)
+        used.update(KeyNames.of(index).used)
     return used
 
 

@@ -54,7 +54,7 @@ class _Describer:
                 {"AttributeName": name, "AttributeType": kind} for name, kind in record.attributes.items()
             ],
             "TableName": record.name,
-            "KeySchema": _key_schema(record.partition, record.sort),
+            "KeySchema": _key_schema(KeyNames(record.partition, record.sort)),
             "TableStatus": "ACTIVE",
             "CreationDateTime": record.created,
             "TableSizeBytes": size,
@@ -94,7 +94,7 @@ class _Describer:
             projection["NonKeyAttributes"] = index.included
         return {
             "IndexName": index.name,
-            "KeySchema": _key_schema(index.partition, index.sort),
+            "KeySchema": _key_schema(KeyNames.of(index)),
             "Projection": projection,
             "IndexSizeBytes": size,
             "ItemCount": items,
@@ -115,9 +115,9 @@ class _Describer:
         } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
 
 
-def _key_schema(partition: str, sort: str | None) -> list[Description]:
-    names = KeyNames(partition, sort).used
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
+def _key_schema(keys: KeyNames) -> list[Description]:
+    partition = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.partition_names]
+    return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 
 
 def _throughput(record: ThroughputRecord, now: float) -> Description:

@@ -7,8 +7,8 @@ from typing import Final
 
 from sortkey import limits
 from sortkey.engine.records import IndexRecord, ThroughputRecord
-from sortkey.engine.requests.tables import GlobalSecondaryIndex, KeySchemaElement, LocalSecondaryIndex, Projection
-from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, read_key_schema
+from sortkey.engine.requests.tables import GlobalSecondaryIndex, LocalSecondaryIndex, Projection
+from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, read_index_key_schema, read_key_schema
 from sortkey.engine.tables.settings import index_settings
 from sortkey.errors import ValidationException
 
@@ -34,8 +34,7 @@ def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: 
 def define_global_index(
     index: GlobalSecondaryIndex, attributes: Mapping[str, str], billing_mode: str, throughput: ThroughputRecord
 ) -> IndexRecord:
-    _check_single_attributes(index.index_name, index.key_schema)
-    keys = read_key_schema(index.key_schema)
+    keys = read_index_key_schema(index.key_schema, index.index_name)
     check_defined(keys, attributes)
     projection, included = _read_projection(index.projection)
     return IndexRecord(
@@ -48,17 +47,9 @@ def define_global_index(
         included,
         throughput,
         settings=index_settings(index, billing_mode, throughput),
+        more_partition=list(keys.more_partition),
+        more_sort=list(keys.more_sort),
     )
-
-
-def _check_single_attributes(name: str, elements: list[KeySchemaElement]) -> None:
-    """Since 2025 DynamoDB allows up to four HASH and four RANGE elements in a global index."""
-    kinds = [element.key_type for element in elements]
-    if kinds.count("HASH") > 1 or kinds.count("RANGE") > 1:
-        raise ValidationException(
-            f"{INVALID}A KeySchema with more than one HASH or more than one RANGE element is not supported here, "
-            f"index: {name}"
-        )
 
 
 def _read_projection(projection: Projection) -> tuple[str, list[str]]:
