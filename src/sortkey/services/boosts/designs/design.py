@@ -1,0 +1,99 @@
+"""What the service asks of a design, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from sortkey.model.item import Item
+from sortkey.services.boosts.event import CampaignEvent
+from sortkey.services.boosts.schedule import DAYS, SLOTS, Opening
+from sortkey.services.boosts.tenants import Market
+
+
+class Boost(msgspec.Struct, frozen=True, rename="camel"):
+    """A partner that is boosted now."""
+
+    partner_id: str
+    score: float
+    campaign_id: str
+    area: str
+    """The area whose row won: the one asked for, or `*`."""
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A campaign of a partner in one area."""
+
+    campaign_id: str
+    area: str
+    score: float
+    days_of_week: tuple[str, ...]
+    time_slots: tuple[str, ...]
+    status: Literal["ACTIVE", "ENDED"]
+    updated_at: str
+    event_id: str
+
+
+class Question(NamedTuple):
+    """A lookup: which of these partners are boosted in this district, in the slots that are on."""
+
+    district: str | None
+    partners: tuple[str, ...]
+    """Each of them once."""
+    openings: tuple[Opening, ...]
+
+
+class Applied(NamedTuple):
+    """What became of an event."""
+
+    stale: bool = False
+    refusal: str | None = None
+    """Why the store cannot take it."""
+
+
+class Design(Protocol):
+    @property
+    def tables(self) -> Sequence[type[Item]]: ...
+
+    async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[Applied]:
+        """What became of each event; those of one partner are applied in their order."""
+        ...
+
+    async def load(self, market: Market, events: Sequence[CampaignEvent]) -> None:
+        """Write many campaigns that are new, fast; what their rows held before is replaced."""
+        ...
+
+    async def lookup(self, market: Market, question: Question) -> list[Boost]:
+        """The boosted ones, in the order of the question."""
+        ...
+
+    async def campaigns_of(self, market: Market, partner: str) -> list[Placement]:
+        """All campaigns of a partner, ended ones as long as they are remembered, by campaign and area."""
+        ...
+
+
+def placements(
+    campaign_id: str,
+    areas: Sequence[str],
+    score: float,
+    days: frozenset[str],
+    slots: frozenset[str],
+    status: Literal["ACTIVE", "ENDED"],
+    version: str,
+) -> list[Placement]:
+    updated_at, _, event_id = version.partition("#")
+    return [
+        Placement(
+            campaign_id=campaign_id,
+            area=area,
+            score=score,
+            days_of_week=tuple(day for day in DAYS if day in days),
+            time_slots=tuple(slot for slot in SLOTS if slot in slots),
+            status=status,
+            updated_at=updated_at,
+            event_id=event_id,
+        )
+        for area in sorted(areas)
+    ]

@@ -1,0 +1,122 @@
+"""The boosts service: what HTTP and feeds ask of it, over any of the designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from litestar.types import ControllerRouterHandler
+
+from sortkey.clock import Clock, SystemClock
+from sortkey.feeds.message import Message, Rejected
+from sortkey.model.item import Item
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
+from sortkey.services.boosts.designs.partner_rows import PartnerRows
+from sortkey.services.boosts.event import CampaignEvent, read_message
+from sortkey.services.boosts.model import BoostRow
+from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of, read_settings
+from sortkey.services.kind import Kind
+from sortkey.services.service import Progress, Unacceptable, Unknown
+
+MakeDesign = Callable[[AsyncSession, Clock], Design]
+
+DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": PartnerRows}
+TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {"v2": (BoostRow,)}
+
+
+class Boosts:
+    name = "boosts"
+
+    def __init__(self, session: AsyncSession, settings: Settings, clock: Clock | None = None) -> None:
+        self._session = session
+        self._clock = clock or SystemClock()
+        self._markets = markets_of(settings)
+        self.design = DESIGNS[settings.design](session, self._clock)
+
+    @property
+    def routes(self) -> Sequence[ControllerRouterHandler]:
+        return ()
+
+    async def start(self) -> None:
+        await self._session.create_tables(*self.design.tables)
+
+    async def load_demo(self, progress: Progress) -> None:
+        progress(0, 0)
+
+    def market(self, tenant: str) -> Market:
+        market = self._markets.get(tenant)
+        if market is None:
+            raise Unknown(f"there is no tenant {tenant!r}; there are {', '.join(sorted(self._markets))}")
+        return market
+
+    async def lookup(
+        self, tenant: str, district: str | None, partners: Sequence[str], at: datetime | None = None
+    ) -> list[Boost]:
+        """Those of the partners that are boosted at an instant, now if it is None, in the order asked, each once."""
+        market = self.market(tenant)
+        instant = datetime.fromtimestamp(self._clock.now(), UTC) if at is None else at
+        asked = Question(district, tuple(dict.fromkeys(partners)), market.timetable.openings(instant))
+        return await self.design.lookup(market, asked)
+
+    async def campaigns_of(self, tenant: str, partner: str) -> list[Placement]:
+        """All campaigns of a partner."""
+        return await self.design.campaigns_of(self.market(tenant), partner)
+
+    async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[Applied]:
+        """What became of each event. Raises Unacceptable before any is applied, if the market cannot have one."""
+        market = self.market(tenant)
+        refused = [
+            f"[{index}].{refusal}" if len(events) > 1 else refusal
+            for index, event in enumerate(events)
+            if (refusal := market.refusal(event)) is not None
+        ]
+        if refused:
+            raise Unacceptable(refused[0], refused)
+        return await self.design.apply(market, events)
+
+    async def consume(self, messages: Sequence[Message]) -> list[Rejected]:
+        rejected: dict[int, Rejected] = {}
+        newest: dict[tuple[str, str, str], tuple[int, CampaignEvent]] = {}
+        for index, message in enumerate(messages):
+            try:
+                tenant, event = self._read(message)
+            except (Unacceptable, Unknown) as error:
+                rejected[index] = Rejected(message, str(error))
+                continue
+            campaign = (tenant, event.partner_id, event.campaign_id)
+            # Of several events of a campaign only the newest leaves a trace, and of equal ones the first.
+            if campaign not in newest or newest[campaign][1].version < event.version:
+                newest[campaign] = (index, event)
+        for tenant in dict.fromkeys(tenant for tenant, _, _ in newest):
+            indexed = [kept for (of, _, _), kept in newest.items() if of == tenant]
+            outcomes = await self.design.apply(self.market(tenant), [event for _, event in indexed])
+            for (index, _), outcome in zip(indexed, outcomes, strict=True):
+                if outcome.refusal is not None:
+                    rejected[index] = Rejected(messages[index], outcome.refusal)
+        return [rejected[index] for index in sorted(rejected)]
+
+    def _read(self, message: Message) -> tuple[str, CampaignEvent]:
+        event = read_message(message.value)
+        market = self.market(event.tenant or "")
+        refusal = market.refusal(event)
+        if refusal is not None:
+            raise Unacceptable(refusal)
+        return market.tenant, event
+
+
+def _tables(given: Mapping[str, Any]) -> Sequence[type[Item]]:
+    return TABLES[read_settings(given).design]
+
+
+def _make(session: AsyncSession, given: Mapping[str, Any]) -> Boosts:
+    return Boosts(session, read_settings(given))
+
+
+BOOSTS_KIND: Final = Kind(
+    name="boosts",
+    summary="which partners of a search page are boosted, here and now",
+    tables=_tables,
+    make=_make,
+)

@@ -1,0 +1,105 @@
+"""The markets that the service serves, from its settings.
+
+    [boosts]
+    design = "v2"
+
+    [boosts.tenants.de]
+    areas = "zoned"
+    timezone = "Europe/Berlin"
+    slots.late-night = ["22:00", "02:00"]
+
+A wildcard market's campaigns run everywhere in it, so a lookup reads one row per partner. In a zoned market a campaign
+runs everywhere or in areas that it names, and a lookup reads both. Slots that are not set have the usual hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from sortkey.services.boosts.event import EVERYWHERE, LONGEST_ID, CampaignEvent, faults_in_name
+from sortkey.services.boosts.schedule import ALL_DAY, Hours, Slot, Timetable
+from sortkey.services.kind import BadSettings
+
+DesignName = Literal["v2", "v1", "manifest"]
+
+USUAL_HOURS: Final[Mapping[Slot, tuple[str, str]]] = {
+    "breakfast": ("06:00", "11:00"),
+    "lunch": ("11:00", "15:00"),
+    "dinner": ("17:00", "22:00"),
+    "late-night": ("22:00", "02:00"),
+}
+
+
+class TenantSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    areas: Literal["wildcard", "zoned"]
+    timezone: str
+    slots: dict[Slot, tuple[str, str]] = {}
+
+
+def _demo_tenants() -> dict[str, TenantSettings]:
+    return {
+        "de": TenantSettings("zoned", "Europe/Berlin"),
+        "gr": TenantSettings("zoned", "Europe/Athens", {"lunch": ("12:00", "16:30"), "dinner": ("19:00", "23:30")}),
+        "tr": TenantSettings("wildcard", "Europe/Istanbul"),
+    }
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    design: DesignName = "v2"
+    tenants: dict[str, TenantSettings] = msgspec.field(default_factory=_demo_tenants)
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """One tenant."""
+
+    tenant: str
+    wildcard: bool
+    timetable: Timetable
+
+    def refusal(self, event: CampaignEvent) -> str | None:
+        """Why this market cannot have the event."""
+        if self.wildcard and EVERYWHERE not in event.areas:
+            return f'areas: {self.tenant} is a wildcard market, whose campaigns have the areas ["*"]'
+        return None
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    try:
+        settings = msgspec.convert(given, Settings)
+    except msgspec.ValidationError as error:
+        raise BadSettings(f"boosts: {error}") from None
+    if not settings.tenants:
+        raise BadSettings("boosts: tenants: there is none")
+    return settings
+
+
+def markets_of(settings: Settings) -> dict[str, Market]:
+    """The markets by tenant. Raises BadSettings."""
+    return {tenant: _market(tenant, chosen) for tenant, chosen in settings.tenants.items()}
+
+
+def _market(tenant: str, chosen: TenantSettings) -> Market:
+    where = f"boosts: tenants.{tenant}"
+    for fault in faults_in_name(where, tenant, LONGEST_ID):
+        raise BadSettings(fault)
+    try:
+        zone = ZoneInfo(chosen.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadSettings(
+            f"{where}.timezone: {chosen.timezone!r} is no time zone; they are called as Europe/Berlin is"
+        ) from None
+    hours: dict[Slot, Hours] = {}
+    for slot, (start, end) in {**USUAL_HOURS, **chosen.slots}.items():
+        if slot == ALL_DAY:
+            raise BadSettings(f"{where}.slots: all-day has all hours, always")
+        try:
+            hours[slot] = Hours.read(start, end)
+        except ValueError as error:
+            raise BadSettings(f"{where}.slots.{slot}: {error}") from None
+    return Market(tenant, chosen.areas == "wildcard", Timetable(zone, hours))
