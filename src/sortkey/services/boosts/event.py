@@ -52,8 +52,7 @@ class CampaignEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 Events = Annotated[tuple[CampaignEvent, ...], Meta(min_length=1, max_length=MOST_EVENTS)]
 
-_one: Final = msgspec.json.Decoder(CampaignEvent)
-_one_or_many: Final = msgspec.json.Decoder(CampaignEvent | Events)
+_message: Final = msgspec.json.Decoder(CampaignEvent)
 
 
 def read_message(value: bytes | None) -> CampaignEvent:
@@ -61,7 +60,7 @@ def read_message(value: bytes | None) -> CampaignEvent:
     if value is None:
         raise Unacceptable("the message is empty")
     try:
-        event = _one.decode(value)
+        event = _message.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unacceptable(f"this is no campaign event: {error}") from None
     if event.tenant is None:
@@ -70,23 +69,19 @@ def read_message(value: bytes | None) -> CampaignEvent:
     return event
 
 
-def read_body(body: bytes, tenant: str) -> tuple[CampaignEvent, ...]:
-    """The events of a request for one tenant: one, or a list. All of them are good, or it raises Unacceptable."""
-    try:
-        decoded: CampaignEvent | tuple[CampaignEvent, ...] = _one_or_many.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unacceptable(f"this is neither a campaign event nor a list of them: {error}") from None
-    if isinstance(decoded, CampaignEvent):
-        _refuse([*faults_of(decoded), *_strays(decoded, tenant)])
-        return (decoded,)
+def checked(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequence[CampaignEvent]:
+    """The events of a request for one tenant. All of them are good, or it raises Unacceptable."""
+    if isinstance(given, CampaignEvent):
+        _refuse([*faults_of(given), *_strays(given, tenant)])
+        return (given,)
     _refuse(
         [
             f"[{index}].{fault}"
-            for index, event in enumerate(decoded)
+            for index, event in enumerate(given)
             for fault in (*faults_of(event), *_strays(event, tenant))
         ]
     )
-    return decoded
+    return given
 
 
 def _refuse(faults: Sequence[str]) -> None:

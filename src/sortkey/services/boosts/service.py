@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
-
-from litestar.types import ControllerRouterHandler
+from typing import Final
 
 from sortkey.clock import Clock, SystemClock
 from sortkey.feeds.message import Message, Rejected
 from sortkey.model.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.services.boosts import demo
 from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
 from sortkey.services.boosts.designs.partner_rows import PartnerRows
 from sortkey.services.boosts.event import CampaignEvent, read_message
 from sortkey.services.boosts.model import BoostRow
-from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of, read_settings
-from sortkey.services.kind import Kind
+from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of
 from sortkey.services.service import Progress, Unacceptable, Unknown
 
 MakeDesign = Callable[[AsyncSession, Clock], Design]
@@ -35,15 +33,34 @@ class Boosts:
         self._markets = markets_of(settings)
         self.design = DESIGNS[settings.design](session, self._clock)
 
-    @property
-    def routes(self) -> Sequence[ControllerRouterHandler]:
-        return ()
-
     async def start(self) -> None:
         await self._session.create_tables(*self.design.tables)
 
     async def load_demo(self, progress: Progress) -> None:
-        progress(0, 0)
+        """Of the demo's markets those that are configured."""
+        story = [event for event in demo.STORY if event.tenant in self._markets]
+        if not story or await self._has(story[-1]):
+            return
+        markets = [(region, list(demo.events_of(region))) for region in demo.REGIONS if region.tenant in self._markets]
+        total = sum(len(events) for _, events in markets) + len(story)
+        before = 0
+        for region, events in markets:
+            market = self.market(region.tenant)
+            partners = dict.fromkeys(event.partner_id for event in events)
+            await self.design.deliver(market, {each: demo.delivery_areas(region, int(each)) for each in partners})
+            async for done in self.design.load(market, events):
+                progress(before + done, total)
+            before += len(events)
+        for event in story:
+            market = self.market(event.tenant or "")
+            await self.design.deliver(market, {event.partner_id: demo.STORY_AREAS})
+            # One by one: the last one says that all are there.
+            await self.design.apply(market, [event])
+        progress(total, total)
+
+    async def _has(self, event: CampaignEvent) -> bool:
+        known = await self.campaigns_of(event.tenant or "", event.partner_id)
+        return any(placement.campaign_id == event.campaign_id for placement in known)
 
     def market(self, tenant: str) -> Market:
         market = self._markets.get(tenant)
@@ -57,7 +74,11 @@ class Boosts:
         """Those of the partners that are boosted at an instant, now if it is None, in the order asked, each once."""
         market = self.market(tenant)
         instant = datetime.fromtimestamp(self._clock.now(), UTC) if at is None else at
-        asked = Question(district, tuple(dict.fromkeys(partners)), market.timetable.openings(instant))
+        try:
+            openings = market.timetable.openings(instant)
+        except OverflowError:
+            raise Unacceptable("at: this is before or after all time") from None
+        asked = Question(district, tuple(dict.fromkeys(partners)), openings)
         return await self.design.lookup(market, asked)
 
     async def campaigns_of(self, tenant: str, partner: str) -> list[Placement]:
@@ -104,19 +125,3 @@ class Boosts:
         if refusal is not None:
             raise Unacceptable(refusal)
         return market.tenant, event
-
-
-def _tables(given: Mapping[str, Any]) -> Sequence[type[Item]]:
-    return TABLES[read_settings(given).design]
-
-
-def _make(session: AsyncSession, given: Mapping[str, Any]) -> Boosts:
-    return Boosts(session, read_settings(given))
-
-
-BOOSTS_KIND: Final = Kind(
-    name="boosts",
-    summary="which partners of a search page are boosted, here and now",
-    tables=_tables,
-    make=_make,
-)

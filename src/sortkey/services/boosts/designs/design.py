@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -61,8 +61,12 @@ class Design(Protocol):
         """What became of each event; those of one partner are applied in their order."""
         ...
 
-    async def load(self, market: Market, events: Sequence[CampaignEvent]) -> None:
-        """Write many campaigns that are new, fast; what their rows held before is replaced."""
+    def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
+        """Write all campaigns of a market that has none, fast; tells now and then how many events are done."""
+        ...
+
+    async def deliver(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
+        """Be told where partners deliver, before their campaigns come; not every design cares."""
         ...
 
     async def lookup(self, market: Market, question: Question) -> list[Boost]:

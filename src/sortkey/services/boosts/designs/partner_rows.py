@@ -6,7 +6,7 @@ batch of exact keys, whatever the size of the market. See `boosts.model` for the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sortkey.clock import Clock
@@ -35,6 +35,8 @@ from sortkey.services.boosts.tenants import Market
 
 PARTNERS_AT_ONCE: Final = 64
 AREAS_AT_ONCE: Final = 16
+LOADED_AT_ONCE: Final = 1000
+"""Rows, where many are loaded."""
 
 
 class _Refused(Exception):
@@ -157,25 +159,37 @@ class PartnerRows:
         except ConditionFailed:
             pass  # somebody else has written the row since, and tidies it as well
 
-    async def load(self, market: Market, events: Sequence[CampaignEvent]) -> None:
-        rows: dict[tuple[str, str], dict[str, Campaign]] = {}
-        places: dict[str, set[str]] = {}
+    async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
+        partners: dict[str, list[CampaignEvent]] = {}
+        for event in events:
+            partners.setdefault(event.partner_id, []).append(event)
+        done = 0
+        rows: list[PartnerRow] = []
+        for of_partner in partners.values():
+            rows += [row async for row in self._loaded(market, of_partner)]
+            done += len(of_partner)
+            if len(rows) >= LOADED_AT_ONCE or done == len(events):
+                await self._session.batch(put=rows)
+                rows = []
+                yield done
+
+    async def _loaded(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[PartnerRow]:
+        """The rows of one partner."""
+        areas: dict[str, dict[str, Campaign]] = {EVERYWHERE: {}}
+        places: set[str] = set()
         now = self._clock.now()
         for event in events:
-            home = home_entry(event, now)
+            home = areas[EVERYWHERE][event.campaign_id] = home_entry(event, now)
             spread = await self.spread(market, event.partner_id, event.running)
-            rows.setdefault((EVERYWHERE, event.partner_id), {})[event.campaign_id] = home
-            known = places.setdefault(event.partner_id, set())
-            known.update(place(area, event.campaign_id) for area in (EVERYWHERE, *spread))
+            places.update(place(area, event.campaign_id) for area in (EVERYWHERE, *spread))
             for area in spread:
-                there = entry_there(home, runs=True, now=now)
-                rows.setdefault((area, event.partner_id), {})[event.campaign_id] = there
-        await self._session.batch(
-            put=(
-                self._row(market, area, partner, campaigns, places[partner] if area == EVERYWHERE else set())
-                for (area, partner), campaigns in rows.items()
-            )
-        )
+                areas.setdefault(area, {})[event.campaign_id] = entry_there(home, runs=True, now=now)
+        for area, campaigns in areas.items():
+            known = places if area == EVERYWHERE else set()
+            yield self._row(market, area, events[0].partner_id, campaigns, known)
+
+    async def deliver(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
+        """Where they deliver is not asked: the partner's id is enough."""
 
     def _row(
         self, market: Market, area: str, partner: str, campaigns: dict[str, Campaign], places: set[str]
