@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-UNIT   := not slow and not oracle and not faults and not browser
+UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint format bench lock oracle clean
+.PHONY: help run test quick lint format bench lock oracle kafka clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -14,7 +14,7 @@ help: ## List the targets
 run: $(READY) ## Run Sortkey on ./data
 	$(BIN)/sortkey up
 
-test: $(READY) oracle ## Run every test
+test: $(READY) oracle kafka ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
 quick: $(READY) ## Run the unit tests, in under a minute
@@ -40,6 +40,10 @@ lock: ## Resolve requirements.txt again, to the newest versions
 oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.oracle.local || true
+
+kafka: $(READY) ## Fetch Kafka, which the worker's tests run against
+	@tools/java.sh || true
+	@$(BIN)/python -m tests.kafka.broker || true
 
 clean: ## Remove what the other targets made, except ./data
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

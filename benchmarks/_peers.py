@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from tests import maven
 from tests.oracle import local
 
 DYNALITE: Final = "4.0.0"
@@ -35,7 +36,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def cache_folder(name: str) -> Path:
-    return local.cache_folder().with_name(name)
+    return maven.cache_folder() / name
 
 
 def working_folder() -> Path:
@@ -81,7 +82,7 @@ def _sortkey(port: int, folder: Path) -> list[str]:
 def _install_dynamodb_local() -> None:
     try:
         local.install()
-    except local.OracleUnavailable as error:
+    except maven.Unavailable as error:
         raise Unavailable(str(error)) from error
 
 

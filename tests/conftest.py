@@ -27,10 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A folder is its marker, so no test can forget it."""
+    """A folder is its marker, and so is the need of a broker: no test can forget it."""
     for item in items:
         if TESTS not in item.path.parents:
             continue
+        if "broker" in getattr(item, "fixturenames", ()):
+            item.add_marker("kafka")
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in MARKED_FOLDERS:
             item.add_marker(folder)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.local import DynamoDBLocal, OracleUnavailable
+from tests.maven import Unavailable
+from tests.oracle.local import DynamoDBLocal
 from tests.wire.serving import ServerProcess
 
 EMBEDDED = ("memory", "disk")
@@ -29,7 +30,7 @@ def our_endpoint() -> Iterator[str]:
 def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
-    except OracleUnavailable as error:
+    except Unavailable as error:
         pytest.skip(f"no DynamoDB Local: {error}")
     yield local.url
     local.close()

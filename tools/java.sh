@@ -1,5 +1,5 @@
 #!/bin/sh
-# DynamoDB Local needs Java, and Maven fetches it. Install what is missing where that is possible, else say so.
+# DynamoDB Local and Kafka need Java, and Maven fetches them. Install what is missing where that is possible, else say so.
 set -eu
 
 command -v java >/dev/null && command -v mvn >/dev/null && exit 0
@@ -7,6 +7,6 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends default-jre-headless maven >/dev/null
 else
-    echo "Java and Maven are missing, so the oracle tests will be skipped." >&2
+    echo "Java and Maven are missing, so the tests with DynamoDB Local and with Kafka will be skipped." >&2
     exit 1
 fi

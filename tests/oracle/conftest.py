@@ -7,10 +7,11 @@ from hashlib import blake2b
 
 import pytest
 
+from tests.maven import Unavailable
 from tests.oracle.differences import DIFFERENCES
 from tests.oracle.embedded import Embedded
 from tests.oracle.endpoint import Endpoint
-from tests.oracle.local import DynamoDBLocal, OracleUnavailable
+from tests.oracle.local import DynamoDBLocal
 from tests.oracle.pair import Pair, Side
 from tests.oracle.served import Served
 from tests.oracle.tables import ORDERS, PLAIN
@@ -21,7 +22,7 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoD
     """One for each test worker: a second Java costs less than sharing one between processes."""
     try:
         local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
-    except OracleUnavailable as error:
+    except Unavailable as error:
         pytest.skip(f"no DynamoDB Local: {error}")
     yield local
     local.close()

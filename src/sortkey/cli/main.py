@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from sortkey.cli import bench, check, db, explain, up
+from sortkey.cli import bench, check, db, explain, up, worker
 from sortkey.cli.arguments import Parser
 
-COMMANDS = (bench, check, db, explain, up)
+COMMANDS = (bench, check, db, explain, up, worker)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+Headers = Sequence[tuple[str, str | bytes | None]]
+
 
 class Message(NamedTuple):
     """One event of a feed, as bytes."""
@@ -14,6 +16,9 @@ class Message(NamedTuple):
     topic: str = ""
     partition: int = 0
     offset: int = 0
+    time: int = 0
+    """Milliseconds since the epoch, as the feed has it; 0 if it does not say."""
+    headers: Headers = ()
 
 
 class Rejected(NamedTuple):

@@ -1,0 +1,78 @@
+"""Rejected messages on their way to the dead-letter topic.
+
+Dead letters and the offsets that leave their messages behind are one Kafka transaction, so that a reader of committed
+messages (`isolation.level=read_committed`, the default of most clients) finds each rejected message exactly once,
+whenever a worker is killed: either both are there, or the message is delivered, rejected and sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import uuid4
+
+from confluent_kafka import Producer, TopicPartition
+
+from sortkey.feeds.kafka_settings import LIBRDKAFKA, KafkaSettings
+from sortkey.feeds.message import Headers, Message, Rejected
+
+HEADER: Final = "sortkey-"
+REASON_BYTES: Final = 4096
+
+
+class DeadLetters:
+    """Belongs to one thread. Kafka is asked for a producer with the first dead letter: most workers never have one."""
+
+    def __init__(self, settings: KafkaSettings, seconds: float) -> None:
+        self._settings = settings
+        self._seconds = seconds
+        # Two workers of one name would end each other's transactions.
+        self._id = f"{settings.group}-{uuid4()}"
+        self._producer: Producer | None = None
+
+    def send(self, rejected: Sequence[Rejected], offsets: list[TopicPartition], group: Any) -> None:
+        """Dead letters and offsets, all or nothing. Raises KafkaException; then `recover` before sending again."""
+        producer = self._ready()
+        producer.begin_transaction()
+        for message, reason in rejected:
+            producer.produce(
+                self._settings.dead_letters, message.value, message.key, headers=list(headers(message, reason))
+            )
+        producer.send_offsets_to_transaction(offsets, group, self._seconds)
+        producer.commit_transaction(self._seconds)
+
+    def recover(self) -> None:
+        """End the transaction that failed, one way or the other: done if it was being committed, undone otherwise.
+
+        Raises KafkaException while the broker cannot say.
+        """
+        self.close()
+        self._ready()
+
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.close()
+            self._producer = None
+
+    def _ready(self) -> Producer:
+        if self._producer is None:
+            producer = Producer(self._settings.producer(self._id), logger=LIBRDKAFKA)
+            # A producer that bears the name of one before it takes over from it.
+            producer.init_transactions(self._seconds)
+            self._producer = producer
+        return self._producer
+
+
+def headers(message: Message, reason: str) -> Headers:
+    """The message's own, then why it was rejected, and where it came from."""
+    # Of a dead letter that was sent back to its topic and rejected again, only the last rejection counts.
+    own = [header for header in message.headers if not header[0].startswith(HEADER)]
+    return [
+        *own,
+        (f"{HEADER}reason", reason.encode(errors="replace")[:REASON_BYTES]),
+        (f"{HEADER}topic", message.topic),
+        (f"{HEADER}partition", str(message.partition)),
+        (f"{HEADER}offset", str(message.offset)),
+        (f"{HEADER}time", str(message.time)),
+    ]

@@ -1,0 +1,60 @@
+"""What a worker's `GET /metrics` tells."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sortkey.wire.prometheus import Families, Histogram, Samples
+
+FAMILIES: Final[Families] = {
+    "sortkey_feed_messages_total": (
+        "counter",
+        "Messages by outcome: applied, rejected, or retried, counted once for each try that failed.",
+    ),
+    "sortkey_feed_messages_per_second": ("gauge", "Messages applied or rejected, over the last seconds."),
+    "sortkey_feed_batch_seconds": ("histogram", "What the service took for a batch that succeeded."),
+    "sortkey_feed_lag": ("gauge", "Messages of a partition that are not committed yet, by partition."),
+    "sortkey_feed_under_way": ("gauge", "Messages received and not yet done with; a large one counts for several."),
+    "sortkey_feed_partitions": ("gauge", "Partitions that are this worker's."),
+    "sortkey_feed_paused_partitions": ("gauge", "Of those, the ones that are not read until there is room again."),
+    "sortkey_feed_commits_total": ("counter", "Commits of offsets by outcome: ok or failed; a failed one is repeated."),
+    "sortkey_feed_dead_letters_total": ("counter", "Rejected messages that are in the dead-letter topic."),
+}
+
+
+class FeedMetrics:
+    """A worker's numbers. Two threads write them, each its own, and any may read."""
+
+    def __init__(self) -> None:
+        self.applied = 0
+        self.rejected = 0
+        self.retried = 0
+        self.batch_seconds = Histogram()
+        self.rate = 0.0
+        self.lags: dict[int, int] = {}
+        self.under_way = 0
+        self.partitions = 0
+        self.paused = 0
+        self.commits = {"ok": 0, "failed": 0}
+        self.dead_letters = 0
+
+    def handled(self, messages: int, rejected: int) -> None:
+        self.applied += messages - rejected
+        self.rejected += rejected
+
+    def samples(self) -> Samples:
+        samples: Samples = {
+            'sortkey_feed_messages_total{outcome="applied"}': self.applied,
+            'sortkey_feed_messages_total{outcome="rejected"}': self.rejected,
+            'sortkey_feed_messages_total{outcome="retried"}': self.retried,
+            "sortkey_feed_messages_per_second": self.rate,
+            "sortkey_feed_under_way": self.under_way,
+            "sortkey_feed_partitions": self.partitions,
+            "sortkey_feed_paused_partitions": self.paused,
+            "sortkey_feed_dead_letters_total": self.dead_letters,
+        }
+        for outcome, number in self.commits.items():
+            samples[f'sortkey_feed_commits_total{{outcome="{outcome}"}}'] = number
+        for partition, lag in self.lags.copy().items():
+            samples[f'sortkey_feed_lag{{partition="{partition}"}}'] = lag
+        return samples | self.batch_seconds.samples("sortkey_feed_batch_seconds")

@@ -1,0 +1,65 @@
+"""The Kafka worker: a topic's messages into a consumer, and the group's offsets after it.
+
+Two threads. Kafka has one of its own, which receives, commits, and answers to the group (`Subscription`); the event
+loop has the lanes, one for each partition, and with them the consumer and its session.
+
+    Kafka's thread   receive ── chunk ──▶ lane ── batch ──▶ consumer ──▶ store      event loop
+                     commit  ◀─ handled ── lane
+
+An offset is committed after the store has everything before it, so a worker that ends, however it ends, loses nothing;
+what it had not committed is delivered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from sortkey.feeds.kafka_settings import KafkaSettings
+from sortkey.feeds.lane import Lane
+from sortkey.feeds.message import Consumer
+from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.subscription import Report, Subscription
+from sortkey.model.sessions.steps import Pacing
+
+PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)
+"""Between the tries of a batch."""
+
+
+class Worker:
+    """Runs once, on the event loop that the consumer's session belongs to."""
+
+    def __init__(self, settings: KafkaSettings, consumer: Consumer, pacing: Pacing = PACING) -> None:
+        self.metrics = FeedMetrics()
+        self._settings = settings
+        self._consumer = consumer
+        self._pacing = pacing
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """From any thread: `run` finishes the batches under way, commits, leaves the group, and returns."""
+        self._stopping.set()
+
+    async def run(self, joined: Callable[[], None]) -> None:
+        """Until `stop`. `joined` is called once, as soon as the group has given this worker its partitions, or none.
+
+        Raises WorkerFailed.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
+        polling = asyncio.get_running_loop().run_in_executor(thread, self._poll, asyncio.get_running_loop(), joined)
+        thread.shutdown(wait=False)
+        try:
+            await asyncio.shield(polling)
+        except asyncio.CancelledError:
+            self.stop()
+            await polling
+            raise
+
+    def _poll(self, loop: asyncio.AbstractEventLoop, joined: Callable[[], None]) -> None:
+        Subscription(self._settings, self._lane, loop, self.metrics, joined).poll_until(self._stopping)
+
+    def _lane(self, partition: int, report: Report) -> Lane:
+        return Lane(partition, self._consumer, report, self.metrics, self._pacing)

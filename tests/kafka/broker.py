@@ -1,0 +1,136 @@
+"""Kafka: fetched once by Maven, one node that is broker and controller, gone with the process that started it.
+
+`python -m tests.kafka.broker` fetches it ahead of a test run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests import maven
+from tests.maven import Unavailable
+
+POM: Final = Path(__file__).with_name("pom.xml")
+START_SECONDS: Final = 90
+JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC")
+
+# One node needs no copies; groups and transactions of killed workers end quickly, so that tests need not wait.
+PROPERTIES: Final = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={folder}/logs
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+transaction.abort.timed.out.transaction.cleanup.interval.ms=200
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=500
+num.io.threads=2
+num.network.threads=2
+log.cleaner.enable=false
+"""
+
+
+def install() -> Path:
+    """The folder of Kafka's jars, fetched when missing."""
+    return maven.install(POM, "kafka")
+
+
+class Broker:
+    """One running Kafka. It can be stopped and started again, and then has what it had."""
+
+    def __init__(self, folder: Path) -> None:
+        port, controller = maven.free_port(), maven.free_port()
+        self.bootstrap = f"127.0.0.1:{port}"
+        self._folder = folder
+        self._log = folder / "log"
+        self._properties = folder / "server.properties"
+        self._properties.write_text(PROPERTIES.format(port=port, controller=controller, folder=folder))
+        self._numbers = count(1)
+        self._jars = install()
+        self._format()
+        self.start()
+
+    def start(self) -> None:
+        java = [*JAVA, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._properties)]
+        self._guard = maven.start(java, self._folder, self._log)
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        try:
+            self._wait_until_ready()
+        except Unavailable:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        maven.stop(self._guard)
+
+    def topic(self, partitions: int) -> str:
+        """A new one, with nothing in it, and one for its dead letters."""
+        name = f"events-{next(self._numbers)}"
+        wanted = [NewTopic(name, partitions, 1), NewTopic(f"{name}.dead-letters", 1, 1)]
+        for made in self.admin.create_topics(wanted).values():
+            made.result()
+        return name
+
+    def _format(self) -> None:
+        cluster = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        storage_tool = ["-cp", f"{self._jars}/*", "kafka.tools.StorageTool", "format"]
+        command = ["java", *JAVA, *storage_tool, "--cluster-id", cluster, "--config", str(self._properties)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS)
+        if done.returncode != 0:
+            raise Unavailable(f"Kafka's folder could not be made: {done.stderr.strip()[-500:]}")
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                self.admin.list_topics(timeout=1)
+            except KafkaException:
+                continue
+            return
+        raise Unavailable(f"Kafka did not start: {self._log.read_text().strip()[-500:]}")
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Broker]:
+    broker = Broker(folder)
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+def main() -> int:
+    try:
+        jars = install()
+    except Unavailable as error:
+        sys.stderr.write(f"No Kafka, so the tests that need one will be skipped: {error}.\n")
+        return 1
+    sys.stdout.write(f"Kafka {maven.version(POM)} is in {os.path.relpath(jars)}.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
