@@ -11,7 +11,7 @@ UNIT   := not slow and not oracle and not faults and not kafka and not browser
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: $(READY) ## Run Sortkey on ./data
+run: $(READY) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
 test: $(READY) oracle kafka ## Run every test

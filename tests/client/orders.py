@@ -43,4 +43,4 @@ def key(number: int, customer: str = "ada") -> dict[str, Any]:
 def database_of(client: Client | AsyncClient) -> Database:
     """The engine behind an embedded client."""
     assert isinstance(client, Embedded)
-    return client._database()
+    return client.database

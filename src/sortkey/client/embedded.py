@@ -21,16 +21,17 @@ class Embedded(AnyClient[R]):
 
     def __init__(self, store: urls.Store) -> None:
         self._lease = leases.take(store)
-        self.meta = ClientMeta(store.url, self._database().settings.region)
+        self.meta = ClientMeta(store.url, self.database.settings.region)
 
-    def _database(self) -> Database:
+    @property
+    def database(self) -> Database:
         database = self._lease.database
         if database is None:
             raise self._lease.refusal()
         return database
 
     def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        # Not by `_database()`: this is the hot path of every read.
+        # Not by `database`: this is the hot path of every read.
         database = self._lease.database
         if database is None:
             raise self._lease.refusal()
@@ -50,7 +51,7 @@ class EmbeddedClient(Embedded[dict[str, Any]], Client):
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return waiting.wait_for_records(self._database(), ShardIterator, Timeout)
+            return waiting.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
         self._lease.release()

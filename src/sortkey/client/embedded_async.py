@@ -30,7 +30,7 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         if operation not in WRITES:
             return self._execute(operation, members)
-        database = self._database()
+        database = self.database
         written = _Written()
         try:
             database.submit(operation, parameters.request(operation, members), written.done)
@@ -45,7 +45,7 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return await waiting.records_arrived(self._database(), ShardIterator, Timeout)
+            return await waiting.records_arrived(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
         # Closing waits for the writes under way and for the janitor.

@@ -15,6 +15,7 @@ from sortkey.client.failures import EXCEPTIONS, Exceptions
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF
+from sortkey.engine.database import Database
 
 
 class AnyClient(Methods[R]):
@@ -23,6 +24,11 @@ class AnyClient(Methods[R]):
     exceptions: Final[Exceptions] = EXCEPTIONS
     """DynamoDB's errors by name, to be caught."""
     meta: ClientMeta
+
+    @property
+    def database(self) -> Database | None:
+        """The engine underneath, where it is in this process; None where the store is elsewhere."""
+        return None
 
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""

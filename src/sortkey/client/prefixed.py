@@ -7,6 +7,7 @@ from typing import Any
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.table_names import TableNames
+from sortkey.engine.database import Database
 
 
 class PrefixedClient(Client):
@@ -14,6 +15,10 @@ class PrefixedClient(Client):
         self._client = client
         self._names = TableNames(prefix)
         self.meta = client.meta
+
+    @property
+    def database(self) -> Database | None:
+        return self._client.database
 
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         return self._names.shown(operation, self._client._call(operation, self._names.stored(operation, members)))
@@ -33,6 +38,10 @@ class AsyncPrefixedClient(AsyncClient):
         self._client = client
         self._names = TableNames(prefix)
         self.meta = client.meta
+
+    @property
+    def database(self) -> Database | None:
+        return self._client.database
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         answer = await self._client._call(operation, self._names.stored(operation, members))

@@ -22,7 +22,21 @@ class Service(Consumer, Protocol):
         ...
 
     @property
-    def routes(self) -> Sequence[ControllerRouterHandler]: ...
+    def routes(self) -> Sequence[ControllerRouterHandler]:
+        """Litestar's handlers, typed, as the documentation shows them:
+
+            @post("/boosts/{tenant:str}/lookup", status_code=200, fast=True, scope="read")
+            async def lookup(tenant: FromPath[str], data: JSONBody[Lookup]) -> Found: ...
+
+        Two options speak to the server:
+
+        `fast=True` has the server call the handler by a short way, which costs a third of Litestar's: its arguments
+        must be the path's, as text, and `data`, and its answer something that msgspec makes JSON of. The body is then
+        taken strictly: a number in quotation marks is no number.
+
+        `scope="read"` or `"write"` is what a token needs for it; otherwise GET reads, and everything else writes.
+        """
+        ...
 
     async def start(self) -> None:
         """Make the tables that are missing; before this, nothing else may be called."""

@@ -1,0 +1,70 @@
+"""How the loading of demonstration data is shown: as bars on a terminal, else as a line at the start and the end."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from sortkey.services import service
+
+
+class Loading:
+    """Nothing is shown for a service that has its data already."""
+
+    def __init__(self, command: str, console: Console) -> None:
+        self._command = command
+        self._console = console
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+
+    def of(self, name: str) -> service.Progress:
+        """Who is told how far a service's data is."""
+        return _Bar(self._bars, name) if self._console.is_terminal else self._lines(name)
+
+    def _lines(self, name: str) -> service.Progress:
+        begun = False
+
+        def told(done: int, total: int) -> None:
+            nonlocal begun
+            if not begun:
+                self._say(f"loading {name}'s demonstration data, {total:,} things")
+                begun = True
+            if done >= total:
+                self._say(f"{name}'s demonstration data is loaded")
+
+        return told
+
+    def _say(self, what: str) -> None:
+        self._console.print(f"sortkey {self._command}: {what}", markup=False, highlight=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+
+class _Bar:
+    def __init__(self, bars: Progress, name: str) -> None:
+        self._bars = bars
+        self._name = name
+        self._bar: TaskID | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None:
+            self._bars.start()
+            self._bar = self._bars.add_task(f"demonstration data of {self._name}")
+        self._bars.update(self._bar, completed=done, total=total)
+        if done >= total:
+            self._bars.stop()

@@ -1,0 +1,77 @@
+"""What `GET /openapi.json` says: Litestar's description of the routes, with our errors and tokens in it.
+
+Litestar serves its description together with pages that load their scripts from elsewhere, and describes its own
+shape of errors. So it is asked for the description alone, by an app that serves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import msgspec
+from litestar import Litestar
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.spec import Tag
+from litestar.types import ControllerRouterHandler
+
+from sortkey.services.service import Service
+
+_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "details"],
+            "properties": {
+                "code": {"type": "string", "description": "For programs: stays as it is."},
+                "message": {"type": "string", "description": "For people."},
+                "details": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["message"],
+                        "properties": {
+                            "field": {"type": "string", "description": "Where in the request."},
+                            "message": {"type": "string"},
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+_FAILURE: Final[dict[str, Any]] = {
+    "description": "The request failed",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+}
+_BEARER: Final = "token"
+
+
+def document(routes: Sequence[ControllerRouterHandler], services: Sequence[Service], with_tokens: bool) -> bytes:
+    config = OpenAPIConfig(
+        title="Sortkey",
+        version=version("sortkey"),
+        use_handler_docstrings=True,
+        tags=[Tag(name=service.name) for service in services],
+    )
+    described = Litestar(routes, openapi_config=config, logging_config=None).openapi_schema.to_schema()
+    components = described.setdefault("components", {})
+    components.setdefault("schemas", {})["Error"] = _ERROR
+    if with_tokens:
+        components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
+    names = {service.name for service in services}
+    for operation in _operations(described):
+        # Litestar's own shape of an error, which our front replaces.
+        operation["responses"].pop("400", None)
+        operation["responses"]["default"] = _FAILURE
+        if with_tokens and names.intersection(operation.get("tags", ())):
+            operation["security"] = [{_BEARER: []}]
+    return msgspec.json.encode(described)
+
+
+def _operations(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for path in described["paths"].values():
+        yield from (operation for operation in path.values() if "responses" in operation)

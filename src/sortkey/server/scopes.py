@@ -1,0 +1,17 @@
+"""What a token must be good for, route by route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+SERVICE: Final = "service"
+"""The option of a route that names its service; the app sets it for all routes of one."""
+SCOPE: Final = "scope"
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def scope_of(options: Mapping[str, Any], method: str) -> str:
+    """Such as `boosts:read`."""
+    right = options.get(SCOPE) or ("read" if method in _READING else "write")
+    return f"{options[SERVICE]}:{right}"

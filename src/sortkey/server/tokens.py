@@ -1,0 +1,134 @@
+"""Who may ask for what: the file that `--tokens` names.
+
+    [search]
+    sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+    scopes = ["boosts:read"]
+
+A token is 256 random bits, so its plain hash gives nothing away, and the file may be read by others. It is sent as
+`Authorization: Bearer TOKEN`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+from sortkey.server.failures import refused
+
+Right = Literal["read", "write"]
+
+_PREFIX: Final = b"bearer "
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+RIGHTS: Final = ("read", "write")
+
+
+class BadTokens(Exception):
+    """Tokens that cannot be used; the message says why, in one line."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Whoever has a token."""
+
+    name: str
+    digest: bytes
+    scopes: frozenset[str]
+
+
+class Tokens(Protocol):
+    def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
+        """The name of whoever asks; None where nobody has one. Raises Refused where they may not."""
+
+
+class NoTokens:
+    """Whoever reaches the port may use it, which only programs of this machine can.
+
+    Web pages are the exception: a browser here runs what strangers wrote. It names the page's origin with whatever
+    changes anything, and only our own documentation page has ours.
+    """
+
+    def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:  # noqa: ARG002
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
+            raise refused(403, "Web pages of other places may not use this server unless it was given tokens.")
+        return None
+
+
+class KnownTokens:
+    def __init__(self, holders: Collection[Holder]) -> None:
+        self._holders = tuple(holders)
+
+    def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
+        holder = self._holder(headers.get(b"authorization", b""))
+        if scope not in holder.scopes:
+            raise refused(403, f"The token {holder.name!r} lacks the scope {scope!r}.")
+        return holder.name
+
+    def _holder(self, authorization: bytes) -> Holder:
+        if authorization[: len(_PREFIX)].lower() != _PREFIX:
+            raise refused(401, "Send a token: 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
+        digest = hashlib.sha256(authorization[len(_PREFIX) :].strip()).digest()
+        # All are looked at, each in constant time, so that the time says nothing of how near a guess was.
+        found = [holder for holder in self._holders if hmac.compare_digest(holder.digest, digest)]
+        if not found:
+            raise refused(401, "There is no such token.", www_authenticate='Bearer error="invalid_token"')
+        return found[0]
+
+
+def load(path: Path, services: Collection[str]) -> KnownTokens:
+    """The tokens of a file, for these services. Raises BadTokens."""
+    entries = read(path)
+    if not entries:
+        raise BadTokens(f"{path} holds no token, so nobody could use the server; 'sortkey token' makes one")
+    return KnownTokens([_holder(path, name, entry, services) for name, entry in entries.items()])
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sha256: str
+    scopes: list[str]
+
+
+def read(path: Path) -> dict[str, Entry]:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Entry])
+    except OSError as error:
+        raise BadTokens(f"cannot read the tokens in {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise BadTokens(f"{path} does not hold tokens: {error}") from error
+
+
+def check_scopes(scopes: Collection[str], services: Collection[str]) -> None:
+    for scope in scopes:
+        service, _, right = scope.partition(":")
+        if service not in services or right not in RIGHTS:
+            known = ", ".join(f"{name}:{right}" for name in sorted(services) for right in RIGHTS) or "none"
+            raise BadTokens(f"there is no scope {scope!r}; there are {known}")
+    if not scopes:
+        raise BadTokens("a token without scopes is good for nothing")
+
+
+def made(name: str, scopes: Collection[str]) -> tuple[str, str]:
+    """A new token, and its entry for the file. Raises BadTokens."""
+    if not _NAME.fullmatch(name):
+        raise BadTokens(f"{name!r} is no name for a token: letters, digits, '_' and '-', at most 64")
+    token = f"sk_{secrets.token_urlsafe(32)}"
+    listed = ", ".join(f'"{scope}"' for scope in scopes)
+    return token, f'[{name}]\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\nscopes = [{listed}]\n'
+
+
+def _holder(path: Path, name: str, entry: Entry, services: Collection[str]) -> Holder:
+    if not _HASH.fullmatch(entry.sha256):
+        raise BadTokens(f"{path}: the sha256 of {name!r} must be 64 hexadecimal digits")
+    try:
+        check_scopes(entry.scopes, services)
+    except BadTokens as error:
+        raise BadTokens(f"{path}: {name!r}: {error}") from None
+    return Holder(name, bytes.fromhex(entry.sha256), frozenset(entry.scopes))

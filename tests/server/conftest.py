@@ -1,0 +1,46 @@
+"""Notes in memory, and the app that serves them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from sortkey.server.app import app_of
+from sortkey.server.front import Front
+from sortkey.server.metrics import path_samples
+from tests.server.notes import Note, Notes
+
+Use = Callable[[Front], Awaitable[None]]
+WithApp = Callable[..., None]
+
+
+@asynccontextmanager
+async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Front]]]:
+    """The service, and what makes an app of it."""
+    async with sk.open("memory:", tables=[Note]) as session:
+        notes = Notes(session, {})
+        await notes.start()
+
+        def app(**settings: Any) -> Front:
+            return app_of([notes], lambda: path_samples(session.meter.readings()), **settings)
+
+        yield notes, app
+
+
+@pytest.fixture
+def with_app() -> WithApp:
+    """Runs what a test does with an app, given the app's settings."""
+
+    def run(use: Callable[[Front], Coroutine[Any, Any, None]], **settings: Any) -> None:
+        async def whole() -> None:
+            async with notes_in_memory() as (_, app):
+                await use(app(**settings))
+
+        asyncio.run(whole())
+
+    return run
