@@ -265,6 +265,12 @@ def test_rows_of_the_future_are_refused() -> None:
         sk.schema_of(Document).decode({"pk": {"S": "DOC#1"}, "_v": {"N": "4"}})
 
 
+def test_a_version_is_a_whole_number() -> None:
+    for mark in ({"S": "2"}, {"N": "1.5"}):
+        with pytest.raises(sk.DecodeError, match="which is no version"):
+            sk.schema_of(Document).decode({"_v": mark})
+
+
 def test_upgrades_must_lead_to_the_version() -> None:
     with pytest.raises(sk.DeclarationError, match="has version 3; nothing upgrades from 3"):
         Document.upgrade(3)(dict)

@@ -2,29 +2,32 @@
 
 botocore walks every answer along its service model, value by value, which takes longer than the network: some 80 µs an
 item. DynamoDB's JSON has boto3's shape already, save binaries (base64 text) and moments (seconds), so it is read
-as it is, and walked only where it may hold one of those. Whatever is unusual, errors among it, botocore reads itself.
+as it is, and walked only where it may hold one of those. The items of the operations that read them are not even
+parsed: who asked may have a better way. Whatever is unusual, errors among it, botocore reads itself.
 """
 
 from __future__ import annotations
 
-import re
 from binascii import a2b_base64
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 import orjson
 
-from sortkey.client.shapes import TIMESTAMPS, moment
+from sortkey.client.shapes import TIMESTAMPS, moment, native_value
+from sortkey.client.unparsed import READS, Unparsed
 
 _ITEMS_ONLY: Final = frozenset(
     f"{operation}Output"
     for operation in (
-        *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
-        *("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
+        *("PutItem", "UpdateItem", "DeleteItem", "Scan"),
+        *("BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
     )
 )
 """Answers without moments."""
-_binary_tag: Final = re.compile(rb'"BS?"\s*:').search
+_UNPARSED: Final = frozenset(f"{operation}Output" for operation in READS)
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MOMENTS: Final = TIMESTAMPS | {"ApproximateCreationDateTime"}
 
 
@@ -51,14 +54,23 @@ def install(session: Any) -> Any:
 def read(slowly: Any, body: bytes, shape: Any) -> Any:
     if shape.metadata.get("exception"):
         return slowly(body, shape)
-    try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return slowly(body, shape)
     # Most items have no binary, and to look for its tag is cheaper than to walk them.
-    if shape.name in _ITEMS_ONLY and not _binary_tag(body):
-        return answer
-    return _native("", answer)
+    binary = b'"B"' in body or b'"BS"' in body
+    try:
+        if shape.name in _UNPARSED:
+            return {name: _member(name, raw, binary) for name, raw in _members(body).items()}
+        answer = orjson.loads(body)
+    except (orjson.JSONDecodeError, msgspec.DecodeError):
+        return slowly(body, shape)
+    return answer if shape.name in _ITEMS_ONLY and not binary else _native("", answer)
+
+
+def _member(name: str, raw: msgspec.Raw, binary: bool) -> Any:
+    if name in ("Item", "Items"):
+        return Unparsed(bytes(raw), binary)
+    if name == "Responses":
+        return {table: Unparsed(bytes(items), binary) for table, items in _members(raw).items()}
+    return native_value(bytes(raw), binary)
 
 
 def _native(name: str, member: Any) -> Any:

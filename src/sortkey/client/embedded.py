@@ -10,6 +10,7 @@ from sortkey.client.interface import AnyClient, Client
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.shapes import date_records, from_wire
+from sortkey.client.unparsed import items_unparsed
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.streams import waiting
@@ -31,19 +32,25 @@ class Embedded(AnyClient[R]):
         return database
 
     def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return native(operation, self._answer(operation, members))
+
+    def _fetch(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return items_unparsed(self._answer(operation, members))
+
+    def _answer(self, operation: str, members: dict[str, Any]) -> Answer:
         # Not by `database`: this is the hot path of every read.
         database = self._lease.database
         if database is None:
             raise self._lease.refusal()
         try:
-            answer = database.execute(operation, parameters.request(operation, members))
+            return database.execute(operation, parameters.request(operation, members))
         except DynamoDBError as error:
             raise failures.client_error(operation, members, error) from None
-        return native(operation, answer)
 
 
 class EmbeddedClient(Embedded[dict[str, Any]], Client):
     _call = Embedded._execute
+    _read = Embedded._fetch
 
     def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED

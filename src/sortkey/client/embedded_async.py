@@ -39,6 +39,9 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
             raise failures.client_error(operation, members, error) from None
         return native(operation, answer)
 
+    async def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return self._fetch(operation, members)
+
     async def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED
 

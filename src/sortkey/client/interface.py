@@ -30,6 +30,10 @@ class AnyClient(Methods[R]):
         """The engine underneath, where it is in this process; None where the store is elsewhere."""
         return None
 
+    @abstractmethod
+    def _read(self, operation: str, members: dict[str, Any]) -> R:
+        """As `_call`, for an operation of `unparsed.READS`; its items are left as `Unparsed`."""
+
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""
         return paging.can_paginate(operation_name)

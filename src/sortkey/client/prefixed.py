@@ -23,6 +23,9 @@ class PrefixedClient(Client):
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         return self._names.shown(operation, self._client._call(operation, self._names.stored(operation, members)))
 
+    def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return self._names.shown(operation, self._client._read(operation, self._names.stored(operation, members)))
+
     def capabilities(self) -> Capabilities:
         return self._client.capabilities()
 
@@ -45,6 +48,10 @@ class AsyncPrefixedClient(AsyncClient):
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         answer = await self._client._call(operation, self._names.stored(operation, members))
+        return self._names.shown(operation, answer)
+
+    async def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client._read(operation, self._names.stored(operation, members))
         return self._names.shown(operation, answer)
 
     async def capabilities(self) -> Capabilities:

@@ -17,6 +17,7 @@ from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connec
 from sortkey.client.interface import Client
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.service_model import METHOD_OF, service_of
+from sortkey.client.unparsed import READS, items_parsed
 from sortkey.client.urls import Remote
 
 
@@ -33,6 +34,10 @@ class RemoteClient(Client):
         self.meta = ClientMeta(url, self._connection.region)
 
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        answer = self._read(operation, members)
+        return items_parsed(answer) if operation in READS else answer
+
+    def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         service = service_of(operation)
         client = self._clients.get(service) or self._client(service)
         try:

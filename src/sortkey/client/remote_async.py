@@ -17,6 +17,7 @@ from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connec
 from sortkey.client.interface import AsyncClient
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.service_model import METHOD_OF, service_of
+from sortkey.client.unparsed import READS, items_parsed
 from sortkey.client.urls import Remote
 
 
@@ -33,6 +34,10 @@ class AsyncRemoteClient(AsyncClient):
         self.meta = ClientMeta(url, self._connection.region)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._read(operation, members)
+        return items_parsed(answer) if operation in READS else answer
+
+    async def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         service = service_of(operation)
         client = self._clients.get(service) or await self._client(service)
         try:

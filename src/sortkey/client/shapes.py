@@ -100,8 +100,13 @@ def from_wire(answer: Answer) -> dict[str, Any]:
 
 
 def _stored(leaf: Json) -> Any:
-    value = _loads(leaf.text)
-    return _with_bytes("", value) if leaf.binary else value
+    return native_value(leaf.text, leaf.binary)
+
+
+def native_value(text: bytes, binary: bool) -> Any:
+    """Items, or attributes of one, in JSON text; `binary` says whether there may be any in it."""
+    value = _loads(text)
+    return _with_bytes("", value) if binary else value
 
 
 def _described(name: str, member: Any) -> Any:

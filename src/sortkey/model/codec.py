@@ -30,6 +30,8 @@ class Field(NamedTuple):
     encode: Callable[[Any], Value]
     decode: Callable[[Value], Any]
     tag: str
+    read: Callable[[Any], Any] | None
+    """From what is behind the tag; None where that is the value already."""
     absent: Callable[[], Any] | None
     """What reading gives when the row has no such attribute and the class no default; None if it must have one."""
     left_out: bool
@@ -87,7 +89,7 @@ class Codec:
         default = _default(self.struct, name)
         absent = _none if default is _MISSING else None
         left_out = default is _MISSING or default is None
-        return Field(name, attribute, kind, inner.encode, _or_none(inner), inner.tag, absent, left_out)
+        return Field(name, attribute, kind, inner.encode, _or_none(inner), inner.tag, inner.read, absent, left_out)
 
     def _read(self, name: str, annotation: Any) -> Annotation:
         try:
@@ -188,12 +190,17 @@ class Codec:
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")
 
 
-def _default(struct: type[msgspec.Struct], name: str) -> Any:
-    """A field's default, made if it has a factory."""
+def declared_default(struct: type[msgspec.Struct], name: str) -> Any:
+    """A field's default as msgspec keeps it: the value, or a thing with a `factory`, or NODEFAULT."""
     names = struct.__struct_fields__
     defaults = struct.__struct_defaults__
     index = names.index(name) - len(names) + len(defaults)
-    default = defaults[index] if index >= 0 else msgspec.NODEFAULT
+    return defaults[index] if index >= 0 else msgspec.NODEFAULT
+
+
+def _default(struct: type[msgspec.Struct], name: str) -> Any:
+    """A field's default, made if it has a factory."""
+    default = declared_default(struct, name)
     if default is msgspec.NODEFAULT:
         return _MISSING
     factory = getattr(default, "factory", None)
@@ -246,10 +253,9 @@ def nested(struct: type[msgspec.Struct]) -> Converter:
             raise EncodeError(f"expected {struct.__name__}, got {type(value).__name__} {value!r}")
         return {"M": codec.encode(value)}
 
-    def decode(value: Value) -> Any:
-        row = value["M"]
+    def read(row: Row) -> Any:
         made = struct(**codec.decode(row))
         codec.keep_extra(made, row, codec.attributes)
         return made
 
-    return Converter(encode, decode, "M")
+    return Converter(encode, lambda value: read(value["M"]), "M", read)

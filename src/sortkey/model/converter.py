@@ -33,6 +33,8 @@ class Converter(NamedTuple):
     encode: Callable[[Any], Value]
     decode: Callable[[Value], Any]
     tag: str
+    read: Callable[[Any], Any] | None
+    """From what is behind the tag; None where that is the value already. `decode` is of the whole."""
 
 
 StructConverter = Callable[[type[msgspec.Struct]], Converter]
@@ -132,8 +134,8 @@ def _encode_instant(value: Any) -> Value:
         raise EncodeError(str(error)) from None
 
 
-def _decode_instant(value: Value) -> datetime:
-    moment = datetime.fromisoformat(value["S"])
+def _read_instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("it has no time zone")
     return moment
@@ -151,25 +153,28 @@ def _encode_uuid(value: Any) -> Value:
     return {"S": str(value)}
 
 
+def _reading(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:
+    return Converter(encode, lambda value: content(value[tag]), tag, content)
+
+
 _SCALARS: Final[dict[Any, Converter]] = {
-    str: Converter(_encode_text, itemgetter("S"), "S"),
-    int: Converter(_encode_int, lambda value: int(value["N"]), "N"),
-    Decimal: Converter(_encode_decimal, lambda value: Decimal(value["N"]), "N"),
-    bool: Converter(_encode_bool, itemgetter("BOOL"), "BOOL"),
-    bytes: Converter(_encode_bytes, itemgetter("B"), "B"),
-    datetime: Converter(_encode_instant, _decode_instant, "S"),
-    date: Converter(_encode_date, lambda value: date.fromisoformat(value["S"]), "S"),
-    UUID: Converter(_encode_uuid, lambda value: UUID(value["S"]), "S"),
+    str: Converter(_encode_text, itemgetter("S"), "S", None),
+    int: _reading(_encode_int, "N", int),
+    Decimal: _reading(_encode_decimal, "N", Decimal),
+    bool: Converter(_encode_bool, itemgetter("BOOL"), "BOOL", None),
+    bytes: Converter(_encode_bytes, itemgetter("B"), "B", None),
+    datetime: _reading(_encode_instant, "S", _read_instant),
+    date: _reading(_encode_date, "S", date.fromisoformat),
+    UUID: _reading(_encode_uuid, "S", UUID),
 }
-_INEXACT: Final = Converter(_encode_float, lambda value: float(value["N"]), "N")
+_INEXACT: Final = _reading(_encode_float, "N", float)
 
 
 def _nullable(inner: Converter) -> Converter:
-    encode, decode, tag = inner
-    return Converter(
-        lambda value: {"NULL": True} if value is None else encode(value),
-        lambda value: None if "NULL" in value else decode(value),
-        tag,
+    encode, decode = inner[:2]
+    return inner._replace(
+        encode=lambda value: {"NULL": True} if value is None else encode(value),
+        decode=lambda value: None if "NULL" in value else decode(value),
     )
 
 
@@ -188,36 +193,42 @@ def _chosen(values: dict[Any, Any], nested: StructConverter) -> Converter:
         except (KeyError, TypeError):
             raise _refuse(f"one of {', '.join(map(repr, encoded))}", value) from None
 
-    return Converter(encode, lambda value: choices[inner.decode(value)], inner.tag)
+    return _reading(encode, inner.tag, _chosen_by(inner.read, choices))
+
+
+def _chosen_by(read_value: Callable[[Any], Any] | None, choices: dict[Any, Any]) -> Callable[[Any], Any]:
+    if read_value is None:
+        return choices.__getitem__
+    return lambda content: choices[read_value(content)]
 
 
 def _list(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
-    encode_one, decode_one, _ = converter(arguments[0], nested)
+    encode_one, decode_one = converter(arguments[0], nested)[:2]
 
     def encode(values: Any) -> Value:
         if not isinstance(values, list):
             raise _refuse("list", values)
         return {"L": [encode_one(value) for value in values]}
 
-    return Converter(encode, lambda value: [decode_one(each) for each in value["L"]], "L")
+    return _reading(encode, "L", lambda content: [decode_one(each) for each in content])
 
 
 def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
     if read(arguments[0]).base is not str:
         raise DeclarationError(f"a map's names are str, not {arguments[0]}")
-    encode_one, decode_one, _ = converter(arguments[1], nested)
+    encode_one, decode_one = converter(arguments[1], nested)[:2]
 
     def encode(values: Any) -> Value:
         if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
             raise _refuse("dict with names of type str", values)
         return {"M": {name: encode_one(value) for name, value in values.items()}}
 
-    return Converter(encode, lambda value: {name: decode_one(each) for name, each in value["M"].items()}, "M")
+    return _reading(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
 
 
 def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> Converter:
     member = read(arguments[0])
-    encode_one, decode_one, inner = base_converter(member, nested)
+    encode_one, _, inner, read_one = base_converter(member, nested)
     if member.optional or inner not in ("S", "N", "B"):
         raise DeclarationError(f"DynamoDB has sets of texts, numbers and binaries, not of {arguments[0]}")
     tag = f"{inner}S"
@@ -228,10 +239,10 @@ def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> 
         # Sorted, so that equal sets are the same request.
         return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
 
-    def decode(value: Value) -> Any:
-        return make() if "NULL" in value else make(decode_one({inner: each}) for each in value[tag])
+    def collect(content: Any) -> Any:
+        return make(content if read_one is None else map(read_one, content))
 
-    return Converter(encode, decode, tag)
+    return Converter(encode, lambda value: make() if "NULL" in value else collect(value[tag]), tag, collect)
 
 
 def _mutable_set(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:

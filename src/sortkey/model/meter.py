@@ -75,10 +75,11 @@ class Meter:
             sums.units += units
             sums.seconds += seconds
 
-    def returned(self, path: str, rows: int) -> None:
-        """What a call of the session gave its caller."""
+    def returned(self, path: str, rows: int, read: int = 0) -> None:
+        """What a call of the session gave its caller; and rows read, where no answer told their number."""
         with self._lock:
             sums = self._paths[path]
+            sums.rows_read += read
             sums.rows_returned += rows
             excessive = sums.rows_read > AMPLIFICATION * max(sums.rows_returned, _FEW_ROWS)
             if sums.warned or not excessive:
@@ -120,14 +121,9 @@ def _scanned(answer: Mapping[str, Any]) -> int:
     return read
 
 
-def _looked_up(answer: Mapping[str, Any]) -> int:
-    return sum(map(len, answer["Responses"].values()))
-
-
 _ROWS_READ: Final[Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
     "GetItem": _got,
     "Query": _scanned,
-    "BatchGetItem": _looked_up,
 }
 
 

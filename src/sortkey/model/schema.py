@@ -14,6 +14,7 @@ from sortkey.model.faults import DeclarationError, DecodeError
 from sortkey.model.key_attribute import KeyAttribute
 from sortkey.model.layout import KeyLayout
 from sortkey.model.plain import from_plain, to_plain
+from sortkey.model.reader import Reader
 
 VERSION_ATTRIBUTE: Final = "_v"
 
@@ -69,6 +70,12 @@ class Schema(Generic[T]):
     def _sparse(self) -> tuple[KeyLayout, ...]:
         return tuple(layout for layout in self.indexes.values() if layout.sparse)
 
+    @cached_property
+    def reader(self) -> Reader[T]:
+        """For rows that come as text."""
+        constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
+        return Reader(self.owner, self.codec, self.primary, self.key_attributes, constants)
+
     def encode(self, item: T) -> Row:
         """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
         row = self.codec.encode(item)
@@ -86,10 +93,10 @@ class Schema(Generic[T]):
 
     def recognises(self, row: Row) -> bool:
         """Whether the row's primary key is one of this class."""
-        return self.primary.matches(row) and (not self._shared_fields or self.primary.parse(row) is not None)
+        return self.primary.matches(row) and (not self.shares_fields or self.primary.parse(row) is not None)
 
     @cached_property
-    def _shared_fields(self) -> bool:
+    def shares_fields(self) -> bool:
         """Whether a field stands in both halves of the key, which then have to agree."""
         return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
 
@@ -126,7 +133,13 @@ class Schema(Generic[T]):
         self._upgrades[version] = function
 
     def _upgraded(self, row: Row) -> Row:
-        version = int(row.get(VERSION_ATTRIBUTE, {"N": "1"})["N"])
+        mark = row.get(VERSION_ATTRIBUTE, {"N": "1"})
+        try:
+            version = int(mark["N"])
+        except (KeyError, ValueError):
+            raise DecodeError(
+                f"a row of {self.name} has {mark!r} as {VERSION_ATTRIBUTE}, which is no version"
+            ) from None
         if version == self.version:
             return row
         if version > self.version:

@@ -42,14 +42,17 @@ class Slept:
 
 def refuse(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
     """The client refuses with these codes, then does as it is told."""
-    call = db.client._call
 
-    def refusing(operation: str, members: dict[str, Any]) -> Reply:
-        if codes:
-            raise refusal(codes.pop(0))
-        return call(operation, members)
+    def refusing(call: Callable[..., Reply]) -> Callable[..., Reply]:
+        def refuse_first(operation: str, members: dict[str, Any]) -> Reply:
+            if codes:
+                raise refusal(codes.pop(0))
+            return call(operation, members)
 
-    monkeypatch.setattr(db.client, "_call", refusing)
+        return refuse_first
+
+    for name in ("_call", "_read"):
+        monkeypatch.setattr(db.client, name, refusing(getattr(db.client, name)))
 
 
 @pytest.mark.parametrize("code", sorted(THROTTLED))
@@ -100,7 +103,7 @@ def test_it_gives_up_when_the_time_is_over(
 # Half of a batch may come back; only what did not is asked for again.
 def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: Patch) -> None:
     memory.batch(put=[order(number) for number in range(10)])
-    call = memory.client._call
+    call = memory.client._read
     asked = []
 
     def partial(operation: str, members: dict[str, Any]) -> Reply:
@@ -109,7 +112,7 @@ def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: P
         answer = call(operation, {"RequestItems": {"shop": {"Keys": keys[:4]}}})
         return {**answer, "UnprocessedKeys": {"shop": {"Keys": keys[4:]}} if keys[4:] else {}}
 
-    monkeypatch.setattr(memory.client, "_call", partial)
+    monkeypatch.setattr(memory.client, "_read", partial)
     slept = Slept(memory)
     found = slept.db.lookup(Order.key, [{"customer": "ada", "number": number} for number in range(10)])
     assert found == [order(number) for number in range(10)]

@@ -230,7 +230,8 @@ class AsyncSession(Shell[AsyncClient]):
 
     async def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
-        answer = await self.client._call(call.operation, call.members)
+        perform = self.client._read if call.unparsed else self.client._call
+        answer = await perform(call.operation, call.members)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 

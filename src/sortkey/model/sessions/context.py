@@ -19,10 +19,10 @@ class Context:
     secret: bytes
     """What cursors are signed with."""
 
-    def request(self, operation: str, members: dict[str, Any], path: str) -> Call:
+    def request(self, operation: str, members: dict[str, Any], path: str, unparsed: bool = False) -> Call:
         if self.capabilities.consumed_capacity:
             members["ReturnConsumedCapacity"] = "TOTAL"
-        return Call(operation, members, path)
+        return Call(operation, members, path, unparsed)
 
     def retried(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         """A request that costs no capacity."""
@@ -30,6 +30,10 @@ class Context:
 
     def call(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         return retried(self.request(operation, members, path), self.pacing)
+
+    def read(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
+        """A request whose answer has its items as text."""
+        return retried(self.request(operation, members, path, unparsed=True), self.pacing)
 
     def require_transactions(self, what: str) -> None:
         if not self.capabilities.transactions:

@@ -15,7 +15,8 @@ from sortkey.model.conditions import Where
 from sortkey.model.cursor import Cursors
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.reading import decoder, question
+from sortkey.model.sessions.reading import question
+from sortkey.model.sessions.rows import found_on, position
 from sortkey.model.sessions.steps import Steps
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Page(Generic[T]):
     """Some items of a path, in its order."""
 
     def __init__(
-        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Row], wanted: Window, stopped: Row | None
+        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Any], wanted: Window, stopped: Row | None
     ) -> None:
         more = len(items) > wanted.size or stopped is not None
         self._stopped = stopped if len(items) <= wanted.size else None
@@ -77,7 +78,7 @@ class Page(Generic[T]):
 
     def cursor(self, index: int) -> str:
         """The cursor of one item, for `after` or `before`."""
-        return self._cursors.encode(self._path.position(self._rows[index]))
+        return self._cursors.encode(position(self._path, self._rows[index]))
 
     @property
     def edges(self) -> list[Edge[T]]:
@@ -117,12 +118,11 @@ def page(
 
 def _fill(
     context: Context, path: Path[T], request: Mapping[str, Any], wanted: Window, start: Row | None
-) -> Steps[tuple[list[T], list[Row], Row | None]]:
+) -> Steps[tuple[list[T], list[Any], Row | None]]:
     """One item more than wanted, or all there are, or as many as the budget allows; and where it stopped short."""
     items: list[T] = []
-    rows: list[Row] = []
+    rows: list[Any] = []
     read = 0
-    decode = decoder(path)
     while True:
         limit = wanted.size + 1 - len(items)
         if "FilterExpression" in request:
@@ -130,12 +130,10 @@ def _fill(
         members = {**request, "Limit": min(limit, wanted.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
-        answer = yield from context.call("Query", members, path.name)
-        for row in answer["Items"]:
-            item = decode(row)
-            if item is not None:
-                items.append(item)
-                rows.append(row)
+        answer = yield from context.read("Query", members, path.name)
+        found = found_on(path, answer["Items"])
+        items += found.items
+        rows += found.rows
         read += answer["ScannedCount"]
         start = answer.get("LastEvaluatedKey")
         if start is None or len(items) > wanted.size or read >= wanted.budget:

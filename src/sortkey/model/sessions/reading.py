@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from botocore.exceptions import ClientError
 
+from sortkey.client.unparsed import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
 from sortkey.model.codec import Row
 from sortkey.model.conditions import Where, tests_of
 from sortkey.model.faults import NoAccessPath
 from sortkey.model.key import BoundKey
-from sortkey.model.layout import KeyLayout
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.expression import Placeholders, all_of
+from sortkey.model.sessions.rows import Identity, found_on, identifier, item_of, items_by_key
 from sortkey.model.sessions.steps import THROTTLED, Answer, Calls, Steps, code_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
-Identity = tuple[Any, ...]
 
 
 def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
         members["ConsistentRead"] = True
-    answer = yield from context.call("GetItem", members, path.name)
-    row = answer.get("Item")
+    answer = yield from context.read("GetItem", members, path.name)
+    stored = answer.get("Item")
     # The key is one of this class, so the row is.
-    item: T | None = None if row is None else path.schema.decode(row)
+    item: T | None = None if stored is None else item_of(path.schema, stored)
     context.meter.returned(path.name, 0 if item is None else 1)
     return item
 
@@ -43,7 +42,7 @@ def lookup(
     """One item, or None, for each of the keys, in their order."""
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
-    identify, decode = identifier(key.layout), key.schema.decode
+    identify = identifier(key.layout)
     keys = [key.exact(each) for each in wanted]
     identities = [identify(each) for each in keys]
     pending = dict(zip(identities, keys, strict=True))
@@ -54,14 +53,15 @@ def lookup(
         outcomes = yield Calls(tuple(calls))
         left: dict[Identity, Row] = {}
         for call, outcome in zip(calls, outcomes, strict=True):
-            rows, unprocessed = _outcome(outcome, key.schema.table, call.members)
-            found.update((identify(row), decode(row)) for row in rows)
+            stored, unprocessed = _outcome(outcome, key.schema.table, call.members)
+            if stored is not None:
+                found |= items_by_key(key.schema, stored)
             left.update((identify(each), each) for each in unprocessed)
         if left:
             attempt = attempt + 1 if len(left) == len(pending) else 0
             yield context.pacing.pause(attempt)
         pending = left
-    context.meter.returned(key.name, len(found))
+    context.meter.returned(key.name, len(found), read=len(found))
     return [found.get(identity) for identity in identities]
 
 
@@ -69,41 +69,23 @@ def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent
     asked: dict[str, Any] = {"Keys": keys}
     if consistent:
         asked["ConsistentRead"] = True
-    return context.request("BatchGetItem", {"RequestItems": {key.schema.table: asked}}, key.name)
+    return context.request("BatchGetItem", {"RequestItems": {key.schema.table: asked}}, key.name, unparsed=True)
 
 
-def _outcome(outcome: Answer | ClientError, table: str, members: Mapping[str, Any]) -> tuple[list[Row], list[Row]]:
-    """The rows found, and the keys to ask for again."""
+def _outcome(
+    outcome: Answer | ClientError, table: str, members: Mapping[str, Any]
+) -> tuple[Unparsed | None, list[Row]]:
+    """The rows found, if any, and the keys to ask for again."""
     if isinstance(outcome, ClientError):
         if code_of(outcome) not in THROTTLED:
             raise outcome
-        return [], members["RequestItems"][table]["Keys"]
+        return None, members["RequestItems"][table]["Keys"]
     unprocessed = outcome.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-    return outcome["Responses"].get(table, []), unprocessed
+    return outcome["Responses"].get(table), unprocessed
 
 
 def _chunks(keys: list[Row]) -> list[list[Row]]:
     return [keys[start : start + BATCH_GET_KEYS] for start in range(0, len(keys), BATCH_GET_KEYS)]
-
-
-def identifier(layout: KeyLayout) -> Callable[[Row], Identity]:
-    """A function that makes of a row's key something to compare by: numbers have several texts."""
-    parts = [(part.name, part.tag) for part in layout.attributes]
-    if [tag for _, tag in parts] == ["S", "S"]:
-        (partition, _), (sort, _) = parts
-        return lambda row: (row[partition]["S"], row[sort]["S"])
-    return lambda row: tuple(Decimal(row[name]["N"]) if tag == "N" else row[name][tag] for name, tag in parts)
-
-
-def decoder(path: Path[T]) -> Callable[[Row], T | None]:
-    """The path's own decode; where the partition says already that its half of the key is this class's, only the
-    other half is looked at."""
-    sort = path.layout.sort
-    halves = set(path.layout.partition.fields).isdisjoint(() if sort is None else sort.fields)
-    if path.collection or path.layout.index is not None or sort is None or not halves:
-        return path.decode
-    name, matches, decode = sort.name, sort.matches, path.schema.decode
-    return lambda row: decode(row) if matches(row.get(name)) else None
 
 
 class Chunk(NamedTuple):
@@ -133,8 +115,8 @@ def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Ro
     members = dict(request)
     if start is not None:
         members["ExclusiveStartKey"] = start
-    answer = yield from context.call("Query", members, path.name)
-    items = [item for item in map(decoder(path), answer["Items"]) if item is not None]
+    answer = yield from context.read("Query", members, path.name)
+    items = found_on(path, answer["Items"]).items
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))
 

@@ -26,6 +26,8 @@ class Call(NamedTuple):
     members: dict[str, Any]
     path: str
     """Which access path it is metered under."""
+    unparsed: bool = False
+    """Whether the answer's items are wanted as text."""
 
 
 class Calls(NamedTuple):

@@ -221,7 +221,8 @@ class Session(Shell[Client]):
 
     def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
-        answer = self.client._call(call.operation, call.members)
+        perform = self.client._read if call.unparsed else self.client._call
+        answer = perform(call.operation, call.members)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 

@@ -16,8 +16,8 @@ from sortkey.model.path import Path
 from sortkey.model.schema import Schema
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.expression import Placeholders, all_of
-from sortkey.model.sessions.reading import Identity, identifier
 from sortkey.model.sessions.refusals import ConditionFailed
+from sortkey.model.sessions.rows import Identity, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
 
 T = TypeVar("T")
