@@ -118,7 +118,7 @@ def _literal(tree: ast.expr) -> Any:
 
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
     """A value for each field of the partition."""
-    fields = key.layout.partition.fields
+    fields = key.layout.partition_fields
     kinds = key.schema.codec.kinds(set(fields))
     return {name: _example(name, kinds[name].base) for name in fields}
 

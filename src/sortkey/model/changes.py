@@ -88,7 +88,11 @@ class _Planner:
 
     def _recompute(self, layout: KeyLayout, part: KeyAttribute) -> None:
         if part.name in self.schema.codec.attributes:
-            return  # the field itself, assigned already
+            # The field itself, assigned already; only what cannot be a key is left to be refused.
+            (field,) = part.fields
+            if self.changes.get(field) is not None:
+                part.value([self.changes[field]])
+            return
         absent = [field for field in layout.sparse if field in self.values and self.values[field] is None]
         if absent:
             # One is enough; a change rather than something read, so that there is nothing to guard.

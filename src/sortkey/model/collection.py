@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Item)
 
 def collection(key: BoundKey[T], /, **partition: Any) -> Path[Item]:
     """All items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
-    needed = key.layout.partition.fields
+    needed = key.layout.partition_fields
     if set(partition) != set(needed):
         given = ", ".join(partition) or "nothing"
         raise NoAccessPath(f"a collection of {key.name} is asked by {', '.join(needed)} alone, not by {given}")

@@ -12,7 +12,7 @@ from sortkey.model.codec import Codec, codec_of
 from sortkey.model.entries import refuse_overlaps
 from sortkey.model.faults import DeclarationError, suggestion
 from sortkey.model.key import Declaration, Index, Key
-from sortkey.model.key_attribute import Concatenated, KeyAttribute, Native
+from sortkey.model.key_attribute import Concatenated, Glued, KeyAttribute, Native
 from sortkey.model.layout import KeyLayout, Projection
 from sortkey.model.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.template import Draft, Template
@@ -33,8 +33,15 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
     compiler = _Compiler(owner, codec, keys[0])
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
-    schema = Schema(owner, table, codec, compiler.primary, indexes, version)
-    refuse_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_attributes, VERSION_ATTRIBUTE}))
+    glued = None
+    if any(layout.is_several for layout in indexes.values()):
+        glued = {
+            name: compiler.glued(index) if indexes[name].is_several else indexes[name]
+            for name, index in declared.items()
+            if isinstance(index, Index)
+        }
+    schema = Schema(owner, table, codec, compiler.primary, indexes, version, glued)
+    refuse_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
 
 
@@ -56,11 +63,34 @@ class _Compiler:
             raise self._refusal(key, f"{', '.join(self.primary.sparse)} may be None, and then there is no key")
 
     def index(self, index: Index) -> KeyLayout:
+        if index.several is not None:
+            return self._of_fields(index, *index.several)
         if not index.local:
             return self._layout(index, index=index.index, projection=self._projection(index))
         if index.partition != self.key.partition:
             raise self._refusal(index, f"a local index has the partition key of {self.key.name}")
         return self._layout(index, index=index.index, local=True, projection=self._projection(index))
+
+    def glued(self, index: Index) -> KeyLayout:
+        """An index of several attributes, for a store whose index keys have one each."""
+        return self._layout(index, index=index.index, projection=self._projection(index))
+
+    def _of_fields(self, index: Index, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyLayout:
+        kinds = self._kinds(index)
+        partitions = tuple(self._own(index, name) for name in partition)
+        sorts = tuple(self._own(index, name) for name in sort)
+        optional = [field for field, kind in kinds.items() if kind.optional]
+        return KeyLayout(
+            index.name, partitions, sorts, optional=optional, index=index.index, projection=self._projection(index)
+        )
+
+    def _own(self, index: Index, name: str) -> Native:
+        field = self.codec.field(name)
+        if field.tag not in _KEY_TAGS:
+            raise self._refusal(index, f"{name} is stored as {field.tag}, which cannot be a key")
+        if field.kind.optional and not field.left_out:
+            raise self._refusal(index, f"{name} is stored as NULL where it is None; give it None as default")
+        return Native(field.attribute, field)
 
     def _layout(
         self, declared: Declaration, *, index: str | None = None, local: bool = False, projection: Projection = "ALL"
@@ -68,12 +98,12 @@ class _Compiler:
         kinds = self._kinds(declared)
         name = self.key.attributes[0] if local else declared.attributes[0]
         partition = self._attribute(declared, name, declared.partition, kinds, partition=True)
-        sort = None
+        sorts: tuple[KeyAttribute, ...] = ()
         if declared.sort is not None:
-            sort = self._attribute(declared, declared.attributes[1], declared.sort, kinds, partition=False)
+            sorts = (self._attribute(declared, declared.attributes[1], declared.sort, kinds, partition=False),)
         optional = [field for field, kind in kinds.items() if kind.optional]
         return KeyLayout(
-            declared.name, partition, sort, optional=optional, index=index, local=local, projection=projection
+            declared.name, (partition,), sorts, optional=optional, index=index, local=local, projection=projection
         )
 
     def _kinds(self, declared: Declaration) -> dict[str, Annotation]:
@@ -100,9 +130,10 @@ class _Compiler:
             if own is not None or (field.tag in _NATIVE and not _is_chosen(kinds[single])):
                 return Native(name, field)
         try:
-            return Concatenated(name, Template(source, kinds, partition=partition))
+            template = Template(source, kinds, partition=partition)
         except DeclarationError as error:
             raise self._refusal(declared, str(error)) from None
+        return Concatenated(name, template) if declared.several is None else Glued(name, template)
 
     def _projection(self, index: Index) -> Projection:
         if index.projection == "ALL" or index.projection == "KEYS_ONLY":

@@ -273,6 +273,6 @@ _PLAIN: Final[dict[Any, Encoding]] = {
     date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True),
     UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True),
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
-    bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False),
+    bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
 _NAMES: Final = "str, int, Decimal, datetime, date, UUID, bool, bytes, an Enum or a Literal of those"

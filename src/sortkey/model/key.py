@@ -11,7 +11,9 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 import msgspec
 
+from sortkey.limits import INDEX_KEY_ATTRIBUTES
 from sortkey.model.codec import Row
+from sortkey.model.encoding import SEPARATOR
 from sortkey.model.faults import DeclarationError, NoAccessPath, suggestion
 from sortkey.model.layout import KeyLayout, Lack
 from sortkey.model.path import Path
@@ -29,8 +31,8 @@ class BoundKey(Generic[T]):
     def __init__(self, schema: Schema[T], layout: KeyLayout) -> None:
         self.schema = schema
         self.layout = layout
-        self._partition_fields = layout.partition.fields
-        self._sort_fields = () if layout.sort is None else layout.sort.fields
+        self._partition_fields = layout.partition_fields
+        self._sort_fields = layout.sort_fields
         self._counts = [
             len({*self._partition_fields, *self._sort_fields[:depth]}) for depth in range(len(self._sort_fields) + 1)
         ]
@@ -55,11 +57,8 @@ class BoundKey(Generic[T]):
         # The right number of fields, and none of them missing: then there is none too many either.
         if len(given) != self._counts[len(values)] or any(field not in given for field in self._partition_fields):
             raise self._refusal(given)
-        partition = layout.partition.value([given[field] for field in self._partition_fields])
-        condition = None if layout.sort is None else layout.sort.prefix(values)
-        return Path(
-            schema.name, schema.table, layout, schema.primary, partition, condition, given, schema, schema.admit
-        )
+        equal, condition = layout.asked(given, values)
+        return Path(schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.admit)
 
     def exact(self, given: Mapping[str, Any]) -> Row:
         """The key attributes of all the key's fields: what BatchGetItem takes, without the cost of a path."""
@@ -113,6 +112,9 @@ def _complaint(layout: KeyLayout, lack: Lack) -> str:
 class Declaration:
     """What a key and an index have in common: templates, and the attributes that hold them."""
 
+    several: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    """The fields of the partition key and the sort key, where they are attributes of the key as they are."""
+
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
         self.partition: Draft = draft(partition)
         self.sort: Draft | None = None if sort is None else draft(sort)
@@ -154,19 +156,27 @@ class Key(Declaration):
 
 
 class Index(Declaration):
-    """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`. Items that lack a field are not in it."""
+    """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`, or one whose key is made of fields as they are,
+    `sk.Index("by_status", ("tenant", "status"), ("created",))`. Items that lack a field are not in it.
+    """
 
     def __init__(
         self,
         index: str,
-        partition: str,
-        sort: str | None = None,
+        partition: str | tuple[str, ...],
+        sort: str | tuple[str, ...] | None = None,
         *,
         projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL",
         local: bool = False,
         names: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(partition, sort, names or (f"{index}pk", f"{index}sk"))
+        names = names or (f"{index}pk", f"{index}sk")
+        if isinstance(partition, str) and (sort is None or isinstance(sort, str)):
+            super().__init__(partition, sort, names)
+        else:
+            self.several = _several(index, partition, sort, local)
+            partition_text, sort_text = map(_glued, self.several)
+            super().__init__(partition_text, sort_text or None, names)
         self.index = index
         self.projection = projection
         self.local = local
@@ -174,3 +184,25 @@ class Index(Declaration):
             raise DeclarationError(f"{index}: a projection is 'ALL', 'KEYS_ONLY' or a list of fields")
         if local and sort is None:
             raise DeclarationError(f"{index}: a local index is another sort key, so it needs one")
+
+
+def _several(
+    index: str, partition: str | tuple[str, ...], sort: str | tuple[str, ...] | None, local: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if isinstance(partition, str) or isinstance(sort, str):
+        raise DeclarationError(f"{index}: its key is made of fields or of templates, not of both")
+    sorts = sort or ()
+    if local:
+        raise DeclarationError(f"{index}: a local index has one sort attribute; declare it by templates")
+    if not partition or max(len(partition), len(sorts)) > INDEX_KEY_ATTRIBUTES:
+        raise DeclarationError(
+            f"{index}: partition and sort key have up to {INDEX_KEY_ATTRIBUTES} fields each; a template may have more"
+        )
+    if len({*partition, *sorts}) < len(partition) + len(sorts):
+        raise DeclarationError(f"{index}: a field may stand in its key only once")
+    return partition, sorts
+
+
+def _glued(fields: tuple[str, ...]) -> str:
+    """The template for a store whose keys have one attribute."""
+    return SEPARATOR.join(f"{{{field}}}" for field in fields)

@@ -23,8 +23,9 @@ BEGINS_WITH: Final = "begins_with"
 
 
 class SortCondition(NamedTuple):
-    """What a query may ask of a sort key: one operator, and its one or two values."""
+    """What a query may ask of a sort key's attribute: one operator, and its one or two values."""
 
+    attribute: str
     operator: str
     values: tuple[Value, ...]
 
@@ -33,6 +34,8 @@ class Concatenated:
     """A text built from a template."""
 
     tag: Final = "S"
+    is_field: bool = False
+    """Whether its fields are attributes of the key themselves, which no filter of a query may speak of."""
 
     def __init__(self, name: str, template: Template) -> None:
         self.name = name
@@ -59,34 +62,54 @@ class Concatenated:
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
         """All that begins with these values; None if that is everything."""
         if len(given) == len(self.fields):
-            return SortCondition(EQUAL, (self.value(given),))
+            return SortCondition(self.name, EQUAL, (self.value(given),))
         text = self.template.prefix(given)
-        return _texts(BEGINS_WITH, text) if text else None
+        return self._texts(BEGINS_WITH, text) if text else None
 
     def between(self, given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.template.between(given, low, high)
         if bounds.low > bounds.high:
             raise KeyPartError(f"{self.fields[len(given)]}: nothing is between {low!r} and {high!r}")
-        return _texts(BETWEEN, *bounds)
+        return self._texts(BETWEEN, *bounds)
 
     def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
         if self.template.prefix(given):
-            return _texts(BETWEEN, *self.template.before(given, limit))
+            return self._texts(BETWEEN, *self.template.before(given, limit))
         return self._compared(BELOW, self.template.first_of(given, limit))
 
     def after(self, given: Sequence[Any], limit: Any) -> SortCondition:
         if self.template.prefix(given):
-            return _texts(BETWEEN, *self.template.after(given, limit))
+            return self._texts(BETWEEN, *self.template.after(given, limit))
         return self._compared(ABOVE, self.template.last_of(given, limit))
 
     def starting(self, given: Sequence[Any], beginning: Any) -> SortCondition | None:
         text = self.template.starting(given, beginning)
-        return _texts(BEGINS_WITH, text) if text else None
+        return self._texts(BEGINS_WITH, text) if text else None
 
     def _compared(self, operator: str, text: str) -> SortCondition:
         if not text:
             raise KeyPartError(f"{self.fields[0]}: an empty text is no limit")
-        return _texts(operator, text)
+        return self._texts(operator, text)
+
+    def _texts(self, operator: str, *texts: str) -> SortCondition:
+        return SortCondition(self.name, operator, tuple({"S": text} for text in texts))
+
+
+class Glued(Concatenated):
+    """The text that stands for several attributes on a store whose keys have one each. It refuses what they would, so
+    that what can be written to one store can be written to all.
+    """
+
+    is_field = True
+
+    def value(self, values: Sequence[Any]) -> Value:
+        for field, value in zip(self.fields, values, strict=True):
+            if value in ("", b""):
+                raise KeyPartError(f"{field}: the key would be empty")
+        return super().value(values)
+
+    def value_from(self, source: object) -> Value:
+        return self.value([getattr(source, field) for field in self.fields])
 
 
 class Native:
@@ -99,6 +122,7 @@ class Native:
         self.field = field
         self.tag = field.tag
         self.fields = (field.name,)
+        self.is_field = name == field.attribute
 
     def __repr__(self) -> str:
         return repr(f"{{{self.field.name}}}")
@@ -126,28 +150,24 @@ class Native:
         return value is not None and self.tag in value
 
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
-        return SortCondition(EQUAL, (self.value(given),)) if given else None
+        return SortCondition(self.name, EQUAL, (self.value(given),)) if given else None
 
     def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.value([low]), self.value([high])
         if low > high:
             raise KeyPartError(f"{self.field.name}: nothing is between {low!r} and {high!r}")
-        return SortCondition(BETWEEN, bounds)
+        return SortCondition(self.name, BETWEEN, bounds)
 
     def before(self, _given: Sequence[Any], limit: Any) -> SortCondition:
-        return SortCondition(BELOW, (self.value([limit]),))
+        return SortCondition(self.name, BELOW, (self.value([limit]),))
 
     def after(self, _given: Sequence[Any], limit: Any) -> SortCondition:
-        return SortCondition(ABOVE, (self.value([limit]),))
+        return SortCondition(self.name, ABOVE, (self.value([limit]),))
 
     def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
         if self.field.kind.base not in (str, bytes):
             raise KeyPartError(f"{self.field.name}: only text has a beginning; use between")
-        return SortCondition(BEGINS_WITH, (self.value([beginning]),)) if beginning else None
+        return SortCondition(self.name, BEGINS_WITH, (self.value([beginning]),)) if beginning else None
 
 
 KeyAttribute = Concatenated | Native
-
-
-def _texts(operator: str, *texts: str) -> SortCondition:
-    return SortCondition(operator, tuple({"S": text} for text in texts))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sortkey.model.codec import Row
 from sortkey.model.faults import KeyPartError
-from sortkey.model.key_attribute import KeyAttribute
+from sortkey.model.key_attribute import KeyAttribute, SortCondition
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 
@@ -25,8 +25,8 @@ class KeyLayout:
     def __init__(
         self,
         name: str,
-        partition: KeyAttribute,
-        sort: KeyAttribute | None,
+        partitions: tuple[KeyAttribute, ...],
+        sorts: tuple[KeyAttribute, ...],
         *,
         optional: Collection[str],
         index: str | None = None,
@@ -35,14 +35,22 @@ class KeyLayout:
     ) -> None:
         self.name = name
         """The class's attribute that declares it."""
-        self.partition = partition
-        self.sort = sort
+        self.partitions = partitions
+        self.sorts = sorts
+        self.partition = partitions[0]
+        """The only attribute of its kind, but for an index of several."""
+        self.sort = sorts[0] if sorts else None
         self.index = index
         """DynamoDB's name of the index; None for the primary key."""
         self.local = local
         self.projection = projection
-        self.attributes: tuple[KeyAttribute, ...] = (partition,) if sort is None else (partition, sort)
-        self.fields = tuple(dict.fromkeys(field for part in self.attributes for field in part.fields))
+        self.attributes = partitions + sorts
+        self.is_several = len(partitions) > 1 or len(sorts) > 1
+        self.partition_fields = tuple(field for part in partitions for field in part.fields)
+        self.sort_fields = tuple(field for part in sorts for field in part.fields)
+        self.fields = tuple(dict.fromkeys(self.partition_fields + self.sort_fields))
+        self.unfiltered = frozenset(field for part in self.attributes if part.is_field for field in part.fields)
+        """The fields that a path asks for and a filter cannot."""
         self.sparse = frozenset(field for field in self.fields if field in optional)
         """The fields that may be None, which keeps an item out of the index."""
 
@@ -50,6 +58,21 @@ class KeyLayout:
     def computed(self) -> tuple[KeyAttribute, ...]:
         """The attributes that this layout adds to an item: a local index shares its partition with the key."""
         return self.attributes[1:] if self.local else self.attributes
+
+    def asked(self, given: Mapping[str, Any], values: Sequence[Any]) -> tuple[Row, SortCondition | None]:
+        """What a query asks of the key: attributes that equal these fields, and a condition on one more. `values` are
+        those of the sort key, from the left.
+        """
+        if self.is_several:
+            parts = self.attributes[: len(self.partitions) + len(values)]
+            return {part.name: part.value([given[part.fields[0]]]) for part in parts}, None
+        first = self.partition
+        equal = {first.name: first.value([given[field] for field in first.fields])}
+        return equal, None if self.sort is None else self.sort.prefix(values)
+
+    def ranged(self, values: Sequence[Any]) -> tuple[KeyAttribute, Sequence[Any]]:
+        """The attribute that a range behind these values of the sort key is about, and those that it holds itself."""
+        return (self.sorts[len(values)], ()) if self.is_several else (self.sorts[0], values)
 
     def attributes_of(self, source: object) -> Row:
         """The key attributes of an item; none at all if it lacks a field of a sparse index."""
@@ -83,9 +106,7 @@ class KeyLayout:
 
     def lack(self, given: Collection[str]) -> Lack:
         """Why these fields do not make an access path: the partition must be whole, the sort key without a hole."""
-        needed = list(self.partition.fields)
-        if self.sort is not None:
-            wanted = [index for index, field in enumerate(self.sort.fields) if field in given]
-            needed += self.sort.fields[: max(wanted, default=-1) + 1]
+        wanted = [index for index, field in enumerate(self.sort_fields) if field in given]
+        needed = self.partition_fields + self.sort_fields[: max(wanted, default=-1) + 1]
         missing = tuple(dict.fromkeys(field for field in needed if field not in given))
         return Lack(missing, tuple(field for field in given if field not in self.fields))

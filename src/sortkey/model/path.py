@@ -7,7 +7,7 @@ takes to go on behind that row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -29,8 +29,10 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
     table: str
     layout: KeyLayout
     primary: KeyLayout
-    partition: Value
+    equal: Row
+    """The attributes that have to be equal: those of the partition key, and of a sort key of several from the left."""
     condition: SortCondition | None
+    """What is asked of the sort key besides."""
     given: Mapping[str, Any]
     schema: Schema[Any]
     """The class that the path was asked of."""
@@ -74,19 +76,19 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         sort, values = self._next("starting")
         return self._ranged(sort.starting(values, beginning), "starting", beginning)
 
-    def _next(self, name: str) -> tuple[KeyAttribute, list[Any]]:
-        """The sort key, and the values of it that are given already."""
-        sort = self.layout.sort
+    def _next(self, name: str) -> tuple[KeyAttribute, Sequence[Any]]:
+        """The attribute that a range is about, and the values of it that are given already."""
         if self.collection:
             raise NoAccessPath(f"{self!r} is a whole partition; its classes sort by fields of their own")
         if self.range:
             raise NoAccessPath(f"{self!r}: a path has one range; {name} would be another")
-        if sort is None:
+        fields = self.layout.sort_fields
+        if not fields:
             raise NoAccessPath(f"{self!r}: {self.name} has no sort key, so there is nothing to range over")
-        values = [self.given[each] for each in sort.fields if each in self.given]
-        if len(values) == len(sort.fields):
+        values = [self.given[each] for each in fields if each in self.given]
+        if len(values) == len(fields):
             raise NoAccessPath(f"{self!r}: the key is complete, so there is nothing to range over")
-        return sort, values
+        return self.layout.ranged(values)
 
     def _ranged(self, condition: SortCondition | None, *described: Any) -> Path[T_co]:
         return msgspec.structs.replace(self, condition=condition, range=described)
@@ -104,18 +106,21 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             lacking = [name for name in self.primary.fields if name not in self.given]
             reason = f"it lacks {', '.join(lacking)}" if lacking else "it is an index"
             raise NoAccessPath(f"{self!r} is not one item's primary key: {reason}")
-        key = {self.layout.partition.name: self.partition}
-        if self.layout.sort is not None and self.condition is not None:
-            key[self.layout.sort.name] = self.condition.values[0]
-        return key
+        if self.condition is None:
+            return dict(self.equal)
+        return {**self.equal, self.condition.attribute: self.condition.values[0]}
 
     def request(self) -> dict[str, Any]:
         """The Query that reads the path, in the shape of boto3's client."""
-        names = {"#pk": self.layout.partition.name}
-        values = {":pk": self.partition}
-        expression = "#pk = :pk"
-        if self.condition is not None and self.layout.sort is not None:
-            names["#sk"] = self.layout.sort.name
+        if len(self.equal) == 1:
+            ((name, value),) = self.equal.items()
+            names, values, expression = {"#pk": name}, {":pk": value}, "#pk = :pk"
+        else:
+            names = {f"#key{place}": name for place, name in enumerate(self.equal, 1)}
+            values = {f":key{place}": value for place, value in enumerate(self.equal.values(), 1)}
+            expression = " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+        if self.condition is not None:
+            names["#sk"] = self.condition.attribute
             test, limits = _rendered(self.condition)
             expression, values = f"{expression} AND {test}", values | limits
         index = {} if self.layout.index is None else {"IndexName": self.layout.index}
@@ -126,6 +131,23 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
+
+    def glued(self) -> Path[T_co]:
+        """The same question to a store whose index keys have one attribute each."""
+        schema = self.schema.glued
+        if schema is None:
+            return self
+        layout = schema.layouts[self.layout.name]
+        values = [self.given[field] for field in layout.sort_fields if field in self.given]
+        equal, condition = layout.asked(self.given, values)
+        if self.collection:
+            condition = None
+        whole = msgspec.structs.replace(self, layout=layout, schema=schema, equal=equal, condition=condition, range=())
+        if not self.range:
+            return whole
+        name, *limits = self.range
+        ranged: Path[T_co] = getattr(whole, name)(*limits)
+        return ranged
 
     def position(self, source: Row | msgspec.Struct) -> Row:
         """The attributes that identify a row on this path, of the row itself or of its item: an ExclusiveStartKey."""

@@ -31,6 +31,7 @@ class Schema(Generic[T]):
         primary: KeyLayout,
         indexes: Mapping[str, KeyLayout],
         version: int,
+        glued: Mapping[str, KeyLayout] | None = None,
     ) -> None:
         self.owner = owner
         self.name = owner.__name__
@@ -41,6 +42,11 @@ class Schema(Generic[T]):
         """By the class's attribute; `layout.index` is DynamoDB's name."""
         self.version = version
         self._upgrades: dict[int, Upgrade] = {}
+        self.glued: Schema[T] | None = None
+        """The same for a store whose index keys have one attribute each; None if there is nothing to glue."""
+        if glued is not None:
+            self.glued = Schema(owner, table, codec, primary, glued, version)
+            self.glued._upgrades = self._upgrades
 
     @property
     def layouts(self) -> dict[str, KeyLayout]:
@@ -52,9 +58,27 @@ class Schema(Generic[T]):
         return {part.name: part for layout in self.layouts.values() for part in layout.attributes}
 
     @cached_property
+    def key_names(self) -> frozenset[str]:
+        """The names of all key attributes, and of those that a row may have brought from a store that needs them."""
+        glued = frozenset() if self.glued is None else self.glued.key_names
+        return glued.union(self.key_attributes)
+
+    @cached_property
+    def recomputed(self) -> frozenset[str]:
+        """The fields that index keys are computed from; an index of fields as they are computes nothing."""
+        own = self.codec.attributes
+        return frozenset(
+            field
+            for layout in self.indexes.values()
+            for part in layout.computed
+            if part.name not in own
+            for field in layout.sparse.union(part.fields)
+        )
+
+    @cached_property
     def _computed(self) -> frozenset[str]:
         """What no row has beyond the declarations."""
-        return self.codec.attributes | self.key_attributes.keys() | {VERSION_ATTRIBUTE}
+        return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE}
 
     @cached_property
     def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
@@ -74,7 +98,8 @@ class Schema(Generic[T]):
     def reader(self) -> Reader[T]:
         """For rows that come as text."""
         constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
-        return Reader(self.owner, self.codec, self.primary, self.key_attributes, constants)
+        glued = {} if self.glued is None else self.glued.key_attributes
+        return Reader(self.owner, self.codec, self.primary, {**glued, **self.key_attributes}, constants)
 
     def encode(self, item: T) -> Row:
         """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
@@ -118,7 +143,8 @@ class Schema(Generic[T]):
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
         """An index that does not project everything still has the fields that its keys are made of."""
-        for layout in self.layouts.values():
+        layouts = [*self.layouts.values(), *(() if self.glued is None else self.glued.indexes.values())]
+        for layout in layouts:
             values = {**(layout.parse(row) or {}), **values}
         missing = sorted(self.codec.required - values.keys())
         if missing:
@@ -155,4 +181,4 @@ class Schema(Generic[T]):
     @cached_property
     def _key_only(self) -> frozenset[str]:
         """Attributes that are computed, so that upgrades neither see nor set them."""
-        return frozenset(self.key_attributes.keys() - self.codec.attributes | {VERSION_ATTRIBUTE})
+        return self.key_names - self.codec.attributes | {VERSION_ATTRIBUTE}

@@ -61,7 +61,7 @@ class Table:
 
     def _compare(self, one: Schema[Any], other: Schema[Any]) -> None:
         self._agree(one, other, one.primary, other.primary)
-        for ours, theirs in _same_indexes(one, other):
+        for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.glued or one, other.glued or other)):
             self._agree(one, other, ours, theirs)
         if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
             raise DeclarationError(
@@ -85,10 +85,13 @@ class Table:
         schema = self.schema_of(row)
         return None if schema is None else schema.decode(row)
 
-    def indexes(self) -> dict[str, list[KeyLayout]]:
-        """The layouts that share each index, by DynamoDB's name for it."""
+    def indexes(self, *, native: bool = True) -> dict[str, list[KeyLayout]]:
+        """The layouts that share each index, by DynamoDB's name for it; `native` where the store's index keys may have
+        several attributes.
+        """
         found: dict[str, list[KeyLayout]] = {}
-        for schema in self._schemas.values():
+        for declared in self._schemas.values():
+            schema = declared if native else declared.glued or declared
             for layout in schema.indexes.values():
                 found.setdefault(str(layout.index), []).append(layout)
         return found

@@ -16,14 +16,16 @@ __all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
 
 
 class Awaited:
-    """An async session whose calls are waited for."""
+    """An async session, or its client, whose calls are waited for."""
 
-    def __init__(self, session: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    def __init__(self, session: Any, runner: asyncio.Runner) -> None:
         self._session = session
         self._runner = runner
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._session, name)
+        if name == "client":
+            return Awaited(attribute, self._runner)
         if not callable(attribute) or name in ("explain", "within"):
             return attribute
 

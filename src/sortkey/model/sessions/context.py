@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sortkey.client.capabilities import Capabilities
+from sortkey.model.item import Item, schema_of
 from sortkey.model.meter import Meter
+from sortkey.model.path import Path
+from sortkey.model.schema import Schema
 from sortkey.model.sessions.refusals import Unsupported
 from sortkey.model.sessions.steps import Answer, Call, Pacing, Steps, retried
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,20 @@ class Context:
     pacing: Pacing
     secret: bytes
     """What cursors are signed with."""
+
+    @property
+    def native(self) -> bool:
+        """Whether the store's index keys may have several attributes."""
+        return self.capabilities.multi_attribute_index_keys
+
+    def here(self, path: Path[T]) -> Path[T]:
+        """The path as this store can answer it."""
+        return path if self.native or path.schema.glued is None else path.glued()
+
+    def schema(self, cls: type[Item]) -> Schema[Any]:
+        """The class's rows as this store needs them."""
+        schema = schema_of(cls)
+        return schema if self.native else schema.glued or schema
 
     def request(self, operation: str, members: dict[str, Any], path: str, unparsed: bool = False) -> Call:
         if self.capabilities.consumed_capacity:

@@ -103,6 +103,7 @@ class Page(Generic[T]):
 def page(
     context: Context, path: Path[T], wanted: Window, where: Where | None, descending: bool, consistent: bool
 ) -> Steps[Page[T]]:
+    path = context.here(path)
     request = question(path, where, descending, consistent=False)
     cursors = Cursors(context.secret, path, request)
     start = None if wanted.cursor is None else cursors.decode(wanted.cursor)

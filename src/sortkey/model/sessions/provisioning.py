@@ -43,7 +43,7 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
 
 
 def _create(context: Context, table: Table) -> Steps[None]:
-    yield from _request(context, "CreateTable", provision.create_request(table))
+    yield from _request(context, "CreateTable", provision.create_request(table, native=context.native))
     while True:
         description = yield from _described(context, table)
         if description is not None and description["TableStatus"] == "ACTIVE":
@@ -59,7 +59,7 @@ def _compared(context: Context, table: Table, description: dict[str, Any] | None
     if description is not None:
         answer = yield from _request(context, "DescribeTimeToLive", {"TableName": table.name})
         ttl = answer["TimeToLiveDescription"]
-    return provision.differences(table, description, ttl)
+    return provision.differences(table, description, ttl, native=context.native)
 
 
 def _described(context: Context, table: Table) -> Steps[dict[str, Any] | None]:

@@ -101,6 +101,8 @@ def question(path: Path[Any], where: Where | None, descending: bool, consistent:
     if where:
         if path.collection:
             raise NoAccessPath(f"{path!r} has items of several classes; where is for one")
+        for field in where.keys() & path.layout.unfiltered:
+            raise NoAccessPath(f"{path!r}: {field} is an attribute of the key, so the path asks for it, not where")
         placeholders = Placeholders()
         request["FilterExpression"] = all_of(tests_of(path.schema, where, placeholders))
         request = placeholders.added_to(request)
@@ -123,6 +125,7 @@ def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Ro
 
 def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
     """How many items of the path's class there are; rows of others may lie between them."""
+    path = context.here(path)
     request = question(path, where, False, consistent)
     names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
     request["ProjectionExpression"] = ", ".join(names)

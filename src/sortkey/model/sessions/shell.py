@@ -81,6 +81,7 @@ class Shell(Generic[C]):
     ) -> Explanation:
         """The request of a path, its index, and its cost, from the rows told, or sampled, or measured so far."""
         measured = self.meter.reading(path.name)
+        path = self._context.here(path)
         return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
 
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:

@@ -157,6 +157,7 @@ class Session(Shell[Client]):
         self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
     ) -> Iterator[T]:
         """All items of a path, as many requests as it takes."""
+        path = self._context.here(path)
         request = reading.question(path, where, descending, consistent)
         start: Row | None = None
         while True:

@@ -9,7 +9,7 @@ await db.transact(tx)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
@@ -31,31 +31,44 @@ _CONDITION: Final = "ConditionalCheckFailed"
 _MOMENTARY: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
+class Action(NamedTuple):
+    kind: str
+    description: str
+    native: dict[str, Any] | Update
+    """The request, which an update may have yet to prepare."""
+    glued: dict[str, Any] | Update | None = None
+    """The same for a store whose index keys have one attribute each, where it is not the same."""
+
+    def here(self, context: Context) -> dict[str, Any] | Update:
+        return self.native if self.glued is None or context.native else self.glued
+
+
 class Transaction:
     """What shall be done together; nothing is sent before `db.transact`."""
 
     def __init__(self) -> None:
-        self.actions: list[tuple[str, str, dict[str, Any] | Update]] = []
-        """Each as a kind, a description, and its request, which an update may have yet to prepare."""
+        self.actions: list[Action] = []
 
     def put(self, item: Item, *, newer_by: str | None = None, if_absent: bool = False) -> None:
         schema = schema_of(type(item))
         members = put_request(schema, item, newer_by, if_absent, None)
-        self.actions.append(("Put", f"put of {schema.name}", members))
+        glued = None if schema.glued is None else put_request(schema.glued, item, newer_by, if_absent, None)
+        self.actions.append(Action("Put", f"put of {schema.name}", members, glued))
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
-        self.actions.append(("Update", f"update of {path!r}", Update(path, changes, where)))
+        glued = None if path.schema.glued is None else Update(path.glued(), changes, where)
+        self.actions.append(Action("Update", f"update of {path!r}", Update(path, changes, where), glued))
 
     def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
         members = delete_request(path, where)
-        self.actions.append(("Delete", f"delete of {path!r}", members))
+        self.actions.append(Action("Delete", f"delete of {path!r}", members))
 
     def check(self, path: Path[Any], *, where: Where) -> None:
         """That an item is so, without writing it."""
         placeholders = Placeholders()
         tests = tests_of(path.schema, where, placeholders)
         members = {"TableName": path.table, "Key": path.key(), "ConditionExpression": all_of(tests)}
-        self.actions.append(("ConditionCheck", f"check of {path!r}", placeholders.added_to(members)))
+        self.actions.append(Action("ConditionCheck", f"check of {path!r}", placeholders.added_to(members)))
 
 
 def transact(context: Context, transaction: Transaction) -> Steps[None]:
@@ -85,7 +98,8 @@ def _prepared(
     """The actions as they are sent, and what updates among them rely on."""
     items: list[dict[str, Any]] = []
     guards: Guards = {}
-    for index, (kind, _, action) in enumerate(transaction.actions):
+    for index, planned in enumerate(transaction.actions):
+        kind, action = planned.kind, planned.here(context)
         if not isinstance(action, Update):
             items.append({kind: action})
             continue
@@ -123,8 +137,8 @@ def _worth_another_try(transaction: Transaction, guards: Guards, error: ClientEr
 def _failed(transaction: Transaction, reasons: list[dict[str, Any]]) -> TransactionFailed:
     codes = [None if reason["Code"] == "None" else reason["Code"] for reason in reasons]
     said = [
-        f"{description}: {code}"
-        for (_, description, _), code in zip(transaction.actions, codes, strict=True)
+        f"{action.description}: {code}"
+        for action, code in zip(transaction.actions, codes, strict=True)
         if code is not None
     ]
     return TransactionFailed(f"nothing was done: {'; '.join(said)}", codes)

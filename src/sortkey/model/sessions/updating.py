@@ -56,8 +56,7 @@ class Update:
         self.plain = {name: value for name, value in changes.items() if not isinstance(value, Operator)}
         self.operators = {name: value for name, value in changes.items() if isinstance(value, Operator)}
         # The fields that index keys are made of must be known, whatever is to be done to them.
-        indexed = {field for layout in self.schema.indexes.values() for field in layout.fields}
-        self.computed = self.operators.keys() & indexed
+        self.computed = self.operators.keys() & self.schema.recomputed
         # What can never be done is refused before anything is sent.
         self._plan({}, {})
         for name in self.operators:
@@ -155,7 +154,7 @@ def expression(clauses: Iterable[Clause]) -> str:
 
 def update(context: Context, path: Path[T], changes: Changes, where: Where | None) -> Steps[T]:
     """The item after the update."""
-    wanted = Update(path, changes, where)
+    wanted = Update(context.here(path), changes, where)
     row: Row | None = None
     attempt = 0
     while True:

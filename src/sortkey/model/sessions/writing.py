@@ -11,7 +11,7 @@ from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.codec import Row
 from sortkey.model.conditions import Where, attribute_of, encoded, tests_of
 from sortkey.model.faults import EncodeError
-from sortkey.model.item import Item, schema_of
+from sortkey.model.item import Item
 from sortkey.model.path import Path
 from sortkey.model.schema import Schema
 from sortkey.model.sessions.context import Context
@@ -27,7 +27,7 @@ CONDITION_FAILED = "ConditionalCheckFailedException"
 
 def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
     """Whether the item was written."""
-    schema = schema_of(type(item))
+    schema = context.schema(type(item))
     members = put_request(schema, item, newer_by, if_absent, if_version)
     try:
         yield from context.call("PutItem", members, f"put {schema.name}")
@@ -117,7 +117,7 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     """Each write on its own, in no order; the last one wins where two are of one item."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
     for item in put:
-        schema = schema_of(type(item))
+        schema = context.schema(type(item))
         row = schema.encode(item)
         pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:

@@ -1,0 +1,137 @@
+"""Whatever is written, an index declared by fields answers as a sorted list would, on either kind of store.
+
+The list is of the items themselves, sorted by their fields as Python sorts them: numbers as numbers, texts by code
+point, times as instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sortkey as sk
+from sortkey.model import schema_of
+from sortkey.model.operators import Operator
+from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_glued
+
+TEXTS: Final = st.text("aé#$\U0001f600", min_size=1, max_size=2)
+VALUES: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "tenant": st.sampled_from(["a", "a#", "b"]),
+    "status": st.sampled_from(Status),
+    "priority": st.integers(-11, 11) | st.sampled_from([-(10**30), 10**30]),
+    "created": st.integers(0, 3).map(at),
+    "team": TEXTS,
+    "seal": st.binary(min_size=1, max_size=2),
+    "cost": st.none() | st.sampled_from(["-10", "-1.5", "0", "0.001", "2", "10"]).map(Decimal),
+    "owner": st.none() | st.sampled_from(["a", "b"]),
+}
+FIELDS: Final = st.fixed_dictionaries({}, optional=VALUES)
+CHANGES: Final = st.fixed_dictionaries(
+    {},
+    optional=VALUES
+    | {
+        "priority": VALUES["priority"] | st.builds(sk.add, st.integers(-3, 3)),
+        "visits": st.builds(sk.add, st.integers(1, 2)),
+        "owner": VALUES["owner"] | st.builds(sk.initially, st.sampled_from(["a", "b"])),
+    },
+).filter(bool)
+WRITES: Final = st.lists(st.tuples(st.sampled_from(["1", "2", "3", "4", "5"]), FIELDS | CHANGES), max_size=12)
+SORTED: Final = {
+    "by_status": (Ticket.by_status, ("tenant", "status"), ("priority", "created", "id")),
+    "by_owner": (Ticket.by_owner, ("owner",), ("cost", "team")),
+}
+RANGES: Final[dict[str, Callable[..., bool]]] = {
+    "between": lambda value, low, high: low <= value <= high,
+    "before": lambda value, low, _: value < low,
+    "after": lambda value, low, _: value > low,
+    "starting": lambda value, low, _: value.startswith(low),
+}
+
+
+def order(value: Any) -> Any:
+    """Texts by their bytes, as stores do; for all but surrogates that is by code point."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def write(db: sk.Session, items: dict[str, Ticket], name: str, fields: dict[str, Any]) -> None:
+    """A put where there is nothing yet, else an update."""
+    if name not in items:
+        plain = {field: value for field, value in fields.items() if not isinstance(value, Operator)}
+        items[name] = Ticket(id=name, **plain)
+        db.put(items[name])
+    elif fields:
+        values = {
+            field: change.apply(getattr(items[name], field)) if isinstance(change, Operator) else change
+            for field, change in fields.items()
+        }
+        items[name] = sk.replace(items[name], **values)
+        assert db.update(items[name].key, fields) == items[name]
+
+
+@given(glued=st.booleans(), writes=WRITES, draw=st.data())
+def test_an_index_answers_as_a_sorted_list(glued: bool, writes: list[Any], draw: st.DataObject) -> None:
+    items: dict[str, Ticket] = {}
+    with connect_glued(TICKETS) if glued else sk.connect("memory:", tables=[TICKETS]) as db:
+        db.create_tables()
+        for name, fields in writes:
+            write(db, items, name, fields)
+        for index, (key, partition, sorts) in SORTED.items():
+            held = [each for each in items.values() if all(getattr(each, f) is not None for f in partition + sorts)]
+            given_fields, path, fits = draw_path(draw, key, partition, sorts)
+            expected = [each for each in held if all(getattr(each, f) == v for f, v in given_fields.items())]
+            expected = sorted(filter(fits, expected), key=lambda each: [order(getattr(each, f)) for f in sorts])
+            found = list(db.iterate(path))
+            # Rows with equal keys come in any order.
+            by = [[getattr(each, f) for f in sorts] for each in found]
+            assert by == [[getattr(each, f) for f in sorts] for each in expected], index
+            assert {each.id for each in found} == {each.id for each in expected}
+            page, walked = db.page(path, first=2), 0
+            while page.has_next:
+                walked += len(page.items)
+                page = db.page(path, first=2, after=page.end_cursor)
+            assert walked + len(page.items) == len(expected)
+
+
+def draw_path(
+    draw: st.DataObject, key: Any, partition: tuple[str, ...], sorts: tuple[str, ...]
+) -> tuple[dict[str, Any], sk.Path[Ticket], Callable[[Ticket], bool]]:
+    """A path by fields, perhaps with a range behind them, and what the range means in Python."""
+    values = VALUES | {"id": st.sampled_from(["1", "2", "3"])}
+    depth = draw.draw(st.integers(0, len(sorts)))
+    fields = {name: draw.draw(values[name].filter(lambda v: v is not None)) for name in partition + sorts[:depth]}
+    path = key(**fields)
+    if depth == len(sorts):
+        return fields, path, lambda _: True
+    ranged = sorts[depth]
+    textual = ranged in ("id", "team")
+    name = draw.draw(st.none() | st.sampled_from([n for n in RANGES if textual or n != "starting"]))
+    if name is None:
+        return fields, path, lambda _: True
+    bound = values[ranged].filter(lambda v: v is not None)
+    low, high = sorted((draw.draw(bound), draw.draw(bound)), key=order)
+    limits = (low, high) if name == "between" else (low,)
+    compare = RANGES[name]
+    return fields, getattr(path, name)(*limits), lambda item: compare(*map(order, (getattr(item, ranged), low, high)))
+
+
+@given(glued=st.booleans(), writes=WRITES)
+def test_rows_are_as_if_put_afresh(glued: bool, writes: list[Any]) -> None:
+    items: dict[str, Ticket] = {}
+    schema = schema_of(Ticket)
+    if glued:
+        assert schema.glued is not None
+        schema = schema.glued
+    with connect_glued(TICKETS) if glued else sk.connect("memory:", tables=[TICKETS]) as db:
+        db.create_tables()
+        for name, fields in writes:
+            write(db, items, name, fields)
+        rows = {row["id"]["S"]: row for row in db.client.scan(TableName="tickets")["Items"]}
+        assert rows == {name: schema.encode(item) for name, item in items.items()}
+        for layout in schema.indexes.values():
+            held = {name for name, row in rows.items() if all(part.name in row for part in layout.attributes)}
+            scanned = db.client.scan(TableName="tickets", IndexName=str(layout.index))["Items"]
+            assert {row["pk"]["S"].removeprefix("TICKET#") for row in scanned} == held

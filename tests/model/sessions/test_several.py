@@ -1,0 +1,250 @@
+"""Indexes declared by fields, on stores whose index keys have several attributes and on stores where they have one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from hashlib import blake2b
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import sortkey as sk
+from sortkey.model import schema_of
+from tests.model.sessions.conftest import Awaited
+from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, at, connect_glued, ids, ticket
+
+SYNTHETIC = {"by_statuspk", "by_statussk", "by_ownerpk", "by_ownersk", "by_teampk", "by_teamsk"}
+
+
+@pytest.fixture(
+    params=[
+        "memory sync",
+        "memory async",
+        "memory glued",
+        "disk sync",
+        "endpoint sync",
+        "endpoint async",
+        "endpoint glued",
+        pytest.param("local sync", marks=pytest.mark.oracle),
+        pytest.param("local async", marks=pytest.mark.oracle),
+    ]
+)
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sk.Session]:
+    """An open session on each store; and on ours as if they lacked keys of several attributes."""
+    place, kind = request.param.split()
+    url = _url(request, place, tmp_path)
+    if kind == "async":
+        with asyncio.Runner() as runner:
+            awaited = Awaited(runner.run(_opened(url)), runner)
+            awaited.create_tables()
+            yield cast(sk.Session, awaited)
+            awaited.close()
+    else:
+        glued = kind == "glued"
+        # An endpoint can be called what it is not; a store in the process is told by hand.
+        in_process = glued and place == "memory"
+        named = f"{url}&store=dynamodb-local" if glued else url
+        with connect_glued(TICKETS) if in_process else sk.connect(named, tables=[TICKETS]) as session:
+            session.create_tables()
+            yield session
+
+
+def _url(request: pytest.FixtureRequest, place: str, folder: Path) -> str:
+    if place == "memory":
+        return "memory:"
+    if place == "disk":
+        return f"file:{folder / 'data'}"
+    endpoint = request.getfixturevalue("our_endpoint" if place == "endpoint" else "dynamodb_local")
+    return f"{endpoint}?prefix=t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
+
+
+async def _opened(url: str) -> sk.AsyncSession:
+    return await sk.open(url, tables=[TICKETS])
+
+
+def is_native(desk: sk.Session) -> bool:
+    return desk.capabilities.multi_attribute_index_keys
+
+
+@pytest.fixture
+def tickets(desk: sk.Session) -> sk.Session:
+    """Ids in the order of the index: by priority as a number, then by time."""
+    for number, priority, minutes in ((1, -5, 9), (2, 2, 1), (3, 2, 2), (4, 2, 2), (5, 10, 0)):
+        desk.put(ticket(number, priority=priority, created=at(minutes)))
+    desk.put(ticket(6, tenant="acm", status=Status.OPEN))
+    desk.put(ticket(7, status=Status.DONE))
+    return desk
+
+
+OPEN = {"tenant": "acme", "status": Status.OPEN}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (Ticket.by_status(**OPEN), ["t1", "t2", "t3", "t4", "t5"]),
+        (Ticket.by_status(**OPEN, priority=2), ["t2", "t3", "t4"]),
+        (Ticket.by_status(**OPEN, priority=2, created=at(2)), ["t3", "t4"]),
+        (Ticket.by_status(**OPEN, priority=2, created=at(2), id="t4"), ["t4"]),
+        (Ticket.by_status(**OPEN).after(2), ["t5"]),
+        (Ticket.by_status(**OPEN).before(2), ["t1"]),
+        (Ticket.by_status(**OPEN).between(-5, 2), ["t1", "t2", "t3", "t4"]),
+        (Ticket.by_status(**OPEN, priority=2).after(at(1)), ["t3", "t4"]),
+        (Ticket.by_status(**OPEN, priority=2).between(at(0), at(1)), ["t2"]),
+        (Ticket.by_status(**OPEN, priority=2, created=at(2)).before("t4"), ["t3"]),
+        (Ticket.by_status(**OPEN, priority=2, created=at(2)).starting("t"), ["t3", "t4"]),
+        (Ticket.by_status(tenant="acme", status=Status.DONE), ["t7"]),
+        (Ticket.by_status(tenant="ac", status=Status.DONE), []),
+    ],
+    ids=repr,
+)
+def test_paths(tickets: sk.Session, path: sk.Path[Ticket], found: list[str]) -> None:
+    assert ids(tickets.iterate(path)) == found
+    assert ids(tickets.iterate(path, descending=True)) == found[::-1]
+    assert tickets.count(path) == len(found)
+
+
+def test_pages(tickets: sk.Session) -> None:
+    path = Ticket.by_status(**OPEN)
+    page = tickets.page(path, first=2)
+    seen = ids(page.items)
+    while page.has_next:
+        page = tickets.page(path, first=2, after=page.end_cursor)
+        seen += ids(page.items)
+    assert seen == ["t1", "t2", "t3", "t4", "t5"]
+    back = tickets.page(path, last=2, before=page.start_cursor)
+    assert ids(back.items) == ["t3", "t4"]
+    with pytest.raises(sk.CursorError, match="another question"):
+        tickets.page(Ticket.by_status(tenant="acm", status=Status.OPEN), after=page.end_cursor)
+
+
+def test_an_item_that_lacks_a_field_is_not_in_the_index(desk: sk.Session) -> None:
+    whole = ticket(1, owner="ada", cost=Decimal("1.5"))
+    desk.batch(put=[whole, ticket(2, owner="ada"), ticket(3, cost=Decimal(1))])
+    assert ids(desk.iterate(Ticket.by_owner(owner="ada"))) == ["t1"]
+    desk.update(whole.key, {"cost": None})
+    assert ids(desk.iterate(Ticket.by_owner(owner="ada"))) == []
+    desk.update(ticket(2).key, {"cost": Decimal(10)})
+    assert ids(desk.iterate(Ticket.by_owner(owner="ada").after(Decimal(9)))) == ["t2"]
+
+
+def test_updates_move_items(tickets: sk.Session) -> None:
+    tickets.update(ticket(1).key, {"priority": sk.add(7), "visits": sk.add(1)})
+    assert ids(tickets.iterate(Ticket.by_status(**OPEN, priority=2))) == ["t2", "t3", "t4", "t1"]
+    tickets.update(ticket(1).key, {"status": Status.DONE, "created": at(1)})
+    assert ids(tickets.iterate(Ticket.by_status(tenant="acme", status=Status.DONE))) == ["t7", "t1"]
+
+
+# The store derives the keys itself, so even a change that depends on what is there needs no reading.
+def test_native_keys_are_not_worked_out(tickets: sk.Session) -> None:
+    before = tickets.meter.reading("update Ticket").calls
+    tickets.update(ticket(1).key, {"priority": sk.add(1)})
+    assert tickets.meter.reading("update Ticket").calls - before == (1 if is_native(tickets) else 2)
+    (row,) = (row for row in tickets.client.scan(TableName="tickets")["Items"] if row["id"] == {"S": "t1"})
+    assert bool(SYNTHETIC & row.keys()) is not is_native(tickets)
+
+
+def test_transactions(tickets: sk.Session) -> None:
+    sale = sk.Transaction()
+    sale.put(ticket(8, priority=3), if_absent=True)
+    sale.update(ticket(1).key, {"priority": sk.add(20)})
+    sale.delete(ticket(2).key)
+    sale.check(ticket(3).key, where={"priority": 2})
+    tickets.transact(sale)
+    assert ids(tickets.iterate(Ticket.by_status(**OPEN))) == ["t3", "t4", "t8", "t5", "t1"]
+
+
+# Rows of an index that holds only keys still make items, if the keys say enough.
+def test_classes_share_an_index(desk: sk.Session) -> None:
+    notes = [Note(note=f"n{number}", tenant="acme", team="b", seal=bytes([number])) for number in (3, 1, 2)]
+    desk.batch(put=[*notes, ticket(1, team="b", seal=b"\x01\x02")])
+    assert [each.note for each in desk.iterate(Note.by_team(tenant="acme", team="b"))] == ["n1", "n2", "n3"]
+    assert [each.note for each in desk.iterate(Note.by_team(tenant="acme", team="b").starting(b"\x02"))] == ["n2"]
+    shared = list(desk.iterate(sk.collection(Note.by_team, tenant="acme")))
+    assert [type(each) for each in shared] == [Note, Ticket, Note, Note]
+
+
+def test_what_a_filter_may_not_say(tickets: sk.Session) -> None:
+    with pytest.raises(sk.NoAccessPath, match="created is an attribute of the key"):
+        list(tickets.iterate(Ticket.by_status(**OPEN), where={"created": sk.above(START)}))
+    assert ids(tickets.iterate(Ticket.by_status(**OPEN), where={"visits": sk.above(0)})) == []
+
+
+@pytest.mark.parametrize("field", ["tenant", "team"])
+def test_no_store_takes_an_empty_key(desk: sk.Session, field: str) -> None:
+    with pytest.raises(sk.KeyPartError, match=f"{field}: the key would be empty"):
+        desk.put(ticket(1, **{field: ""}))
+    desk.put(ticket(1))
+    with pytest.raises(sk.KeyPartError, match=f"{field}: the key would be empty"):
+        desk.update(ticket(1).key, {field: ""})
+
+
+def test_explain_shows_each_way(desk: sk.Session) -> None:
+    request = desk.explain(Ticket.by_status(**OPEN, priority=2).after(START)).request
+    if is_native(desk):
+        assert request["KeyConditionExpression"] == "#key1 = :key1 AND #key2 = :key2 AND #key3 = :key3 AND #sk > :sk"
+        names = {"#key1": "tenant", "#key2": "status", "#key3": "priority", "#sk": "created"}
+        assert request["ExpressionAttributeNames"] == names
+        assert request["ExpressionAttributeValues"][":key3"] == {"N": "2"}
+    else:
+        assert request["KeyConditionExpression"] == "#pk = :pk AND #sk BETWEEN :low AND :high"
+        assert request["ExpressionAttributeNames"] == {"#pk": "by_statuspk", "#sk": "by_statussk"}
+        assert request["ExpressionAttributeValues"][":pk"] == {"S": "acme#open"}
+
+
+def test_tables_are_as_the_store_has_them(desk: sk.Session) -> None:
+    assert desk.diff_tables() == []
+    described = desk.client.describe_table(TableName="tickets")["Table"]["GlobalSecondaryIndexes"]
+    (schema,) = (index["KeySchema"] for index in described if index["IndexName"] == "by_status")
+    names = [element["AttributeName"] for element in schema]
+    expected = ["tenant", "status", "priority", "created", "id"]
+    assert names == (expected if is_native(desk) else ["by_statuspk", "by_statussk"])
+
+
+# A table may be older than what its store can do by now. That is told; and since it has what a declaration by templates
+# would have made, such a one goes on working.
+def test_a_table_from_before(our_endpoint: str) -> None:
+    class Plain(sk.Item, table=sk.Table("plain")):
+        id: str
+        tenant: str
+        day: date
+        key = sk.Key("PLAIN#{id}")
+        by_day = sk.Index("by_day", ("tenant", "day"), ("id",))
+
+    class Templated(sk.Item, table=sk.Table("plain")):
+        id: str
+        tenant: str
+        day: date
+        key = sk.Key("PLAIN#{id}")
+        by_day = sk.Index("by_day", "{tenant}#{day}", "{id}")
+
+    url, day = f"{our_endpoint}?prefix=before-", date(2026, 8, 24)
+    with sk.connect(f"{url}&store=dynamodb-local", tables=[Plain]) as before:
+        before.create_tables()
+        before.put(Plain(id="1", tenant="#", day=day))
+    made_elsewhere = pytest.raises(sk.TablesDiffer, match="as on a store with other index keys")
+    with sk.connect(url, tables=[Plain]) as db, made_elsewhere:
+        db.create_tables()
+    with sk.connect(url, tables=[Templated]) as db:
+        assert db.diff_tables() == []
+        assert [each.id for each in db.iterate(Templated.by_day(tenant="#", day=day))] == ["1"]
+
+
+# What a row has brought along from such a store is no attribute of the item's own: it is neither kept nor upgraded.
+def test_rows_may_move_from_store_to_store() -> None:
+    item = ticket(1, priority=3)
+    with connect_glued(TICKETS) as glued, sk.connect("memory:", tables=[TICKETS]) as native:
+        native.create_tables()
+        glued.put(item)
+        (row,) = glued.client.scan(TableName="tickets")["Items"]
+        native.client.put_item(TableName="tickets", Item=row)
+        (found,) = native.iterate(Ticket.by_status(**OPEN))
+        assert (found, sk.extra(found)) == (item, {})
+        native.put(sk.replace(found, created=found.created + timedelta(minutes=1)))
+        (row,) = native.client.scan(TableName="tickets")["Items"]
+        assert not SYNTHETIC & row.keys()
+        assert row == schema_of(Ticket).encode(sk.replace(found, created=at(1)))
