@@ -30,7 +30,10 @@ class Catalog:
 
     def tables(self, transaction: Transaction) -> Mapping[str, Table]:
         """All tables as this transaction sees them."""
-        version = transaction.get(spaces.CATALOG_VERSION)
+        return self.tables_at(transaction.get(spaces.CATALOG_VERSION), transaction)
+
+    def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
+        """The same for whoever has read the version already."""
         cached, tables = self._cached
         if cached != version:
             tables = _load(transaction)
@@ -42,10 +45,7 @@ class Catalog:
 
     def require(self, transaction: Transaction, name: str) -> Table:
         """The table, or the error of item operations."""
-        table = self.tables(transaction).get(name)
-        if table is None:
-            raise not_found()
-        return table
+        return required(self.tables(transaction), name)
 
     def describe(self, transaction: Transaction, name: str) -> Table:
         """The table, or the error of table operations, which names it."""
@@ -62,6 +62,13 @@ class Catalog:
     def remove(self, batch: WriteBatch, name: str) -> None:
         batch.delete(spaces.TABLE_PREFIX + name.encode())
         _changed(batch)
+
+
+def required(tables: Mapping[str, Table], name: str) -> Table:
+    table = tables.get(name)
+    if table is None:
+        raise not_found()
+    return table
 
 
 def not_found() -> ResourceNotFoundException:

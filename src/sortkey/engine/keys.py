@@ -40,8 +40,6 @@ HASH_KEY_TOO_LONG = _INVALID + f"Size of hashkey has exceeded the maximum size l
 RANGE_KEY_TOO_LONG = (
     _INVALID + f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
 )
-SHORT_TEXT = SORT_KEY_BYTES // 4
-"""Text of so many characters fits into any key, whatever the characters are."""
 TYPE_NAMES = {"S": "string", "B": "binary"}
 
 
@@ -60,27 +58,8 @@ def normalise_key(key: Item) -> Item:
 
 def place_of(table: Table, key: Item) -> bytes:
     """The row that a request's `Key` names, checked from scratch."""
-    place = _short_text_place(table, key)
+    place = table.short_place(key)
     return row_key(table, normalise_key(key)) if place is None else place
-
-
-def _short_text_place(table: Table, key: Item) -> bytes | None:
-    """The same for the usual key, short text, at a fifth of the cost; None when the key needs a closer look.
-
-    Reads are little else than this: see `make bench`, batch_get.
-    """
-    partition, sort = table.partition, table.sort
-    if partition.type != "S" or (sort is not None and sort.type != "S") or len(key) != len(table.names):
-        return None
-    try:
-        for name in table.names:
-            value = key[name]
-            text = value["S"]
-            if len(value) != 1 or type(text) is not str or not 0 < len(text) <= SHORT_TEXT:
-                return None
-        return table.row_prefix(key)
-    except (KeyError, TypeError, UnicodeEncodeError):
-        return None
 
 
 def row_key(table: Table, key: Item) -> bytes:

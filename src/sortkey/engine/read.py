@@ -1,24 +1,22 @@
 """Pages: the one way in which Query and Scan walk rows.
 
 A page ends when the range does, when `limit` rows have been looked at, or when the rows looked at (before any
-filter) reach 1 MB. Rows are fetched in chunks, since a chunk costs a fraction of as many single steps; whether a
-chunk has left the range is told by its last key alone, because keys come in order.
+filter) reach 1 MB. Rows are fetched in chunks, since a chunk costs a fraction of as many single steps. Whether a
+chunk has left the range is told by its last key, because keys come in order; only then are its keys looked at.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from sortkey.engine import stored
 from sortkey.limits import PAGE_BYTES
-from sortkey.storage import Transaction
+from sortkey.storage import Cursor, Transaction
 
-CHUNK: Final = 128
-
-Entry = tuple[bytes, bytes]
+FIRST_CHUNK: Final = 32
+"""Most ranges without a limit are short, and what is fetched beyond their end is for nothing."""
+CHUNK: Final = 256
 
 
 class Page:
@@ -39,24 +37,73 @@ def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit
     """Read rows with low <= key < high in key order, or against it."""
     if low >= high:
         return Page([], more=False)
-    entries = _entries(transaction, low, high, forward)
+    walk = _Walk(transaction, low, high, forward)
     rows: list[bytes] = []
     length = 0
-    while limit is None or len(rows) < limit:
-        wanted = CHUNK if limit is None else min(CHUNK, limit - len(rows))
-        fetched = list(islice(entries, wanted))
-        inside = _inside(fetched, low, high, forward)
-        rows += inside
-        length += sum(map(len, inside))
+    wanted = FIRST_CHUNK if limit is None else min(CHUNK, limit)
+    while wanted:
+        fetched = walk.fetch(wanted)
+        rows += fetched
+        length += sum(map(len, fetched))
         # A stored row is longer than the item's size, so most pages need not be measured.
         if length >= PAGE_BYTES:
             kept = _within_page(rows)
             if kept is not None:
-                more = kept < len(rows) or len(rows) == limit or _any_inside(entries, low, high, forward)
+                # A page full of bytes looks ahead; one at its limit only says that more may come.
+                more = kept < len(rows) or len(rows) == limit or bool(walk.fetch(1))
                 return Page(rows[:kept], more)
-        if len(inside) < wanted:
+        if len(fetched) < wanted:
             return Page(rows, more=False)
+        wanted = CHUNK if limit is None else min(CHUNK, limit - len(rows))
     return Page(rows, more=True)
+
+
+class _Walk:
+    """One way through a range, in chunks."""
+
+    __slots__ = ("_begun", "_cursor", "_forward", "_high", "_low")
+
+    def __init__(self, transaction: Transaction, low: bytes, high: bytes, forward: bool) -> None:
+        self._low = low
+        self._high = high
+        self._forward = forward
+        self._cursor: Cursor = transaction.cursor()
+        self._begun = False
+
+    def fetch(self, wanted: int) -> list[bytes]:
+        """The next rows; fewer than wanted when the range ends, and then nobody may ask again."""
+        if not self._advance():
+            return []
+        cursor = self._cursor
+        start = cursor.key()
+        rows = list(islice(cursor.iternext(keys=False) if self._forward else cursor.iterprev(keys=False), wanted))
+        # The cursor stands on the last row that it gave, or nowhere when there was none left.
+        last = cursor.key()
+        if len(rows) == wanted and (last < self._high if self._forward else last >= self._low):
+            return rows
+        return self._inside(start, rows)
+
+    def _advance(self) -> bool:
+        """Go to the next row, be it inside or not; whether there is one."""
+        cursor = self._cursor
+        if self._begun:
+            return cursor.next() if self._forward else cursor.prev()
+        self._begun = True
+        if self._forward:
+            return cursor.set_range(self._low)
+        return cursor.prev() if cursor.set_range(self._high) else cursor.last()
+
+    def _inside(self, start: bytes, rows: list[bytes]) -> list[bytes]:
+        """Those of the rows, which begin at `start`, that belong to the range."""
+        cursor = self._cursor
+        cursor.set_key(start)
+        if self._forward:
+            keys = islice(cursor.iternext(values=False), len(rows))
+            inside = sum(1 for key in keys if key < self._high)
+        else:
+            keys = islice(cursor.iterprev(values=False), len(rows))
+            inside = sum(1 for key in keys if key >= self._low)
+        return rows[:inside]
 
 
 def _within_page(rows: list[bytes]) -> int | None:
@@ -67,26 +114,3 @@ def _within_page(rows: list[bytes]) -> int | None:
         if size >= PAGE_BYTES:
             return count
     return None
-
-
-def _entries(transaction: Transaction, low: bytes, high: bytes, forward: bool) -> Iterator[Entry]:
-    cursor = transaction.cursor()
-    if forward:
-        return cursor.iternext() if cursor.set_range(low) else iter(())
-    found = cursor.prev() if cursor.set_range(high) else cursor.last()
-    return cursor.iterprev() if found else iter(())
-
-
-def _any_inside(entries: Iterator[Entry], low: bytes, high: bytes, forward: bool) -> bool:
-    """Whether anything follows. A page full of bytes looks ahead; one at its limit only says that more may come."""
-    return bool(_inside(list(islice(entries, 1)), low, high, forward))
-
-
-def _inside(entries: list[Entry], low: bytes, high: bytes, forward: bool) -> list[bytes]:
-    if entries:
-        last = entries[-1][0]
-        if forward and last >= high:
-            entries = entries[: bisect_left(entries, (high,))]
-        elif not forward and last < low:
-            entries = [entry for entry in entries if entry[0] >= low]
-    return [row for _, row in entries]

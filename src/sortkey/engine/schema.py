@@ -9,6 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import blake2b
 
+from sortkey.engine.places import TextPrefix, placing, reading, text_prefix
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord
 from sortkey.engine.spaces import OWNER_BYTES, space_bytes
 from sortkey.expressions import KeyAttribute, KeyAttributes
@@ -25,7 +26,17 @@ class Keyed:
     may each have several attributes.
     """
 
-    __slots__ = ("attributes", "limited", "names", "partition_prefix", "partitions", "row_prefix", "sorts", "space")
+    __slots__ = (
+        "attributes",
+        "limited",
+        "names",
+        "partition_prefix",
+        "partitions",
+        "row_prefix",
+        "sorts",
+        "space",
+        "text_prefix",
+    )
 
     def __init__(self, space: int, partitions: KeyAttributes, sorts: KeyAttributes) -> None:
         self.space = space_bytes(space)
@@ -35,17 +46,20 @@ class Keyed:
         self.names = tuple(attribute.name for attribute in self.attributes)
         self.limited = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
         """Attributes that must not together take more than so many bytes."""
-        self.partition_prefix = _partition_prefix(self.space, partitions)
+        self.text_prefix = text_prefix(self.space)
+        self.partition_prefix = _partition_prefix(self.space, partitions, self.text_prefix)
         """The bytes that all rows of an item's partition begin with."""
         self.row_prefix = _row_prefix(self.partition_prefix, sorts)
         """Space, partition and sort bytes of an item that has this key."""
 
 
-def _partition_prefix(space: bytes, partitions: KeyAttributes) -> KeyBytes:
+def _partition_prefix(space: bytes, partitions: KeyAttributes, text_prefix: TextPrefix) -> KeyBytes:
     if len(partitions) > 1:
         joined = _sort_bytes(partitions)
         return lambda item: space + joint_hash(joined(item))
     ((name, kind),) = partitions
+    if kind == "S":
+        return lambda item: text_prefix(item[name]["S"])
     return lambda item: space + partition_hash(kind, item[name][kind])
 
 
@@ -107,7 +121,9 @@ class Table(Keyed):
         "local_indexes",
         "name",
         "partition",
+        "read_places",
         "record",
+        "short_place",
         "sort",
         "stream",
         "ttl_attribute",
@@ -135,6 +151,8 @@ class Table(Keyed):
         if record.streams and record.streams[-1].disabled is None:
             self.stream = record.streams[-1]
         self.ttl_attribute = record.ttl_attribute
+        self.short_place = placing(self.text_prefix, self.partition, self.sort)
+        self.read_places = reading(self.text_prefix, self.partition, self.sort)
 
     def key_of(self, item: Item) -> Item:
         return {name: item[name] for name in self.names}

@@ -6,7 +6,7 @@ and counts change together, in the transaction of the batch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sortkey.engine import expiry, index, keys, stored, stream
 from sortkey.engine.batch import WriteBatch
@@ -15,10 +15,13 @@ from sortkey.engine.schema import Table
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
-from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
 from sortkey.values.capacity import write_units
 from sortkey.values.refusals import UPDATED_TOO_DEEP
+from sortkey.values.size import text_size, value_size
 
+PLAIN: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
+"""Types without levels, which could become too many, and without binary."""
 ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATED_ITEM_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
@@ -91,12 +94,33 @@ def check_update(table: Table, change: Update | None) -> None:
 def updated(found: Found, key: Item, change: Update | None) -> Normalised:
     """The item after the update, beginning with its key when it was not there."""
     before = key if found.row is None else found.item
-    new = normalise_item(before if change is None else change.apply(before), UPDATED_TOO_DEEP)
+    after = before if change is None else change.apply(before)
+    new = _measured(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
         keys.check_index_keys(found.table, new.item, change.attributes)
     check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
     return new
+
+
+def _measured(found: Found, change: Update | None, after: Item) -> Normalised | None:
+    """The updated item, canonical since both the item and what was written were, and measured by what has changed.
+
+    None when the change went deep, or binary is about: then only a walk over the whole item tells.
+    """
+    if change is None or not change.shallow or found.row is None or stored.has_binary(found.row):
+        return None
+    size = found.size
+    before = found.item
+    for name in change.attributes:
+        old, new = before.get(name), after.get(name)
+        if old is not None:
+            size -= text_size(name) + value_size(old)
+        if new is not None:
+            if type_of(new) not in PLAIN:
+                return None
+            size += text_size(name) + value_size(new)
+    return Normalised(after, size, binary=False)
 
 
 def replace(

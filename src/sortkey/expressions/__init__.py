@@ -13,7 +13,14 @@ from __future__ import annotations
 
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import Condition, condition
-from sortkey.expressions.key_condition import KeyAttribute, KeyAttributes, KeyCondition, KeyRange, key_condition
+from sortkey.expressions.key_condition import (
+    KeyAttribute,
+    KeyAttributes,
+    KeyCondition,
+    KeyRange,
+    key_condition,
+    usual_form,
+)
 from sortkey.expressions.paths import refuse_nested_keys
 from sortkey.expressions.projection import Projection, projection
 from sortkey.expressions.update import Update, update
@@ -32,4 +39,5 @@ __all__ = [
     "projection",
     "refuse_nested_keys",
     "update",
+    "usual_form",
 ]

@@ -26,8 +26,8 @@ class Bindings:
     def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
         self._names = _checked_names(names) if names is not None else {}
         self._values = _checked_values(values) if values is not None else {}
-        self._unused_names = set(self._names)
-        self._unused_values = set(self._values)
+        self._used: set[str] = set()
+        """Placeholders of names and of values, which their first letters tell apart."""
 
     def path(self, path: Path) -> DocumentPath:
         depth = len(path.parts)
@@ -47,7 +47,7 @@ class Bindings:
             raise InvalidExpression(
                 f"An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
             )
-        self._unused_names.discard(placeholder)
+        self._used.add(placeholder)
         return name
 
     def value(self, value: Value) -> AttributeValue:
@@ -56,13 +56,14 @@ class Bindings:
             raise InvalidExpression(
                 f"An expression attribute value used in expression is not defined; attribute value: {value.placeholder}"
             )
-        self._unused_values.discard(value.placeholder)
+        self._used.add(value.placeholder)
         return bound
 
     def check_all_used(self) -> None:
         """To be called once, after every expression of the request has been compiled."""
-        _refuse_unused("ExpressionAttributeNames", [key for key in self._names if key in self._unused_names])
-        _refuse_unused("ExpressionAttributeValues", [key for key in self._values if key in self._unused_values])
+        if len(self._used) < len(self._names) + len(self._values):
+            _refuse_unused("ExpressionAttributeNames", [key for key in self._names if key not in self._used])
+            _refuse_unused("ExpressionAttributeValues", [key for key in self._values if key not in self._used])
 
 
 def _refuse_unused(parameter: str, unused: list[str]) -> None:
@@ -114,6 +115,10 @@ def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
     checked = {}
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
+        if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str and text.isascii():
+            # Most values are text, which is canonical as it is: not worth a walk.
+            checked[key] = value
+            continue
         try:
             checked[key] = normalise_value(value)
         except ValidationException as fault:

@@ -79,7 +79,8 @@ class KeyCondition:
 
     def resolve(self, partitions: KeyAttributes, sorts: KeyAttributes) -> KeyRange:
         keys = partitions + sorts
-        refuse_nested_keys(self._nested, (key.name for key in keys))
+        if self._nested:
+            refuse_nested_keys(self._nested, (key.name for key in keys))
         terms = self._terms()
         _check_count(len(terms), len(keys))
         for key in keys[: max(len(terms), len(partitions))]:
@@ -142,7 +143,7 @@ def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
 
     Nearly every key condition is of this kind, and compiling it took a sixth of a Query's time.
     """
-    form = _usual_form(text)
+    form = usual_form(text)
     if form is None:
         return None
     terms: dict[str, KeyTerm] = {}
@@ -159,7 +160,7 @@ def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
 
 
 @lru_cache(maxsize=1024)
-def _usual_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
+def usual_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
     """`name = :value`, alone or with one more term for another name."""
     try:
         tree = parse_condition(text)

@@ -7,8 +7,10 @@ not touched is shared between the two items; nothing is changed in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeGuard
 
+from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Assigned, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
@@ -17,7 +19,7 @@ from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.operands import Scope, find
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, pick, resolve
-from sortkey.expressions.tree import Action, Add, Delete, Remove, Set
+from sortkey.expressions.tree import Action, Add, Delete, Remove, Set, Value
 from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
 
@@ -34,13 +36,14 @@ TYPE_NAMES: Final = {
     "BS": "BINARY_SET",
 }
 _SETS: Final = frozenset({"SS", "NS", "BS"})
+_ADDED: Final = _SETS | {"N"}
 
 Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
 """From what stands at a path and an operand to what shall stand there; None: nothing."""
 
 
 class Update:
-    __slots__ = ("_assignments", "_merges", "_paths", "_removals", "_touched", "attributes", "nested")
+    __slots__ = ("_assignments", "_merges", "_paths", "_removals", "attributes", "nested", "shallow")
 
     def __init__(
         self,
@@ -53,14 +56,17 @@ class Update:
         self._merges = merges
         self._removals = removals
         self._paths = (*(path for path, _ in assignments), *removals, *(path for path, _, _ in merges))
-        self._touched = branches(self._paths)
         self.attributes = frozenset(str(path[0]) for path in self._paths)
         """The top-level attributes that it writes to."""
         self.nested = nested.union(str(path[0]) for path in self._paths if len(path) > 1)
         """The top-level attributes that it looks into or writes into, by a longer path."""
+        self.shallow = len(self.attributes) == len(self._paths) == sum(map(len, self._paths))
+        """Whether it writes whole attributes only."""
 
     def apply(self, item: Item) -> Item:
         """The item after; of several things wrong with the item the service reports them in this order."""
+        if self.shallow:
+            return self._apply_shallow(item)
         changes = [Change(path, merge(find(item, path), operand)) for path, merge, operand in self._merges]
         for path in self._paths:
             check_parent(item, path)
@@ -68,16 +74,76 @@ class Update:
         changes += [Change(path, None) for path in self._removals]
         return rewrite(item, changes)
 
+    def _apply_shallow(self, item: Item) -> Item:
+        """The same for most updates, without looking for ways into documents."""
+        after = dict(item)
+        for path, merge, operand in self._merges:
+            merged = merge(item.get(str(path[0])), operand)
+            if merged is None:
+                after.pop(str(path[0]), None)
+            else:
+                after[str(path[0])] = merged
+        for path, assigned in self._assignments:
+            after[str(path[0])] = assigned.compute(item)
+        for path in self._removals:
+            after.pop(str(path[0]), None)
+        return after
+
     def updated(self, before_or_after: Item) -> Item:
         """Of the item before or after, only what stands at the paths that the update names."""
-        return pick(before_or_after, self._touched)
+        return pick(before_or_after, branches(self._paths))
 
 
 def update(text: str, bindings: Bindings) -> Update:
     try:
-        return compile_update(parse_update(text), bindings)
+        return _usual(text, bindings) or compile_update(parse_update(text), bindings)
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid UpdateExpression: {fault}") from None
+
+
+def _usual(text: str, bindings: Bindings) -> Update | None:
+    """The update when it only sets whole attributes to values, adds to them or removes them; None when it has to be
+    looked at closely. Most are of this kind, and compiling one took a quarter of an UpdateItem's time.
+    """
+    assignments: list[tuple[DocumentPath, Assigned]] = []
+    merges: list[tuple[DocumentPath, Merge, AttributeValue]] = []
+    removals: list[DocumentPath] = []
+    try:
+        for action in _usual_form(text):
+            path = bindings.path(action.path)
+            if isinstance(action, Remove):
+                removals.append(path)
+            elif isinstance(action, Add):
+                operand = bindings.value(action.value)
+                if type_of(operand) not in _ADDED:
+                    return None
+                merges.append((path, add_to, operand))
+            elif isinstance(action.value, Value):
+                assignments.append((path, _constant(bindings.value(action.value))))
+    except InvalidExpression:
+        return None
+    compiled = Update(assignments, merges, removals, frozenset())
+    # With nothing in it, or one attribute twice, it is none of the usual ones.
+    return compiled if compiled.shallow and compiled.attributes else None
+
+
+@lru_cache(maxsize=1024)
+def _usual_form(text: str) -> tuple[Set | Add | Remove, ...]:
+    """Its actions; none when not all of them are of the usual kind."""
+    try:
+        actions = parse_update(text)
+    except InvalidExpression:
+        return ()
+    usual = [action for action in actions if len(action.path.parts) == 1 and _has_plain_operand(action)]
+    return tuple(usual) if len(usual) == len(actions) <= limits.EXPRESSION_OPERATORS else ()
+
+
+def _has_plain_operand(action: Action) -> TypeGuard[Set | Add | Remove]:
+    return isinstance(action, Add | Remove) or (isinstance(action, Set) and isinstance(action.value, Value))
+
+
+def _constant(value: AttributeValue) -> Assigned:
+    return Assigned(lambda _item: value, type_of(value))
 
 
 def compile_update(actions: Sequence[Action], bindings: Bindings) -> Update:
@@ -94,7 +160,7 @@ def compile_update(actions: Sequence[Action], bindings: Bindings) -> Update:
             case Remove():
                 removals.append(path)
             case Add():
-                merges.append((path, add_to, _operand(action, scope, _SETS | {"N"})))
+                merges.append((path, add_to, _operand(action, scope, _ADDED)))
             case Delete():
                 merges.append((path, take_from, _operand(action, scope, _SETS)))
     return Update(assignments, merges, removals, frozenset(scope.nested))

@@ -1,12 +1,13 @@
 """Ordered bytes on LMDB with group commit. Knows nothing of DynamoDB."""
 
-from sortkey.storage.environment import IncompatibleFormat, StorageError, Transaction, open_existing
+from sortkey.storage.environment import Cursor, IncompatibleFormat, StorageError, Transaction, open_existing
 from sortkey.storage.ranges import after_prefix, ascending, descending
 from sortkey.storage.store import Store
 from sortkey.storage.write_queue import Batch, QueueClosed, StorageFull
 
 __all__ = [
     "Batch",
+    "Cursor",
     "IncompatibleFormat",
     "QueueClosed",
     "StorageError",

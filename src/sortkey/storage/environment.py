@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 import lmdb
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+Cursor: TypeAlias = "lmdb.Cursor[bytes]"
 """A snapshot to read from, or the one transaction that writes."""
 
 FORMAT: Final = b"1"

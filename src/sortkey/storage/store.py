@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from sortkey.storage import environment
 from sortkey.storage.environment import Transaction
-from sortkey.storage.snapshot import begin_snapshot
+from sortkey.storage.snapshot import begin_snapshot, begin_with
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
@@ -29,6 +29,10 @@ class Store(Generic[BatchType]):
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
         return begin_snapshot(self._environment.begin)
+
+    def read_with(self, key: bytes) -> tuple[Transaction, bytes | None]:
+        """Begin a snapshot and read one key of it, in one step; the caller ends it."""
+        return begin_with(self._environment.begin, key)
 
     def write(self, work: Callable[[BatchType], Result]) -> Result:
         """Run the work in the next transaction and return when it is durable."""

@@ -22,7 +22,8 @@ from sortkey.values import number
 
 HASH_BYTES: Final = 16
 
-_PLUS_ONE: Final = bytes((byte + 1) & 0xFF for byte in range(256))
+TEXT_SHIFT: Final = bytes((byte + 1) & 0xFF for byte in range(256))
+TEXT_END: Final = b"\x00"
 _GROUP: Final = 8
 _MORE: Final = b"\x09"
 
@@ -49,7 +50,7 @@ def _plain_bytes(tag: str, value: str) -> bytes:
 
 def sort_bytes(tag: str, value: str) -> bytes:
     if tag == "S":
-        return value.encode().translate(_PLUS_ONE) + b"\x00"
+        return value.encode().translate(TEXT_SHIFT) + TEXT_END
     if tag == "N":
         return number.sort_bytes(value)
     return _grouped(a2b_base64(value))
@@ -65,7 +66,7 @@ def _grouped(raw: bytes) -> bytes:
 def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
     """The half-open range that holds the sort bytes of exactly those S or B values that begin with `value`."""
     if tag == "S":
-        low = value.encode().translate(_PLUS_ONE)
+        low = value.encode().translate(TEXT_SHIFT)
         # 0xFF follows no encoded byte: UTF-8 ends at F4, so F5 is the largest.
         return low, low + b"\xff"
     low = _grouped(a2b_base64(value))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from sortkey.limits import KIB, MIB
-from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.endpoint import Endpoint, Reply
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.request_parser import Event, Refusal, Request, RequestParser
 from sortkey.wire.response import CONTINUE_BYTES
@@ -136,14 +136,17 @@ class Connection(asyncio.Protocol):
             return False
         if not event.keep_alive or self._home.stopping:
             return False
-        slot = Slot(self)
-        answer = self._endpoint.begin(event, slot.fill)
-        if answer is None:
-            self._slots.append(slot)
-        else:
+        answer = self._endpoint.begin(event, self._expect)
+        if answer is not None:
             self._metrics.sent += len(answer)
             self._transport.write(answer)
         return True
+
+    def _expect(self) -> Reply:
+        """A place behind the answers that are under way, for one that is, too."""
+        slot = Slot(self)
+        self._slots.append(slot)
+        return slot.fill
 
     def eof_received(self) -> bool:
         """The client has sent its last; it may still read."""
@@ -247,13 +250,13 @@ class Connection(asyncio.Protocol):
         if isinstance(event, Request):
             if self._home.stopping:
                 event.keep_alive = False
-            slot = Slot(self)
-            answer = self._endpoint.begin(event, slot.fill)
-            if answer is not None and not self._slots:
-                return answer
-            slot.answer = answer
-            slot.last = not event.keep_alive
-            self._slots.append(slot)
+            answer = self._endpoint.begin(event, self._expect)
+            if answer is not None:
+                if not self._slots:
+                    return answer
+                self._expect()
+                self._slots[-1].answer = answer
+            self._slots[-1].last = not event.keep_alive
             return None
         if isinstance(event, Refusal):
             return self._endpoint.refuse(event)

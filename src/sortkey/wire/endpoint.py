@@ -17,12 +17,10 @@ from sortkey.engine.answers import to_json
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.operations import WRITES
-from sortkey.engine.operations.get_item import get_item
 from sortkey.engine.requests.shapes import Shape
-from sortkey.engine.stored import size
+from sortkey.engine.usual import USUAL, Answered
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.limits import MIB
-from sortkey.values.capacity import read_units
 from sortkey.wire import metrics, protocol
 from sortkey.wire.gate import Gate
 from sortkey.wire.metrics import Metrics, OperationMetrics
@@ -41,17 +39,19 @@ UNKNOWN: Final = "Unknown"
 """What requests without an operation of ours are counted as."""
 
 Reply = Callable[[bytes], None]
+Expect = Callable[[], Reply]
+"""Keeps a place for an answer that comes later, and says who takes it."""
 _logger = logging.getLogger(__name__)
 
 
 class Route:
     """What is known of an operation beforehand."""
 
-    __slots__ = ("gets", "metered", "metrics", "operation", "unit", "writes")
+    __slots__ = ("metered", "metrics", "operation", "unit", "usual", "writes")
 
     def __init__(self, operation: str, counted: OperationMetrics) -> None:
         self.operation = operation
-        self.gets = operation == "GetItem"
+        self.usual = USUAL.get(operation)
         self.writes = operation in WRITES
         self.unit = "write" if self.writes else "read"
         self.metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
@@ -64,13 +64,13 @@ class PendingWrite:
     __slots__ = ("_post", "answer", "error", "hidden", "reply", "request", "route", "started")
 
     def __init__(
-        self, route: Route, request: Request, reply: Reply, post: Callable[[PendingWrite], None], started: float
+        self, route: Route, request: Request, hidden: bool, post: Callable[[PendingWrite], None], started: float
     ) -> None:
         self.route = route
         self.request = request
-        self.reply = reply
+        self.hidden = hidden
         self.started = started
-        self.hidden = False
+        self.reply: Reply
         self.answer: Answer = {}
         self.error: BaseException | None = None
         self._post = post
@@ -109,44 +109,45 @@ class Endpoint:
         route = self._routes.get(request.headers.get(b"x-amz-target", b""))
         return route is not None and route.writes
 
-    def begin(self, request: Request, reply: Reply) -> bytes | None:
-        """The answer; or nothing yet, and `reply` will be called with it."""
+    def begin(self, request: Request, expect: Expect) -> bytes | None:
+        """The answer; or nothing yet, and then `expect` was called for who will be told."""
         started = perf_counter()
         route = self._routes.get(request.headers.get(b"x-amz-target", b""))
         if route is None or request.method != b"POST":
             return self._answer_other(request)
         try:
-            shape: Any = self._understand(route, request)
+            caller = self._gate.admit(request)
+            body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
+            if route.usual is not None and caller is None:
+                answered = route.usual(self._database, body)
+                if answered is not None:
+                    return self._answer_usual(route, request, answered, started)
+            shape: Any = requests.decode(route.operation, body)
+            if caller is not None:
+                caller.check(route.operation, shape)
             # What an operation consumed is counted whether the client wants to know or not.
             hidden = route.metered and shape.return_consumed_capacity in UNASKED
-            if hidden and route.gets and shape.projection_expression is None and shape.attributes_to_get is None:
-                return self._answer_get(route, request, shape, started)
             if hidden:
                 shape.return_consumed_capacity = "TOTAL"
             if route.writes:
-                self._submit(route, shape, PendingWrite(route, request, reply, self._post, started), hidden)
+                self._submit(route, shape, PendingWrite(route, request, hidden, self._post, started), expect)
                 return None
             answer = self._database.execute(route.operation, shape)
-            body = self._body(route, answer, hidden)
+            text = self._body(route, answer, hidden)
         except (DynamoDBError, HttpError) as error:
             return self._failure(request, route.metrics, error, started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             return self._failure(request, route.metrics, internal_error(), started)
         route.metrics.count(metrics.OK, perf_counter() - started)
-        return self._responses.success(request, body)
+        return self._responses.success(request, text)
 
-    def _answer_get(self, route: Route, request: Request, shape: Any, started: float) -> bytes:
-        """GetItem as most send it: whole items, without wanting to know what it took. The row itself tells."""
-        answer = get_item(self._database, shape)
-        found = answer.get("Item")
-        units = read_units(0 if found is None else size(found.row), bool(shape.consistent_read))
-        table = requests.table_name_of(shape.table_name)
+    def _answer_usual(self, route: Route, request: Request, answered: Answered, started: float) -> bytes:
         consumed = self._metrics.capacity["read"]
-        consumed[table] = consumed.get(table, 0.0) + units
-        body = to_json(answer)
+        for table, units in answered.units.items():
+            consumed[table] = consumed.get(table, 0.0) + units
         route.metrics.count(metrics.OK, perf_counter() - started)
-        return self._responses.success(request, body)
+        return self._responses.success(request, answered.text)
 
     def finish(self, write: PendingWrite) -> None:
         """A write's commit has ended, well or not: answer its request."""
@@ -172,20 +173,13 @@ class Endpoint:
         self._unknown.count(code, 0.0)
         return self._responses.refusal(error.status, protocol.error_json(error))
 
-    def _understand(self, route: Route, request: Request) -> Shape:
-        caller = self._gate.admit(request)
-        body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
-        shape = requests.decode(route.operation, body)
-        if caller is not None:
-            caller.check(route.operation, shape)
-        return shape
-
-    def _submit(self, route: Route, shape: Shape, write: PendingWrite, hidden: bool) -> None:
+    def _submit(self, route: Route, shape: Shape, write: PendingWrite, expect: Expect) -> None:
         waiting = len(write.request.body)
         if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + waiting > QUEUED_BYTES):
             raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
-        write.hidden = hidden
         self._database.submit(route.operation, shape, write)
+        # Only now is it certain that there will be an answer later; and it cannot come before the loop's next turn.
+        write.reply = expect()
         self.queued += 1
         self.queued_bytes += waiting
 

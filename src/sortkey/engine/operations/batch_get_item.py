@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -41,7 +42,8 @@ class _Asked:
             normalise_key(key)
 
     def places(self, table: Table) -> list[bytes]:
-        places = [place_of(table, key) for key in self.request.keys]
+        short_place = table.short_place
+        places = [short_place(key) or place_of(table, key) for key in self.request.keys]
         if len(set(places)) != len(places):
             raise ValidationException(DUPLICATES)
         check_scalar_keys(table, self.projection)
@@ -63,14 +65,17 @@ def batch_get_item(core: Core, request: BatchGetItem) -> Answer:
     if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
         raise ValidationException("Too many items requested for the BatchGetItem call")
     parts = [_Asked(given, part) for given, part in request.request_items.items()]
-    with core.read() as snapshot:
-        tables = [_table(core, snapshot, part) for part in parts]
+    snapshot, known = core.read_tables()
+    try:
+        tables = [_table(known, part) for part in parts]
         places = [part.places(table) for part, table in zip(parts, tables, strict=True)]
         return _collect(snapshot, request, parts, tables, places)
+    finally:
+        snapshot.abort()
 
 
-def _table(core: Core, snapshot: Transaction, part: _Asked) -> Table:
-    table = core.catalog.find(snapshot, part.name)
+def _table(known: Mapping[str, Table], part: _Asked) -> Table:
+    table = known.get(part.name)
     if table is None:
         part.check_keys()
         raise not_found()
@@ -85,7 +90,7 @@ def _collect(
     consumed: list[dict[str, Any]] = []
     left = BATCH_GET_BYTES
     for part, table, wanted in zip(parts, tables, places, strict=True):
-        rows = [snapshot.get(place) for place in wanted]
+        rows = list(map(snapshot.get, wanted))
         rows = rows[: _fitting(rows, left)]
         left -= _length(rows)
         responses[part.given] = Json.items([row for row in rows if row is not None], part.projection)

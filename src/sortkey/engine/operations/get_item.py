@@ -9,6 +9,7 @@ from sortkey.engine.keys import check_scalar_keys, normalise_key, place_of
 from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
+from sortkey.engine.schema import Table
 from sortkey.engine.stored import Json, decode, size
 from sortkey.expressions import Projection
 from sortkey.values.capacity import read_units
@@ -16,15 +17,7 @@ from sortkey.values.capacity import read_units
 
 def get_item(core: Core, request: GetItem) -> Answer:
     projection = _projection(request)
-    with core.read() as snapshot:
-        table = core.catalog.find(snapshot, table_name_of(request.table_name))
-        if table is None:
-            # Of two mistakes, AWS reports the malformed key.
-            normalise_key(request.key)
-            raise not_found()
-        place = place_of(table, request.key)
-        check_scalar_keys(table, projection)
-        row = snapshot.get(place)
+    table, row = _find(core, request, projection)
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
@@ -32,6 +25,22 @@ def get_item(core: Core, request: GetItem) -> Answer:
         units = read_units(0 if row is None else size(row), bool(request.consistent_read))
         answer["ConsumedCapacity"] = capacity.Consumed(table, units).shape(request.return_consumed_capacity)
     return answer
+
+
+def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[Table, bytes | None]:
+    """The row that the request's key names, as it is stored, and its table."""
+    snapshot, tables = core.read_tables()
+    try:
+        table = tables.get(table_name_of(request.table_name))
+        if table is None:
+            # Of two mistakes, AWS reports the malformed key.
+            normalise_key(request.key)
+            raise not_found()
+        place = place_of(table, request.key)
+        check_scalar_keys(table, projection)
+        return table, snapshot.get(place)
+    finally:
+        snapshot.abort()
 
 
 def _projection(request: GetItem) -> Projection | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sortkey.engine.catalog import required
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.keys import check_scalar_keys
 from sortkey.engine.parameters import bindings_of, filter_of, plain
@@ -31,8 +32,9 @@ def query(core: Core, request: Query) -> Answer:
     if bindings is not None:
         bindings.check_all_used()
     forward = request.scan_index_forward is not False
-    with core.read() as snapshot:
-        table = core.catalog.require(snapshot, name)
+    snapshot, tables = core.read_tables()
+    try:
+        table = required(tables, name)
         target = selection.target(table)
         wanted = keys.resolve(target.partitions, target.sorts)
         check_scalar_keys(table, condition, selection.projection)
@@ -42,6 +44,8 @@ def query(core: Core, request: Query) -> Answer:
             low, high = _resume(table, target, wanted, request.exclusive_start_key, low, high, forward)
         found = page(snapshot, low, high, forward, request.limit)
         return selection.answer(snapshot, table, target, found)
+    finally:
+        snapshot.abort()
 
 
 def _key_condition(request: Query, bindings: Bindings | None) -> KeyCondition:

@@ -1,0 +1,74 @@
+"""BatchGetItem of whole items.
+
+Of fifty keys, making fifty dictionaries and looking each of them over was half of the work. Here msgspec reads the keys
+of a table into structures made for that table (`places.reading`), checking them on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+import orjson
+
+from sortkey import limits
+from sortkey.engine.core import Core
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import Shape, TableName
+from sortkey.engine.schema import Table
+from sortkey.engine.stored import HEADER_BYTES, size, texts
+from sortkey.engine.usual.answered import UNREADABLE, Answered
+from sortkey.storage import Transaction
+from sortkey.values.capacity import READ_UNIT_BYTES, read_units
+
+
+class UsualKeys(Shape, kw_only=True, forbid_unknown_fields=True):
+    keys: msgspec.Raw
+    consistent_read: bool = False
+
+
+class UsualBatchGet(Shape, kw_only=True, forbid_unknown_fields=True):
+    request_items: Annotated[dict[TableName, UsualKeys], msgspec.Meta(min_length=1)]
+    return_consumed_capacity: Literal["NONE"] | None = None
+
+
+_decode = msgspec.json.Decoder(UsualBatchGet).decode
+
+
+def batch_get_item(core: Core, body: bytes) -> Answered | None:
+    try:
+        request = _decode(body)
+        names = [table_name_of(given) for given in request.request_items]
+    except UNREADABLE:
+        return None
+    snapshot, tables = core.read_tables()
+    try:
+        return _collect(snapshot, [tables.get(name) for name in names], request)
+    finally:
+        snapshot.abort()
+
+
+def _collect(snapshot: Transaction, tables: list[Table | None], request: UsualBatchGet) -> Answered | None:
+    parts: list[bytes] = []
+    units: dict[str, float] = {}
+    asked = length = 0
+    for table, (given, keys) in zip(tables, request.request_items.items(), strict=True):
+        places = None if table is None else table.read_places(keys.keys)
+        if table is None or not places or table.name in units or len(set(places)) != len(places):
+            return None
+        rows = [row for row in map(snapshot.get, places) if row is not None]
+        asked += len(places)
+        length += sum(map(len, rows))
+        units[table.name] = _units(rows, len(places), keys.consistent_read)
+        parts.append(b"%b:%b" % (orjson.dumps(given), texts(rows)))
+    if asked > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
+        return None
+    return Answered(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)
+
+
+def _units(rows: list[bytes], asked: int, consistent: bool) -> float:
+    """Each key costs by itself; most cost one step, which the length of the longest row tells."""
+    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + HEADER_BYTES:
+        return asked * read_units(0, consistent)
+    missing = (asked - len(rows)) * read_units(0, consistent)
+    return missing + sum(read_units(size(row), consistent) for row in rows)

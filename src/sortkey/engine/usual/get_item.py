@@ -1,0 +1,46 @@
+"""GetItem of a whole item."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from sortkey.engine.core import Core
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
+from sortkey.engine.stored import size, text
+from sortkey.engine.usual.answered import UNREADABLE, Answered
+from sortkey.values.capacity import read_units
+
+NOTHING: Final = b"{}"
+
+
+class UsualGet(Shape, kw_only=True, forbid_unknown_fields=True):
+    table_name: TableName
+    key: AttributeMap
+    consistent_read: bool = False
+    return_consumed_capacity: Literal["NONE"] | None = None
+
+
+_decode = msgspec.json.Decoder(UsualGet).decode
+
+
+def get_item(core: Core, body: bytes) -> Answered | None:
+    try:
+        request = _decode(body)
+        name = table_name_of(request.table_name)
+    except UNREADABLE:
+        return None
+    snapshot, tables = core.read_tables()
+    try:
+        table = tables.get(name)
+        place = None if table is None else table.short_place(request.key)
+        if place is None:
+            return None
+        row = snapshot.get(place)
+    finally:
+        snapshot.abort()
+    if row is None:
+        return Answered(NOTHING, {name: read_units(0, request.consistent_read)})
+    return Answered(b'{"Item":%b}' % text(row), {name: read_units(size(row), request.consistent_read)})

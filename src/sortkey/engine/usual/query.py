@@ -1,0 +1,97 @@
+"""Query of a table's whole items, by `partition = :value` and perhaps one more term for the sort key, all text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+import orjson
+
+from sortkey.engine.core import Core
+from sortkey.engine.operations.query import bounds
+from sortkey.engine.places import ShortText
+from sortkey.engine.read import page
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import NameBindings, PositiveInteger, Shape, TableName
+from sortkey.engine.schema import Table
+from sortkey.engine.stored import decode, texts, total_size
+from sortkey.engine.usual.answered import UNREADABLE, Answered
+from sortkey.expressions import KeyRange, usual_form
+from sortkey.values.capacity import read_units
+
+
+class UsualQuery(Shape, kw_only=True, forbid_unknown_fields=True):
+    table_name: TableName
+    key_condition_expression: str
+    expression_attribute_names: Annotated[NameBindings, msgspec.Meta(min_length=1)] | None = None
+    expression_attribute_values: dict[str, ShortText]
+    limit: PositiveInteger | None = None
+    scan_index_forward: bool = True
+    consistent_read: bool = False
+    return_consumed_capacity: Literal["NONE"] | None = None
+
+
+_decode = msgspec.json.Decoder(UsualQuery).decode
+_Terms = dict[str, tuple[str, str]]
+
+
+def query(core: Core, body: bytes) -> Answered | None:
+    try:
+        request = _decode(body)
+        name = table_name_of(request.table_name)
+    except UNREADABLE:
+        return None
+    terms = _terms(request)
+    snapshot, tables = core.read_tables()
+    try:
+        table = tables.get(name)
+        wanted = None if table is None or terms is None else _range(table, terms)
+        if table is None or wanted is None:
+            return None
+        low, high = bounds(table, wanted)
+        found = page(snapshot, low, high, request.scan_index_forward, request.limit)
+    finally:
+        snapshot.abort()
+    units = read_units(total_size(found.rows), request.consistent_read)
+    return Answered(_text(table, found.rows, found.more), {name: units})
+
+
+def _terms(request: UsualQuery) -> _Terms | None:
+    """Operator and operand by attribute, if all is defined, and used once."""
+    form = usual_form(request.key_condition_expression)
+    names, values = request.expression_attribute_names or {}, request.expression_attribute_values
+    if form is None or len(values) != len(form):
+        return None
+    terms: _Terms = {}
+    resolved = 0
+    for path, operator, value in form:
+        operand = values.get(value.placeholder)
+        attribute = str(path.parts[0])
+        if attribute[0] == "#":
+            attribute = names.get(attribute, "")
+            resolved += 1
+        if operand is None:
+            return None
+        terms[attribute] = (operator, operand.S)
+    return terms if len(terms) == len(form) and resolved == len(names) else None
+
+
+def _range(table: Table, terms: _Terms) -> KeyRange | None:
+    partition, sort = table.partition, table.sort
+    operator, text = terms.pop(partition.name, ("", ""))
+    if operator != "=" or partition.type != "S":
+        return None
+    equal = {partition.name: {"S": text}}
+    if not terms:
+        return KeyRange(equal, (), None, None, ())
+    if sort is None or sort.type != "S" or [*terms] != [sort.name]:
+        return None
+    operator, text = terms[sort.name]
+    return KeyRange(equal, (), sort, operator, ({"S": text},))
+
+
+def _text(table: Table, rows: list[bytes], more: bool) -> bytes:
+    rest = b""
+    if more and rows:
+        rest = b',"LastEvaluatedKey":%b' % orjson.dumps(table.key_of(decode(rows[-1])))
+    return b'{"Count":%d,"ScannedCount":%d,"Items":%b%b}' % (len(rows), len(rows), texts(rows), rest)
