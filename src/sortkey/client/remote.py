@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import answers, capabilities, failures, serialiser
+from sortkey.client import answers, capabilities, deadline, failures, serialiser
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import Client
@@ -53,7 +53,7 @@ class RemoteClient(Client):
             if service not in self._clients:
                 config = Config(**configuration(self._session))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = serialiser.install(made)
+                self._clients[service] = deadline.install(serialiser.install(made))
             return self._clients[service]
 
     def capabilities(self) -> Capabilities:
@@ -68,12 +68,12 @@ class RemoteClient(Client):
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         """As in the process, though by asking again and again: a network tells nobody of new records."""
-        deadline = time.monotonic() + Timeout
+        until = time.monotonic() + Timeout
         while True:
             answer = self.get_records(ShardIterator=ShardIterator, Limit=1)
             if answer["Records"] or answer.get("NextShardIterator") is None:
                 return True
-            left = deadline - time.monotonic()
+            left = until - time.monotonic()
             if left <= 0:
                 return False
             ShardIterator = answer["NextShardIterator"]

@@ -1,5 +1,9 @@
 """What capacity costs: Amazon's list prices of on-demand tables in us-east-1 (N. Virginia), standard class, in US
-dollars without tax, as they hold since 1 November 2024. Other regions cost up to twice as much."""
+dollars without tax, as they hold since 1 November 2024, when they were halved. Other regions cost up to twice as much.
+
+The source is https://aws.amazon.com/dynamodb/pricing/on-demand/, whose amounts depend on the region chosen there. They
+were compared in November 2026 with what several public pages of 2025 and 2026 quote of it: all the same.
+"""
 
 from __future__ import annotations
 

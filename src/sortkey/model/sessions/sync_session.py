@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from sortkey.client import Client
 from sortkey.client import client as open_client
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.deadline import DEADLINE
 from sortkey.model.codec import Row
 from sortkey.model.conditions import Where
 from sortkey.model.entries import E, Entries
@@ -204,7 +205,7 @@ class Session(Shell[Client]):
                 if type(step) is Call:
                     self._check_time(deadline, 0)
                     try:
-                        answer = self._perform(step)
+                        answer = self._perform(step, deadline)
                     except ClientError as error:
                         step = steps.throw(error)
                         continue
@@ -215,26 +216,41 @@ class Session(Shell[Client]):
                     step = next(steps)
                 elif type(step) is Calls:
                     self._check_time(deadline, 0)
-                    step = steps.send(self._all(step.calls))
+                    step = steps.send(self._all(step.calls, deadline))
         except StopIteration as stop:
             result: T = stop.value
             return result
 
-    def _perform(self, call: Call) -> Answer:
+    def _perform(self, call: Call, deadline: float | None) -> Answer:
         started = time.perf_counter()
         perform = self.client._read if call.unparsed else self.client._call
-        answer = perform(call.operation, call.members)
+        # The embedded engine does not keep anybody waiting.
+        if deadline is None or self.capabilities is EMBEDDED:
+            answer = perform(call.operation, call.members)
+        else:
+            answer = self._timely(perform, call, deadline)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 
-    def _all(self, calls: Sequence[Call]) -> list[Outcome]:
+    def _timely(self, perform: Callable[[str, dict[str, Any]], Answer], call: Call, deadline: float) -> Answer:
+        """A deadline is by the session's clock, the client's by its own."""
+        left = deadline - self._options.pacing.now()
+        limited = DEADLINE.set(time.monotonic() + left)
+        try:
+            return perform(call.operation, call.members)
+        except TimeoutError:
+            raise self._late() from None
+        finally:
+            DEADLINE.reset(limited)
+
+    def _all(self, calls: Sequence[Call], deadline: float | None) -> list[Outcome]:
         # In the process there is nothing to wait for, so threads would only cost.
         if len(calls) == 1 or self.capabilities is EMBEDDED:
-            return [self._attempt(call) for call in calls]
-        return self._threads.map(self._attempt, calls)
+            return [self._attempt(call, deadline) for call in calls]
+        return self._threads.map(lambda call: self._attempt(call, deadline), calls)
 
-    def _attempt(self, call: Call) -> Outcome:
+    def _attempt(self, call: Call, deadline: float | None) -> Outcome:
         try:
-            return self._perform(call)
+            return self._perform(call, deadline)
         except ClientError as error:
             return error
