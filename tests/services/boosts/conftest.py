@@ -17,7 +17,7 @@ from sortkey.services.boosts.designs.design import Boost, Placement
 from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.service import TABLES, Boosts
 from sortkey.services.boosts.tenants import DesignName
-from tests.services.boosts.campaigns import MONDAY_LUNCH, SETTINGS
+from tests.services.boosts.campaigns import DISTRICTS, MONDAY_LUNCH, SETTINGS
 from tests.stores import dynamodb_local, our_endpoint, store
 
 __all__ = ["dynamodb_local", "our_endpoint", "store"]
@@ -40,8 +40,14 @@ class Service:
 
     def apply(self, *events: CampaignEvent, tenant: str = "de") -> list[str]:
         """What became of each event, in a word."""
+        self.deliver(*(each.partner_id for each in events), tenant=tenant)
         outcomes = self.wait(self.boosts.apply(tenant, events))
         return ["refused" if each.refusal else "stale" if each.stale else "applied" for each in outcomes]
+
+    def deliver(self, *partners: str, tenant: str = "de") -> None:
+        """Everybody delivers everywhere, so that the designs have to agree."""
+        market = self.boosts.market(tenant)
+        self.wait(self.boosts.design.deliver(market, dict.fromkeys(partners, DISTRICTS)))
 
     def lookup(
         self, *partners: str, district: str | None = "BER-01", at: datetime = MONDAY_LUNCH, tenant: str = "de"

@@ -12,16 +12,21 @@ from sortkey.model.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.services.boosts import demo
 from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
+from sortkey.services.boosts.designs.manifest import Manifest
 from sortkey.services.boosts.designs.partner_rows import PartnerRows
+from sortkey.services.boosts.designs.shard_lists import ShardLists
 from sortkey.services.boosts.event import CampaignEvent, read_message
-from sortkey.services.boosts.model import BoostRow
 from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of
 from sortkey.services.service import Progress, Unacceptable, Unknown
 
 MakeDesign = Callable[[AsyncSession, Clock], Design]
 
-DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": PartnerRows}
-TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {"v2": (BoostRow,)}
+DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": PartnerRows, "v1": ShardLists, "manifest": Manifest}
+TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {
+    "v2": PartnerRows.tables,
+    "v1": ShardLists.tables,
+    "manifest": Manifest.tables,
+}
 
 
 class Boosts:

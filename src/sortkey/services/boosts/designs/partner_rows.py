@@ -45,22 +45,19 @@ class _Refused(Exception):
 
 class PartnerRows:
     rows: type[PartnerRow] = BoostRow
+    tables: Sequence[type[Item]] = (BoostRow,)
 
     def __init__(self, session: AsyncSession, clock: Clock) -> None:
         self._session = session
         self._clock = clock
 
-    @property
-    def tables(self) -> Sequence[type[Item]]:
-        return (self.rows,)
-
     # Which areas a campaign is written to and a lookup reads
 
-    async def spread(self, _market: Market, _partner: str, areas: Iterable[str]) -> set[str]:
+    async def spread(self, _market: Market, _partner: str, areas: Iterable[str], /) -> set[str]:
         """The areas besides `*` that get an entry of a campaign that runs in these."""
         return set(areas) - {EVERYWHERE}
 
-    def areas_read(self, market: Market, district: str | None) -> tuple[str, ...]:
+    def areas_read(self, market: Market, district: str | None, /) -> tuple[str, ...]:
         if market.wildcard or district is None or district == EVERYWHERE:
             return (EVERYWHERE,)
         return (district, EVERYWHERE)
