@@ -7,6 +7,7 @@ keys, sparse rows.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -19,11 +20,11 @@ from sortkey.clock import ManualClock
 from sortkey.engine.check import check_database
 from sortkey.engine.database import Database
 from sortkey.errors import ConditionalCheckFailedException, TransactionCanceledException
-from tests.engine.samples import create, index, n, s, walk
+from tests.engine.samples import b, create, index, n, s, walk
 
 Item = dict[str, dict[str, Any]]
 Key = tuple[str, str]
-Place = Decimal | str
+Place = Decimal | str | bytes
 
 
 class Access(NamedTuple):
@@ -55,12 +56,15 @@ INDEXES: Final = (
     Access("inverted", ("at",), ("id",)),
     Access("by_kind_and_text", ("kind", "text")),
     Access("by_levels", ("id",), ("text", "num", "kind")),
+    Access("by_raw", ("kind", "raw"), ("raw2", "num")),
     Access("by_all", ("id", "kind"), ("num", "at"), frozenset({"id", "kind", "num", "at", "load"})),
 )
 
 PARTITIONS: Final = ("a", "b")
 NUMBERS: Final = ("-10", "-1.5", "0", "0.001", "2", "10")
 TEXTS: Final = ("A", "a", "ab", "b", "é")
+# Around the eight bytes that binary keys are cut into.
+BINARIES: Final = (b"\x00", b"\x00\x00", b"\xff", b"\x01" * 8, b"\x01" * 9)
 OPERATORS: Final[dict[str, Callable[..., bool]]] = {
     "#s = :x": lambda place, x, _: place == x,
     "#s < :x": lambda place, x, _: place < x,
@@ -78,6 +82,8 @@ attributes = st.fixed_dictionaries(
         "kind": st.sampled_from(TEXTS).map(s),
         "num": st.sampled_from(NUMBERS).map(n),
         "text": st.sampled_from(TEXTS).map(s),
+        "raw": st.sampled_from(BINARIES).map(b),
+        "raw2": st.sampled_from(BINARIES).map(b),
         "load": st.sampled_from(["", "x", "é" * 600]).map(s),
         "hits": st.integers(-3, 3).map(n),
     },
@@ -87,7 +93,9 @@ writes = st.dictionaries(keys, st.none() | attributes, min_size=1, max_size=6)
 
 
 def place_of(value: dict[str, Any]) -> Place:
-    """A key attribute's value as Python orders it: numbers by value, text by code point."""
+    """A key attribute's value as Python orders it: numbers by value, text by code point, binary by its bytes."""
+    if "B" in value:
+        return b64decode(value["B"])
     return Decimal(value["N"]) if "N" in value else str(value["S"])
 
 
@@ -116,6 +124,7 @@ class EngineAgainstDictionary(RuleBasedStateMachine):
                 index("inverted", "at:N", "id:S"),
                 index("by_kind_and_text", "kind:S text:S"),
                 index("by_levels", "id:S", "text:S num:N kind:S"),
+                index("by_raw", "kind:S raw:B", "raw2:B num:N"),
                 index("by_all", "id:S kind:S", "num:N at:N", include=["load"]),
             ],
         )
@@ -302,6 +311,8 @@ def _values_of(attribute: str) -> st.SearchStrategy[dict[str, Any]]:
         return st.sampled_from(PARTITIONS).map(s)
     if attribute in ("at", "num"):
         return st.sampled_from(NUMBERS).map(n)
+    if attribute in ("raw", "raw2"):
+        return st.sampled_from(BINARIES).map(b)
     return st.sampled_from(TEXTS).map(s)
 
 
