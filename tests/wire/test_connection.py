@@ -66,7 +66,10 @@ class Home:
     def __init__(self, database: Database) -> None:
         self.metrics = Metrics()
         self.committed: SimpleQueue[PendingWrite] = SimpleQueue()
-        self.endpoint = Endpoint(database, Responses("A" * 36, 0.0), self.metrics, OpenGate(), self.committed.put, dict)
+        self.reads = 0
+        self.submit = database.store.submit
+        self.post = self.committed.put
+        self.endpoint = Endpoint(database, Responses("A" * 36, 0.0), self.metrics, OpenGate(), self, dict)
         self.tick = 0
         self.buffered = 0
         self.stopping = False

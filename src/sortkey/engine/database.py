@@ -9,7 +9,7 @@ from typing import Any, Final
 from sortkey.clock import Clock
 from sortkey.engine import requests
 from sortkey.engine.answers import to_plain
-from sortkey.engine.core import Answer, Core, Settings
+from sortkey.engine.core import Answer, Core, Settings, Work
 from sortkey.engine.operations import READS, WRITES
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.upkeep.janitor import Janitor
@@ -20,6 +20,7 @@ LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"
 """Operations that are answered before all of their work is done; the janitor does the rest."""
 
 Done = Callable[[Answer | None, BaseException | None], None]
+Submit = Callable[[Work, Done], None]
 
 
 class Database(Core):
@@ -57,10 +58,11 @@ class Database(Core):
         self._wake_janitor(operation)
         return answer
 
-    def submit(self, operation: str, request: Shape, done: Done) -> None:
+    def submit(self, operation: str, request: Shape, done: Done, submit: Submit | None = None) -> None:
         """Carry out a write without waiting: `done(answer, error)` is called, on another thread, once it is durable.
 
-        What can be refused without looking at the store is raised here.
+        What can be refused without looking at the store is raised here. Whoever has a way of their own to get work
+        into the write queue gives it as `submit`.
         """
 
         def finished(answer: Answer | None, error: BaseException | None) -> None:
@@ -69,7 +71,7 @@ class Database(Core):
             self._wake_janitor(operation)
             done(answer, error)
 
-        self.store.submit(WRITES[operation](self, request), finished)
+        (submit or self.store.submit)(WRITES[operation](self, request), finished)
 
     def _wake_janitor(self, operation: str) -> None:
         if operation in LEAVES_WORK:

@@ -3,11 +3,12 @@
 from sortkey.storage.environment import Cursor, IncompatibleFormat, StorageError, Transaction, open_existing
 from sortkey.storage.ranges import after_prefix, ascending, descending
 from sortkey.storage.store import Store
-from sortkey.storage.write_queue import Batch, QueueClosed, StorageFull
+from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull
 
 __all__ = [
     "Batch",
     "Cursor",
+    "Done",
     "IncompatibleFormat",
     "QueueClosed",
     "StorageError",

@@ -22,6 +22,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import lmdb
@@ -34,6 +35,9 @@ MAP_FULL: Final = -30792
 SHORT_WRITE: Final = -30772
 """LMDB's MDB_SHORT_WRITE: the file system took the first part of a write, and had no room for the rest."""
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, MAP_FULL, SHORT_WRITE})
+
+LATELY: Final = 8
+"""Commits over which `commit_seconds` is an average, the more recent ones weighing more."""
 
 _logger = logging.getLogger(__name__)
 
@@ -119,6 +123,8 @@ class WriteQueue(Generic[BatchType]):
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self.commits = 0
+        self.commit_seconds = 0.0
+        """How long the disk takes for a commit, lately."""
 
     def __len__(self) -> int:
         """How many are in line, those included whose work is being done."""
@@ -146,10 +152,28 @@ class WriteQueue(Generic[BatchType]):
 
         It must be quick and must not write here itself: others wait behind it.
         """
+        self.enqueue(work, done)
+        self.summon()
+
+    def enqueue(self, work: Work[BatchType], done: Done) -> None:
+        """Queue the work for a caller who will see to it that somebody takes the `lead`, or `summon` the thread."""
         self._enqueue(_Ticket(work, done))
+
+    def summon(self) -> None:
+        """Have the queue's own thread take the lead."""
         if self._thread is None:
             self._start()
         self._wake.set()
+
+    def lead(self) -> bool:
+        """Commit what waits, here and now; false when somebody else leads, who may have begun before the last came."""
+        if not self._lead.acquire(blocking=False):
+            return False
+        try:
+            self._commit_waiting()
+        finally:
+            self._lead.release()
+        return True
 
     def close(self) -> None:
         """Finish what waits, then refuse more."""
@@ -209,11 +233,13 @@ class WriteQueue(Generic[BatchType]):
                     ticket.fate = fate
                     ticket.run(batch)
                 batch.finish()
+                began = perf_counter()
                 # No line of Python runs between the commit and the note of it, so no interrupt can fall there.
                 fate.extend(map(lmdb.Transaction.commit, (transaction,)))
         except Exception as error:
             raise _GivenUp from error
         self.commits += 1
+        self.commit_seconds += (perf_counter() - began - self.commit_seconds) / LATELY
         try:
             batch.committed()
         except Exception:

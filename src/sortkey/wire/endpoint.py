@@ -1,8 +1,7 @@
 """One request to one answer: authenticate, find the operation, read the body, execute, put the answer together.
 
 Reads are answered where they stand, in microseconds. Writes join the group commit: `begin` returns nothing, and `reply`
-is called with the answer, on the loop's thread, once it is durable. Nothing here knows of sockets; `post` is how a
-finished write, on the committing thread, gets back to the loop.
+is called with the answer, on the loop's thread, once it is durable. Nothing here knows of sockets, nor who commits.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sortkey.engine import requests
 from sortkey.engine.answers import to_json
-from sortkey.engine.core import Answer
-from sortkey.engine.database import Database
+from sortkey.engine.core import Answer, Work
+from sortkey.engine.database import Database, Done
 from sortkey.engine.operations import WRITES
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.usual import USUAL, Answered
@@ -81,6 +80,18 @@ class PendingWrite:
         self._post(self)
 
 
+class Committing(Protocol):
+    """Who brings writes to disk."""
+
+    reads: int
+    """Requests that were answered without it."""
+
+    def submit(self, work: Work, done: Done) -> None: ...
+
+    def post(self, write: PendingWrite) -> None:
+        """A write's commit has ended, on whatever thread."""
+
+
 class Endpoint:
     def __init__(
         self,
@@ -88,14 +99,14 @@ class Endpoint:
         responses: Responses,
         counted: Metrics,
         gate: Gate,
-        post: Callable[[PendingWrite], None],
+        committing: Committing,
         scrape: Callable[[], Samples],
     ) -> None:
         self._database = database
         self._responses = responses
         self._metrics = counted
         self._gate = gate
-        self._post = post
+        self._committing = committing
         self._scrape = scrape
         self._routes = {
             target: Route(operation, counted.operation(operation)) for target, operation in protocol.TARGETS.items()
@@ -118,6 +129,8 @@ class Endpoint:
         try:
             caller = self._gate.admit(request)
             body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
+            committing = self._committing
+            committing.reads += not route.writes
             if route.usual is not None and caller is None:
                 answered = route.usual(self._database, body)
                 if answered is not None:
@@ -130,7 +143,7 @@ class Endpoint:
             if hidden:
                 shape.return_consumed_capacity = "TOTAL"
             if route.writes:
-                self._submit(route, shape, PendingWrite(route, request, hidden, self._post, started), expect)
+                self._submit(route, shape, PendingWrite(route, request, hidden, committing.post, started), expect)
                 return None
             answer = self._database.execute(route.operation, shape)
             text = self._body(route, answer, hidden)
@@ -177,7 +190,7 @@ class Endpoint:
         waiting = len(write.request.body)
         if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + waiting > QUEUED_BYTES):
             raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
-        self._database.submit(route.operation, shape, write)
+        self._database.submit(route.operation, shape, write, self._committing.submit)
         # Only now is it certain that there will be an answer later; and it cannot come before the loop's next turn.
         write.reply = expect()
         self.queued += 1

@@ -11,11 +11,11 @@ import contextlib
 import resource
 import secrets
 import socket
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from sortkey.engine.database import Database
+from sortkey.wire.committing import Committing
 from sortkey.wire.connection import Connection
 from sortkey.wire.endpoint import Endpoint, PendingWrite
 from sortkey.wire.gate import Gate
@@ -32,47 +32,23 @@ GRACE_SECONDS: Final = 10.0
 """For clients to send the rest of what they began, and to take their answers, before a stop leaves them."""
 
 
-class Finished:
-    """Writes on their way from the committing thread to the loop, which is woken once for many of them."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, finish: Callable[[PendingWrite], None]) -> None:
-        self._loop = loop
-        self._finish = finish
-        self._writes: deque[PendingWrite] = deque()
-        self._woken = False
-
-    def post(self, write: PendingWrite) -> None:
-        self._writes.append(write)
-        # A write whose client left before the server stopped may outlast the loop; nobody waits for its answer.
-        if not self._woken and not self._loop.is_closed():
-            self._woken = True
-            self._loop.call_soon_threadsafe(self._take)
-
-    def _take(self) -> None:
-        # Before the first look: a write posted after the last look must wake the loop again.
-        self._woken = False
-        while self._writes:
-            self._finish(self._writes.popleft())
-
-
 class Server:
     """Serves one database until told to stop. Belongs to one event loop."""
 
-    def __init__(self, database: Database, gate: Gate, siblings: Siblings) -> None:
+    def __init__(self, database: Database, gate: Gate, siblings: Siblings, leads: bool = False) -> None:
+        """A server that `leads` may commit on its loop: one that has the loop and the data folder to itself."""
         loop = asyncio.get_running_loop()
         self._database = database
         self._siblings = siblings
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
-        self._finished = Finished(loop, self._finish)
+        committing = Committing(database, self._finish, leads)
         self._connections: set[Connection] = set()
         self._room = connections_allowed()
         self._stop = asyncio.Event()
         self._all_left = asyncio.Event()
         self.metrics = Metrics()
-        self.endpoint = Endpoint(
-            database, self._responses, self.metrics, gate, self._finished.post, self._samples_of_all
-        )
+        self.endpoint = Endpoint(database, self._responses, self.metrics, gate, committing, self._samples_of_all)
         self.tick = 0
         self.buffered = 0
         self.stopping = False

@@ -18,7 +18,7 @@ from sortkey.wire import keys_file
 from sortkey.wire.gate import Gate, KeyedGate, OpenGate
 from sortkey.wire.listening import CannotListen, is_loopback
 from sortkey.wire.server import Server
-from sortkey.wire.siblings import Siblings
+from sortkey.wire.siblings import NoSiblings, Siblings
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def serve(
     """Serve until a signal or `Server.stop`; then everything answered is on disk, and the folder is let go."""
 
     async def run() -> None:
-        server = Server(database, gate, siblings)
+        server = Server(database, gate, siblings, leads=isinstance(siblings, NoSiblings))
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, server.stop)
         await server.serve(listening, lambda: ready(server))
