@@ -95,7 +95,7 @@ def from_wire(answer: Answer) -> dict[str, Any]:
     """An answer as boto3 gives it."""
     native: dict[str, Any] = {}
     for name, member in answer.items():
-        native[name] = _stored(member) if type(member) is Json else _described(name, member)
+        native[name] = _stored(member) if type(member) is Json else described(name, member)
     return native
 
 
@@ -109,13 +109,13 @@ def native_value(text: bytes, binary: bool) -> Any:
     return _with_bytes("", value) if binary else value
 
 
-def _described(name: str, member: Any) -> Any:
+def described(name: str, member: Any) -> Any:
     """The parts of an answer that the engine made itself."""
     kind = type(member)
     if kind is dict:
-        return {name: _described(name, inner) for name, inner in member.items()}
+        return {name: described(name, inner) for name, inner in member.items()}
     if kind is list:
-        return [_described("", element) for element in member]
+        return [described("", element) for element in member]
     if kind is Json:
         return _stored(member)
     if (kind is float or kind is int) and name in TIMESTAMPS:

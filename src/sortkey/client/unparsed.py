@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sortkey.client.shapes import from_wire, native_value
+from sortkey.client.shapes import described, native_value
 from sortkey.engine.core import Answer
-from sortkey.engine.stored import Json
 
 READS: Final = frozenset({"GetItem", "Query", "BatchGetItem"})
 """The operations whose answers a client leaves so when it is asked to."""
@@ -28,15 +27,15 @@ class Unparsed:
 
 
 def items_unparsed(answer: Answer) -> dict[str, Any]:
-    """An answer of the engine, everything but its items as boto3 gives it."""
-    items = {name: _unparsed(answer.pop(name)) for name in ("Item", "Items", "Responses") if name in answer}
-    return from_wire(answer) | items
-
-
-def _unparsed(member: Any) -> Any:
-    if isinstance(member, Json):
-        return Unparsed(member.text, member.binary)
-    return {table: _unparsed(items) for table, items in member.items()}
+    """An answer of the engine to one of the reads, everything but its items as boto3 gives it; the same dictionary."""
+    for name, member in answer.items():
+        if name in ("Item", "Items"):
+            answer[name] = Unparsed(member.text, member.binary)
+        elif name == "Responses":
+            answer[name] = {table: Unparsed(items.text, items.binary) for table, items in member.items()}
+        elif name in ("LastEvaluatedKey", "UnprocessedKeys"):
+            answer[name] = described(name, member)
+    return answer
 
 
 def items_parsed(answer: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -30,18 +31,29 @@ _LONGEST: Final = 8192
 
 
 class Cursors:
-    """The cursors of one question. Making one costs microseconds, so pages make them only when asked."""
+    """The cursors of one question. Making one costs microseconds, so pages make them only when asked, and so is this
+    made: `request` must not change any more."""
 
     def __init__(self, secret: bytes, path: Path[Any], request: Mapping[str, Any]) -> None:
-        # BLAKE2b takes keys of up to 64 bytes; a secret may be of any length.
-        self._key = blake2b(secret, digest_size=32).digest()
-        self._attributes = tuple(
-            dict.fromkeys(part.name for part in (*path.primary.attributes, *path.layout.attributes))
-        )
+        self._secret = secret
         self._path = path
+        self._request = request
+
+    @cached_property
+    def _key(self) -> bytes:
+        # BLAKE2b takes keys of up to 64 bytes; a secret may be of any length.
+        return blake2b(self._secret, digest_size=32).digest()
+
+    @cached_property
+    def _attributes(self) -> tuple[str, ...]:
+        parts = (*self._path.primary.attributes, *self._path.layout.attributes)
+        return tuple(dict.fromkeys(part.name for part in parts))
+
+    @cached_property
+    def _binding(self) -> bytes:
         # Which class was asked decides which rows count, beside the request itself.
-        described = repr((path.entity, path.collection, sorted(request.items()))).encode()
-        self._binding = blake2b(described, digest_size=_BINDING).digest()
+        described = repr((self._path.entity, self._path.collection, sorted(self._request.items()))).encode()
+        return blake2b(described, digest_size=_BINDING).digest()
 
     def encode(self, position: Row) -> str:
         payload = orjson.dumps([_plain(position[name]) for name in self._attributes])

@@ -60,7 +60,7 @@ class Encoding(NamedTuple):
     choices: tuple[str, ...] | None = None
     """All texts there are, where they are few."""
     textual: bool = False
-    """Whether the beginning of a value has the beginning of its text."""
+    """Whether it is of text: a value's beginning has the text's beginning, and letters and digits are themselves."""
 
 
 def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
@@ -115,15 +115,10 @@ _unescape = re.compile(r"\$([0-T])")
 
 
 def _encode_followed(value: Any) -> str:
-    # Most parts are letters and digits, and this is the cheapest way to know.
-    if type(value) is str and value.isalnum():
-        return value
     return _escaped(value, _needs_escape_followed, _escape_followed)
 
 
 def _encode_last(value: Any) -> str:
-    if type(value) is str and value.isalnum():
-        return value
     return _escaped(value, _needs_escape_last, _escape_last)
 
 

@@ -31,12 +31,12 @@ class BoundKey(Generic[T]):
     def __init__(self, schema: Schema[T], layout: KeyLayout) -> None:
         self.schema = schema
         self.layout = layout
-        self._partition_fields = layout.partition_fields
-        self._sort_fields = layout.sort_fields
-        self._counts = [
-            len({*self._partition_fields, *self._sort_fields[:depth]}) for depth in range(len(self._sort_fields) + 1)
+        counts = [
+            len({*layout.partition_fields, *layout.sort_fields[:depth]}) for depth in range(len(layout.sort_fields) + 1)
         ]
-        """How many fields a path has, by how many of the sort key's are given."""
+        # Of two with the same fields, where both halves of the key have one, the later says more.
+        self._depths = {count: depth for depth, count in enumerate(counts)}
+        """How many of the sort key's fields there are, by how many are given."""
 
     @property
     def name(self) -> str:
@@ -49,15 +49,12 @@ class BoundKey(Generic[T]):
         """The access path to the items with these attributes: all of the partition key, and a left part of the sort
         key. Raises NoAccessPath where the key cannot answer, with the nearest one that can."""
         layout, schema = self.layout, self.schema
-        values = []
-        for field in self._sort_fields:
-            if field not in given:
-                break
-            values.append(given[field])
-        # The right number of fields, and none of them missing: then there is none too many either.
-        if len(given) != self._counts[len(values)] or any(field not in given for field in self._partition_fields):
-            raise self._refusal(given)
-        equal, condition = layout.asked(given, values)
+        try:
+            # A path has a left part of the sort key, so the number of fields says which ones they have to be: if there
+            # are so many, and none of them is missing, there is none too many either.
+            equal, condition = layout.asked(given, self._depths[len(given)])
+        except KeyError:
+            raise self._refusal(given) from None
         return Path(schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.admit)
 
     def exact(self, given: Mapping[str, Any]) -> Row:

@@ -7,12 +7,13 @@ field's own, stored once and as it is, whatever its type: so a table that others
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.codec import Field
 from sortkey.model.converter import Value
 from sortkey.model.faults import EncodeError, KeyPartError
+from sortkey.model.generate import function
 from sortkey.model.template import Template
 
 EQUAL: Final = "="
@@ -41,15 +42,18 @@ class Concatenated:
         self.name = name
         self.template = template
         self.fields = template.fields
+        known = {**template.encoders, "refuse_empty": template.refuse_empty}
+        text = f"{template.source(len(self.fields))} or refuse_empty()"
+        self.of: Callable[..., Value] = function(template.variables, f"{{'S': {text}}}", known)
+        """The value of all the fields, one by one."""
+        self.value_from: Callable[[object], Value] = _from_source(self.of, self.fields)
+        """The same of a source's attributes; every write pays for this one."""
 
     def __repr__(self) -> str:
         return repr(self.template)
 
     def value(self, values: Sequence[Any]) -> Value:
         return {"S": self.template.build(values)}
-
-    def value_from(self, source: object) -> Value:
-        return {"S": self.template.build_from(source)}
 
     def parse(self, value: Value) -> dict[str, Any] | None:
         text = value.get("S")
@@ -62,7 +66,7 @@ class Concatenated:
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
         """All that begins with these values; None if that is everything."""
         if len(given) == len(self.fields):
-            return SortCondition(self.name, EQUAL, (self.value(given),))
+            return SortCondition(self.name, EQUAL, (self.of(*given),))
         text = self.template.prefix(given)
         return self._texts(BEGINS_WITH, text) if text else None
 
@@ -123,12 +127,15 @@ class Native:
         self.tag = field.tag
         self.fields = (field.name,)
         self.is_field = name == field.attribute
+        self.value_from: Callable[[object], Value] = _from_source(self.of, self.fields)
 
     def __repr__(self) -> str:
         return repr(f"{{{self.field.name}}}")
 
     def value(self, values: Sequence[Any]) -> Value:
-        (value,) = values
+        return self.of(*values)
+
+    def of(self, value: Any) -> Value:
         try:
             encoded = self.field.encode(value)
         except EncodeError as error:
@@ -136,9 +143,6 @@ class Native:
         if not encoded[self.tag]:
             raise KeyPartError(f"{self.field.name}: the key would be empty")
         return encoded
-
-    def value_from(self, source: object) -> Value:
-        return self.value([getattr(source, self.field.name)])
 
     def parse(self, value: Value) -> dict[str, Any] | None:
         try:
@@ -171,3 +175,7 @@ class Native:
 
 
 KeyAttribute = Concatenated | Native
+
+
+def _from_source(of: Callable[..., Value], fields: Sequence[str]) -> Callable[[object], Value]:
+    return function(("source",), f"of({', '.join(f'source.{field}' for field in fields)})", {"of": of})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sortkey.model.codec import Row
 from sortkey.model.faults import KeyPartError
+from sortkey.model.generate import function
 from sortkey.model.key_attribute import KeyAttribute, SortCondition
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -53,22 +54,18 @@ class KeyLayout:
         """The fields that a path asks for and a filter cannot."""
         self.sparse = frozenset(field for field in self.fields if field in optional)
         """The fields that may be None, which keeps an item out of the index."""
+        self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
+        self._questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
 
     @property
     def computed(self) -> tuple[KeyAttribute, ...]:
         """The attributes that this layout adds to an item: a local index shares its partition with the key."""
         return self.attributes[1:] if self.local else self.attributes
 
-    def asked(self, given: Mapping[str, Any], values: Sequence[Any]) -> tuple[Row, SortCondition | None]:
-        """What a query asks of the key: attributes that equal these fields, and a condition on one more. `values` are
-        those of the sort key, from the left.
-        """
-        if self.is_several:
-            parts = self.attributes[: len(self.partitions) + len(values)]
-            return {part.name: part.value([given[part.fields[0]]]) for part in parts}, None
-        first = self.partition
-        equal = {first.name: first.value([given[field] for field in first.fields])}
-        return equal, None if self.sort is None else self.sort.prefix(values)
+    def asked(self, given: Mapping[str, Any], depth: int) -> tuple[Row, SortCondition | None]:
+        """What a query asks of the key: attributes that equal these fields, and a condition on one more. `depth` is how
+        many of the sort key's fields are given, from the left. Raises KeyError for one that is not."""
+        return self._questions[depth](given)
 
     def ranged(self, values: Sequence[Any]) -> tuple[KeyAttribute, Sequence[Any]]:
         """The attribute that a range behind these values of the sort key is about, and those that it holds itself."""
@@ -86,7 +83,7 @@ class KeyLayout:
         if len(given) != len(self.fields):
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}")
         try:
-            return {part.name: part.value([given[field] for field in part.fields]) for part in self.attributes}
+            return self._exact(given)
         except KeyError as error:
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
 
@@ -110,3 +107,28 @@ class KeyLayout:
         needed = self.partition_fields + self.sort_fields[: max(wanted, default=-1) + 1]
         missing = tuple(dict.fromkeys(field for field in needed if field not in given))
         return Lack(missing, tuple(field for field in given if field not in self.fields))
+
+
+def _row(parts: Sequence[KeyAttribute]) -> tuple[str, dict[str, Any]]:
+    """The expression of these attributes, from the values of their fields in `given`, and what the names in it are."""
+    values = [f"{part.name!r}: of{index}({_fields(part.fields)})" for index, part in enumerate(parts)]
+    return f"{{{', '.join(values)}}}", {f"of{index}": part.of for index, part in enumerate(parts)}
+
+
+def _fields(fields: Sequence[str]) -> str:
+    return "".join(f"given[{field!r}], " for field in fields)
+
+
+def _question(layout: KeyLayout, depth: int) -> Callable[[Mapping[str, Any]], tuple[Row, SortCondition | None]]:
+    if layout.is_several:
+        equal, names = _row(layout.attributes[: len(layout.partitions) + depth])
+    else:
+        equal, names = _row(layout.partitions)
+    if layout.is_several or layout.sort is None:
+        return _from_given(f"({equal}, None)", names)
+    condition = f"prefix(({_fields(layout.sort_fields[:depth])}))"
+    return _from_given(f"({equal}, {condition})", {**names, "prefix": layout.sort.prefix})
+
+
+def _from_given(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    return function(("given",), expression, names)

@@ -81,8 +81,10 @@ class Meter:
             sums = self._paths[path]
             sums.rows_read += read
             sums.rows_returned += rows
-            excessive = sums.rows_read > AMPLIFICATION * max(sums.rows_returned, _FEW_ROWS)
-            if sums.warned or not excessive:
+            # Most paths read what they return, so this is most of what there is to do.
+            if sums.warned or sums.rows_read <= AMPLIFICATION * sums.rows_returned:
+                return
+            if sums.rows_read <= AMPLIFICATION * _FEW_ROWS:
                 return
             sums.warned = True
             reading = sums.reading(path)
@@ -130,7 +132,7 @@ _ROWS_READ: Final[Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
 def _units(consumed: Any) -> float:
     if not consumed:
         return 0.0
-    if isinstance(consumed, list):
+    if type(consumed) is list:
         return sum(map(_units, consumed))
     units: float = consumed.get("CapacityUnits", 0.0)
     return units

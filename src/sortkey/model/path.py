@@ -138,8 +138,8 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         if schema is None:
             return self
         layout = schema.layouts[self.layout.name]
-        values = [self.given[field] for field in layout.sort_fields if field in self.given]
-        equal, condition = layout.asked(self.given, values)
+        depth = sum(field in self.given for field in layout.sort_fields)
+        equal, condition = layout.asked(self.given, depth)
         if self.collection:
             condition = None
         whole = msgspec.structs.replace(self, layout=layout, schema=schema, equal=equal, condition=condition, range=())

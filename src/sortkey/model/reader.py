@@ -95,8 +95,11 @@ class Reader(Generic[T]):
         """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
         self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
         """Those of a list."""
-        self.item: Callable[[Any], T] = _maker(owner, codec, columns)
+        made, names = _making(owner, codec, columns)
+        self.item: Callable[[Any], T] = function(("row",), made, names)
         """The item of a structure."""
+        self.items: Callable[[list[Any]], list[T]] = function(("rows",), f"[{made} for row in rows]", names)
+        """The items of many."""
         self.nested = any(column.tag in ("L", "M") for column in columns.values())
         """Whether there may be values inside values, which a structure leaves as they are in JSON."""
         self._keys = [columns[name] for name in keys]
@@ -149,13 +152,14 @@ def _tagged(tag: str, content: Any, nullable: bool) -> Any:
     return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, gc=False)
 
 
-def _maker(owner: type[T], codec: Codec, columns: Mapping[str, Column]) -> Callable[[Any], T]:
+def _making(owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column]) -> tuple[str, dict[str, Any]]:
+    """The expression of the item of a `row`, and what the names in it are."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
     arguments = [
         f"{field.name}={_argument(f'{index}', owner, field, columns[field.attribute], names)}"
         for index, field in enumerate(codec.fields)
     ]
-    return function(("row",), f"owner({', '.join(arguments)})", names)
+    return f"owner({', '.join(arguments)})", names
 
 
 def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:

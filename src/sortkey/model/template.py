@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from sortkey.model.annotation import Annotation
 from sortkey.model.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding, encoding_of
 from sortkey.model.faults import DeclarationError, KeyPartError
+from sortkey.model.generate import function
 
 
 class Slot(NamedTuple):
@@ -77,17 +78,17 @@ class Part(NamedTuple):
     """The literal behind; empty for the last field of a template that ends with it."""
 
 
-def _piece(part: Part) -> Callable[[Any], str]:
-    """A value of the field, with the literal behind it."""
-    field, encode, follower = part.field, part.encoding.encode, part.follower
+def _encoder(part: Part) -> Callable[[Any], str]:
+    """A value's text, or a refusal that names the field."""
+    field, encode = part.field, part.encoding.encode
 
-    def piece(value: Any) -> str:
+    def encoded(value: Any) -> str:
         try:
-            return encode(value) + follower
+            return encode(value)
         except KeyPartError as error:
             raise KeyPartError(f"{field}: {error}") from None
 
-    return piece
+    return encoded
 
 
 class Bounds(NamedTuple):
@@ -106,8 +107,12 @@ class Template:
             Part(slot.field, encoding_of(types[slot.field], slot.spec, followed=bool(follower)), follower)
             for slot, follower in zip(source.slots, source.literals[1:], strict=True)
         )
-        self._pieces = tuple((part.field, _piece(part)) for part in self.parts)
         self._check(partition)
+        self.encoders = {f"encode{index}": _encoder(part) for index, part in enumerate(self.parts)}
+        """What `source` calls."""
+        self._prefixes = [
+            function(self.variables[:depth], self.source(depth), self.encoders) for depth in range(len(self.parts) + 1)
+        ]
 
     def __repr__(self) -> str:
         return repr(self.text)
@@ -125,27 +130,33 @@ class Template:
                     f"{self.text!r}: keys would not sort as {{{part.field}}} does; put a {SEPARATOR} behind it"
                 )
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(f"value{index}" for index in range(len(self.parts)))
+
+    def source(self, depth: int) -> str:
+        """The expression of what keys begin with whose first fields have the values of so many variables."""
+        pieces = [repr(self.literals[0])]
+        for index, part in enumerate(self.parts[:depth]):
+            text = f"encode{index}(value{index})"
+            if part.encoding.textual:
+                # Most parts are letters and digits, which are their own text, and this is the cheapest way to know.
+                text = f"(value{index} if type(value{index}) is str and value{index}.isalnum() else {text})"
+            pieces += [text, repr(part.follower)]
+        return " + ".join(piece for piece in pieces if piece != repr("")) or repr("")
+
     def build(self, values: Sequence[Any]) -> str:
         """The key of these values, one for each field."""
         if len(values) != len(self.parts):
             raise KeyPartError(f"{self.text!r} takes {len(self.parts)} values, not {len(values)}")
-        return self.prefix(values) or self._refuse_empty()
+        return self.prefix(values) or self.refuse_empty()
 
-    def build_from(self, source: object) -> str:
-        """The same of a source's attributes; every write pays for this one."""
-        text = self.literals[0]
-        for field, piece in self._pieces:
-            text += piece(getattr(source, field))
-        return text or self._refuse_empty()
-
-    def _refuse_empty(self) -> NoReturn:
+    def refuse_empty(self) -> NoReturn:
         raise KeyPartError(f"{self.fields[0]}: the key would be empty")
 
     def prefix(self, values: Sequence[Any]) -> str:
         """What all keys begin with whose first fields have these values."""
-        text = self.literals[0]
-        for index, value in enumerate(values):
-            text += self._pieces[index][1](value)
+        text: str = self._prefixes[len(values)](*values)
         return text
 
     def parse(self, text: str) -> dict[str, Any] | None:

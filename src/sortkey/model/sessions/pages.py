@@ -107,11 +107,12 @@ def page(
     request = question(path, where, descending, consistent=False)
     cursors = Cursors(context.secret, path, request)
     start = None if wanted.cursor is None else cursors.decode(wanted.cursor)
+    asked = dict(request)
     if wanted.backward:
-        request["ScanIndexForward"] = descending
+        asked["ScanIndexForward"] = descending
     if consistent:
-        request["ConsistentRead"] = True
-    items, rows, stopped = yield from _fill(context, path, request, wanted, start)
+        asked["ConsistentRead"] = True
+    items, rows, stopped = yield from _fill(context, path, asked, wanted, start)
     made = Page(path, cursors, items, rows, wanted, stopped)
     context.meter.returned(path.name, len(made.items))
     return made
@@ -124,6 +125,7 @@ def _fill(
     items: list[T] = []
     rows: list[Any] = []
     read = 0
+    name = path.name
     while True:
         limit = wanted.size + 1 - len(items)
         if "FilterExpression" in request:
@@ -131,7 +133,7 @@ def _fill(
         members = {**request, "Limit": min(limit, wanted.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
-        answer = yield from context.read("Query", members, path.name)
+        answer = yield from context.read("Query", members, name)
         found = found_on(path, answer["Items"])
         items += found.items
         rows += found.rows

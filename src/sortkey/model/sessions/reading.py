@@ -18,21 +18,25 @@ from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.expression import Placeholders, all_of
 from sortkey.model.sessions.rows import Identity, found_on, identifier, item_of, items_by_key
-from sortkey.model.sessions.steps import THROTTLED, Answer, Calls, Steps, code_of
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
+def get(context: Context, path: Path[Any], consistent: bool) -> Call:
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
         members["ConsistentRead"] = True
-    answer = yield from context.read("GetItem", members, path.name)
+    return context.request("GetItem", members, path.name, unparsed=True)
+
+
+def got(context: Context, path: Path[T], call: Call, answer: Answer) -> T | None:
+    """What `get` was answered with."""
     stored = answer.get("Item")
     # The key is one of this class, so the row is.
     item: T | None = None if stored is None else item_of(path.schema, stored)
-    context.meter.returned(path.name, 0 if item is None else 1)
+    context.meter.returned(call.path, 0 if item is None else 1)
     return item
 
 
@@ -65,7 +69,7 @@ def lookup(
     return [found.get(identity) for identity in identities]
 
 
-def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent: bool) -> Any:
+def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent: bool) -> Call:
     asked: dict[str, Any] = {"Keys": keys}
     if consistent:
         asked["ConsistentRead"] = True

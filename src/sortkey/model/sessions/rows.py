@@ -10,7 +10,7 @@ import msgspec
 
 from sortkey.client.unparsed import Unparsed
 from sortkey.model.codec import Row
-from sortkey.model.key_attribute import KeyAttribute
+from sortkey.model.key_attribute import BEGINS_WITH, KeyAttribute
 from sortkey.model.layout import KeyLayout
 from sortkey.model.path import Path
 from sortkey.model.reader import UNUSUAL
@@ -19,6 +19,8 @@ from sortkey.model.schema import Schema
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 Identity = tuple[Any, ...]
+Choice = Callable[[list[Any]], list[Any]]
+"""Some of a reader's structures."""
 
 
 class Found(NamedTuple):
@@ -46,7 +48,7 @@ def _read_one(schema: Schema[S], stored: Unparsed) -> S | None:
 
 def items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
     """The items of rows that are known to be this class's, by what `identifier` makes of their keys."""
-    found = _read_all(schema, stored, None)
+    found = _read_all(schema, stored, _all)
     if found is None:
         rows: list[Row] = stored.parsed()
         return dict(zip(map(identifier(schema.primary), rows), map(schema.decode, rows), strict=True))
@@ -56,7 +58,7 @@ def items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
 def found_on(path: Path[Any], stored: Unparsed) -> Found:
     """The path's own items among the rows."""
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
-        found = _read_all(path.schema, stored, _recogniser(path))
+        found = _read_all(path.schema, stored, _own(path))
         if found is not None:
             return found
     pairs = [(item, row) for row in stored.parsed() if (item := path.decode(row)) is not None]
@@ -68,29 +70,47 @@ def position(path: Path[Any], row: Any) -> Row:
     return path.position(row if isinstance(row, dict) else path.schema.reader.key_attributes(row))
 
 
-def _read_all(schema: Schema[Any], stored: Unparsed, recognise: Callable[[Any], bool] | None) -> Found | None:
+def _read_all(schema: Schema[Any], stored: Unparsed, choose: Choice) -> Found | None:
     reader = schema.reader
     if stored.binary and reader.nested:
         return None
     try:
-        rows = reader.rows(stored.text)
-        if recognise is not None:
-            rows = [row for row in rows if recognise(row)]
-        return Found([reader.item(row) for row in rows], rows)
+        rows = choose(reader.rows(stored.text))
+        return Found(reader.items(rows), rows)
     except UNUSUAL:
         return None
 
 
-def _recogniser(path: Path[Any]) -> Callable[[Any], bool] | None:
-    """Whether a structure is of the path's class, by its primary key; None if it must be. A path of the primary key has
-    its partition, which need not be looked at again."""
+def _all(rows: list[Any]) -> list[Any]:
+    return rows
+
+
+def _own(path: Path[Any]) -> Choice:
+    """Chooses the structures of the path's class, by their primary key. A path of the primary key has its partition,
+    which need not be looked at again."""
     partition = None if path.layout.index is None else _shape(path.primary.partition)
     sort = _shape(path.primary.sort)
-    if partition is None:
-        return None if sort is None else lambda row: sort(row.sort.content)
     if sort is None:
-        return lambda row: partition(row.partition.content)
-    return lambda row: partition(row.partition.content) and sort(row.sort.content)
+        return _all if partition is None else lambda rows: [row for row in rows if partition(row.partition.content)]
+    if partition is not None:
+        return lambda rows: [row for row in rows if partition(row.partition.content) and sort(row.sort.content)]
+    known = _known_beginning(path)
+    if known is None:
+        return lambda rows: [row for row in rows if sort(row.sort.content)]
+    # Letters and digits are all that is left of most keys, and they can be nothing but the last field.
+    return lambda rows: [row for row in rows if row.sort.content[known:].isalnum() or sort(row.sort.content)]
+
+
+def _known_beginning(path: Path[Any]) -> int | None:
+    """How much of each sort key the path has asked for, if nothing but the text of its last field can follow."""
+    sort, condition = path.primary.sort, path.condition
+    if condition is None or condition.operator != BEGINS_WITH or sort is None or sort.template is None:
+        return None
+    last = sort.template.parts[-1]
+    open_fields = [field for field in sort.fields if field not in path.given]
+    if open_fields != [last.field] or last.follower or not last.encoding.textual:
+        return None
+    return len(condition.values[0]["S"])
 
 
 def _shape(part: KeyAttribute | None) -> Callable[[str], bool] | None:

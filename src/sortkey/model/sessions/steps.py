@@ -74,14 +74,24 @@ def code_of(error: ClientError) -> str:
 
 def retried(call: Call, pacing: Pacing) -> Steps[Answer]:
     """The answer, however often the store has to be asked; the shell ends it when the time is over."""
+    try:
+        answer: Answer = yield call
+    except ClientError as error:
+        answer = yield from again(call, pacing, error)
+    return answer
+
+
+def again(call: Call, pacing: Pacing, refusal: ClientError) -> Steps[Answer]:
+    """The same after a first refusal, which is raised if it is not of this moment."""
     attempt = 0
     while True:
+        if code_of(refusal) not in THROTTLED:
+            raise refusal
+        yield pacing.pause(attempt)
+        attempt += 1
         try:
             answer: Answer = yield call
         except ClientError as error:
-            if code_of(error) not in THROTTLED:
-                raise
+            refusal = error
         else:
             return answer
-        yield pacing.pause(attempt)
-        attempt += 1

@@ -27,7 +27,7 @@ from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
-from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
+from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps, again
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
 
@@ -96,7 +96,8 @@ class Session(Shell[Client]):
 
     def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
-        return self._run(reading.get(self._context, path, consistent))
+        call = reading.get(self._context, path, consistent)
+        return reading.got(self._context, path, call, self._answer(call))
 
     def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
@@ -197,8 +198,18 @@ class Session(Shell[Client]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, steps: Steps[T]) -> T:
+    def _answer(self, call: Call) -> Answer:
+        """One request, without the machinery of steps as long as it is not refused."""
         deadline = self._deadline()
+        try:
+            return self._perform(call, deadline)
+        except ClientError as error:
+            return self._finish(again(call, self._context.pacing, error), deadline)
+
+    def _run(self, steps: Steps[T]) -> T:
+        return self._finish(steps, self._deadline())
+
+    def _finish(self, steps: Steps[T], deadline: float | None) -> T:
         try:
             step = next(steps)
             while True:
