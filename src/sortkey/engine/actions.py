@@ -73,8 +73,7 @@ class Action:
             found = write.find(batch, table, self.keyed)
             write.check_update(table, self._update)
             return found
-        write.check_item(table, self._put)
-        place = table.row_prefix(self.keyed)
+        place = write.place_for(table, self._put)
         return write.Found(table, place, batch.get(place))
 
     def check_expressions(self, table: Table) -> None:

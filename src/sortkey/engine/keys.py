@@ -79,8 +79,11 @@ def check_key(keyed: Keyed, key: Item) -> None:
     check_lengths(keyed, key)
 
 
-def check_item(table: Table, item: Item) -> None:
-    """An item to be stored has the table's key, in the right types, and nothing unfit where an index has its key."""
+def place_in(table: Table, item: Item) -> bytes:
+    """The row of an item to be stored, if it has the table's key, in the right types."""
+    place = table.short_row(item)
+    if place is not None:
+        return place
     for attribute in table.attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -91,8 +94,7 @@ def check_item(table: Table, item: Item) -> None:
             )
         _check_not_empty(attribute, value)
     check_lengths(table, item)
-    if table.indexes:
-        check_index_keys(table, item)
+    return table.row_prefix(item)
 
 
 def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:

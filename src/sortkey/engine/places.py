@@ -53,6 +53,11 @@ def placing(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
     return _by_one(prefix, partition.name) if sort is None else _by_two(prefix, partition.name, sort.name)
 
 
+def exactly(attributes: int, place: Place) -> Place:
+    """The same function for items of so many attributes only."""
+    return lambda key: place(key) if len(key) == attributes else None
+
+
 def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
     return partition.type == "S" and (sort is None or sort.type == "S")
 
@@ -66,7 +71,7 @@ def _by_one(prefix: TextPrefix, partition: str) -> Place:
         try:
             first = key[partition]
             text = first["S"]
-            if len(key) != 1 or len(first) != 1 or not 0 < len(text) <= SHORT:
+            if len(first) != 1 or not 0 < len(text) <= SHORT:
                 return None
             return prefix(text)
         except _UNUSUAL:
@@ -80,7 +85,7 @@ def _by_two(prefix: TextPrefix, partition: str, sort: str) -> Place:
         try:
             first, second = key[partition], key[sort]
             text, order = first["S"], second["S"]
-            if len(key) != 2 or len(first) != 1 or len(second) != 1:
+            if len(first) != 1 or len(second) != 1:
                 return None
             if not (0 < len(text) <= SHORT and 0 < len(order) <= SHORT):
                 return None

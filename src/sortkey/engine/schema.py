@@ -9,7 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import blake2b
 
-from sortkey.engine.places import TextPrefix, placing, reading, text_prefix
+from sortkey.engine.places import TextPrefix, exactly, placing, reading, text_prefix
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord
 from sortkey.engine.spaces import OWNER_BYTES, space_bytes
 from sortkey.expressions import KeyAttribute, KeyAttributes
@@ -124,6 +124,7 @@ class Table(Keyed):
         "read_places",
         "record",
         "short_place",
+        "short_row",
         "sort",
         "stream",
         "ttl_attribute",
@@ -151,7 +152,10 @@ class Table(Keyed):
         if record.streams and record.streams[-1].disabled is None:
             self.stream = record.streams[-1]
         self.ttl_attribute = record.ttl_attribute
-        self.short_place = placing(self.text_prefix, self.partition, self.sort)
+        self.short_row = placing(self.text_prefix, self.partition, self.sort)
+        """An item's row key, if that is short text."""
+        self.short_place = exactly(len(self.names), self.short_row)
+        """The same for a `Key`, which has nothing else in it."""
         self.read_places = reading(self.text_prefix, self.partition, self.sort)
 
     def key_of(self, item: Item) -> Item:

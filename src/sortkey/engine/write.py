@@ -68,10 +68,15 @@ def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
         raise ValidationException(message)
 
 
-def check_item(table: Table, new: Normalised) -> None:
-    """An item to be put fits the table's keys, and with its rows in local indexes the limit of an item."""
-    keys.check_item(table, new.item)
-    check_local_size(table, new, ITEM_TOO_LARGE)
+def place_for(table: Table, new: Normalised) -> bytes:
+    """Where an item is to be put, if it fits the table's and indexes' keys, and with its rows in local indexes the
+    limit of an item.
+    """
+    place = keys.place_in(table, new.item)
+    if table.indexes:
+        keys.check_index_keys(table, new.item)
+        check_local_size(table, new, ITEM_TOO_LARGE)
+    return place
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:

@@ -12,7 +12,7 @@ from sortkey.engine import capacity, write
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_key, normalise_key
+from sortkey.engine.keys import normalise_key, row_key
 from sortkey.engine.operations.batch_get_item import DUPLICATES
 from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests import table_name_of
@@ -43,11 +43,9 @@ class _Write:
         else:
             raise ValidationException(NOT_ONE_REQUEST)
 
-    def check(self, table: Table) -> None:
-        if self.new is None:
-            check_key(table, self.keyed)
-        else:
-            write.check_item(table, self.new)
+    def place(self, table: Table) -> bytes:
+        """The row that it writes to, if it fits the table."""
+        return row_key(table, self.keyed) if self.new is None else write.place_for(table, self.new)
 
 
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
@@ -72,9 +70,7 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
 
 
 def _find(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.Found]:
-    for each in writes:
-        each.check(table)
-    places = [table.row_prefix(each.keyed) for each in writes]
+    places = [each.place(table) for each in writes]
     return [write.Found(table, place, batch.get(place)) for place in places]
 
 

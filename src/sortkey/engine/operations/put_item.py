@@ -26,9 +26,8 @@ def put_item(core: Core, request: PutItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        write.check_item(table, new)
+        key = write.place_for(table, new)
         check_scalar_keys(table, condition)
-        key = table.row_prefix(new.item)
         found = write.Found(table, key, batch.get(key))
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
         consumed = write.replace(batch, found, new)
