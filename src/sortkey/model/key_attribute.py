@@ -42,18 +42,21 @@ class Concatenated:
         self.name = name
         self.template = template
         self.fields = template.fields
-        known = {**template.encoders, "refuse_empty": template.refuse_empty}
-        text = f"{template.source(len(self.fields))} or refuse_empty()"
-        self.of: Callable[..., Value] = function(template.variables, f"{{'S': {text}}}", known)
+        self.of: Callable[..., Value] = self._joining()
         """The value of all the fields, one by one."""
         self.value_from: Callable[[object], Value] = _from_source(self.of, self.fields)
         """The same of a source's attributes; every write pays for this one."""
+
+    def _joining(self) -> Callable[..., Value]:
+        known = {**self.template.encoders, "refuse_empty": self.template.refuse_empty}
+        text = f"{self.template.source(len(self.fields))} or refuse_empty()"
+        return function(self.template.variables, f"{{'S': {text}}}", known)
 
     def __repr__(self) -> str:
         return repr(self.template)
 
     def value(self, values: Sequence[Any]) -> Value:
-        return {"S": self.template.build(values)}
+        return self.of(*values)
 
     def parse(self, value: Value) -> dict[str, Any] | None:
         text = value.get("S")
@@ -106,14 +109,16 @@ class Glued(Concatenated):
 
     is_field = True
 
-    def value(self, values: Sequence[Any]) -> Value:
-        for field, value in zip(self.fields, values, strict=True):
-            if value in ("", b""):
-                raise KeyPartError(f"{field}: the key would be empty")
-        return super().value(values)
+    def _joining(self) -> Callable[..., Value]:
+        join = super()._joining()
 
-    def value_from(self, source: object) -> Value:
-        return self.value([getattr(source, field) for field in self.fields])
+        def of(*values: Any) -> Value:
+            for field, value in zip(self.fields, values, strict=True):
+                if value in ("", b""):
+                    raise KeyPartError(f"{field}: the key would be empty")
+            return join(*values)
+
+        return of
 
 
 class Native:
