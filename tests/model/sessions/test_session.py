@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import msgspec
 import pytest
 
 import sortkey as sk
@@ -128,3 +129,18 @@ def test_calls_are_metered_by_path(db: sk.Session) -> None:
     assert reading.seconds > 0
     assert db.meter.reading("Order.key").calls == 1
     assert "Order.by_status" in str(db.meter)
+
+
+def test_rows_are_read_by_a_function_of_the_caller_s(db: sk.Session) -> None:
+    db.batch(put=[order(number) for number in range(120)])
+    texts: list[bytes] = []
+
+    def read(text: bytes) -> list[int]:
+        texts.append(text)
+        return [int(row["number"]["N"]) for row in msgspec.json.decode(text)]
+
+    keys = [{"customer": "ada", "number": number} for number in (*range(119, 200), *range(60), 5)]
+    assert sorted(db.lookup_as(Order.key, keys, read)) == [*range(60), 119]
+    assert len(texts) == 2
+    with pytest.raises(sk.NoAccessPath, match="is an index"):
+        db.lookup_as(Order.by_status, [], read)

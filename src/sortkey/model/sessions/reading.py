@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -21,6 +21,7 @@ from sortkey.model.sessions.rows import Identity, found_on, identifier, item_of,
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
 
 T = TypeVar("T")
+R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -44,13 +45,38 @@ def lookup(
     context: Context, key: BoundKey[S], wanted: Iterable[Mapping[str, Any]], consistent: bool
 ) -> Steps[list[S | None]]:
     """One item, or None, for each of the keys, in their order."""
+    identities, keys = _identified(key, wanted)
+    found: dict[Identity, S] = {}
+    for stored in (yield from _fetch(context, key, dict(zip(identities, keys, strict=True)), consistent)):
+        found |= items_by_key(key.schema, stored)
+    context.meter.returned(key.name, len(found), read=len(found))
+    return [found.get(identity) for identity in identities]
+
+
+def lookup_as(
+    context: Context, key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
+) -> Steps[list[R]]:
+    """What `read` makes of the rows that there are, in no order."""
+    identities, keys = _identified(key, wanted)
+    fetched = yield from _fetch(context, key, dict(zip(identities, keys, strict=True)), consistent=False)
+    found = [row for stored in fetched for row in read(stored.text)]
+    context.meter.returned(key.name, len(found), read=len(found))
+    return found
+
+
+def _identified(key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]]) -> tuple[list[Identity], list[Row]]:
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
-    identify = identifier(key.layout)
     keys = [key.exact(each) for each in wanted]
-    identities = [identify(each) for each in keys]
-    pending = dict(zip(identities, keys, strict=True))
-    found: dict[Identity, S] = {}
+    return list(map(identifier(key.layout), keys)), keys
+
+
+def _fetch(
+    context: Context, key: BoundKey[Any], pending: dict[Identity, Row], consistent: bool
+) -> Steps[list[Unparsed]]:
+    """The rows of these keys, as many lists as it took requests."""
+    identify = identifier(key.layout)
+    fetched: list[Unparsed] = []
     attempt = 0
     while pending:
         calls = [_batch_get(context, key, chunk, consistent) for chunk in _chunks(list(pending.values()))]
@@ -59,14 +85,13 @@ def lookup(
         for call, outcome in zip(calls, outcomes, strict=True):
             stored, unprocessed = _outcome(outcome, key.schema.table, call.members)
             if stored is not None:
-                found |= items_by_key(key.schema, stored)
+                fetched.append(stored)
             left.update((identify(each), each) for each in unprocessed)
         if left:
             attempt = attempt + 1 if len(left) == len(pending) else 0
             yield context.pacing.pause(attempt)
         pending = left
-    context.meter.returned(key.name, len(found), read=len(found))
-    return [found.get(identity) for identity in identities]
+    return fetched
 
 
 def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent: bool) -> Call:

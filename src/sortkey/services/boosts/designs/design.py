@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from sortkey.model.item import Item
-from sortkey.services.boosts.event import CampaignEvent
+from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.schedule import DAYS, SLOTS, Opening
 from sortkey.services.boosts.tenants import Market
 
@@ -43,6 +43,25 @@ class Question(NamedTuple):
     partners: tuple[str, ...]
     """Each of them once."""
     openings: tuple[Opening, ...]
+
+
+class Rank(NamedTuple):
+    """A campaign that runs, so that the least one wins: one of the district before any that runs everywhere, then the
+    best score, then the first id."""
+
+    everywhere: bool
+    score_descending: float
+    campaign_id: str
+
+
+def boosts_of(question: Question, best: Mapping[str, Rank]) -> list[Boost]:
+    """The answer, from the winner of each partner that has one."""
+    district = question.district or EVERYWHERE
+    return [
+        Boost(partner, -won.score_descending, won.campaign_id, EVERYWHERE if won.everywhere else district)
+        for partner in question.partners
+        if (won := best.get(partner)) is not None
+    ]
 
 
 class Applied(NamedTuple):

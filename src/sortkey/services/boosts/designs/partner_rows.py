@@ -7,7 +7,7 @@ batch of exact keys, whatever the size of the market. See `boosts.model` for the
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from sortkey.clock import Clock
 from sortkey.model.conditions import sized
@@ -16,7 +16,8 @@ from sortkey.model.operators import add
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.refusals import ConditionFailed
-from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, placements
+from sortkey.services.boosts.designs import glance
+from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, boosts_of, placements
 from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.model import (
     MOST_PLACES,
@@ -30,7 +31,6 @@ from sortkey.services.boosts.model import (
     tidied,
 )
 from sortkey.services.boosts.parallel import in_parallel
-from sortkey.services.boosts.schedule import Opening
 from sortkey.services.boosts.tenants import Market
 
 PARTNERS_AT_ONCE: Final = 64
@@ -197,22 +197,13 @@ class PartnerRows:
     # Reading
 
     async def lookup(self, market: Market, question: Question) -> list[Boost]:
-        areas = self.areas_read(market, question.district)
         keys = [
             {"tenant": market.tenant, "area": area, "partner": partner}
-            for area in areas
+            for area in self.areas_read(market, question.district)
             for partner in question.partners
         ]
-        rows = await self._session.lookup(self.rows.key, keys)
-        found = []
-        count = len(question.partners)
-        for index, partner in enumerate(question.partners):
-            best = best_of(rows[index::count], question.openings)
-            if best is not None:
-                score, campaign_id, everywhere = best
-                area = EVERYWHERE if everywhere else areas[0]
-                found.append(Boost(partner, score, campaign_id, area))
-        return found
+        rows = await self._session.lookup_as(self.rows.key, keys, glance.read)
+        return boosts_of(question, glance.best_of(rows, question.openings))
 
     async def campaigns_of(self, market: Market, partner: str) -> list[Placement]:
         path = self.rows.key(tenant=market.tenant, area=EVERYWHERE, partner=partner)
@@ -226,23 +217,3 @@ class PartnerRows:
                 campaign_id, each.areas or (), each.score, each.days, each.slots, each.status, each.version
             )
         ]
-
-
-class _Best(NamedTuple):
-    score: float
-    campaign_id: str
-    everywhere: bool
-
-
-def best_of(rows: Iterable[PartnerRow | None], openings: Iterable[Opening]) -> _Best | None:
-    """The campaign that wins: one of the area before any that runs everywhere, the best score, the first id."""
-    running = [
-        _Best(each.score, campaign_id, each.areas is not None)
-        for row in rows
-        if row is not None
-        for campaign_id, each in row.campaigns.items()
-        if each.status == "ACTIVE"
-        and (each.areas is None or EVERYWHERE in each.areas)
-        and any(day in each.days and slot in each.slots for day, slot in openings)
-    ]
-    return min(running, key=lambda best: (best.everywhere, -best.score, best.campaign_id), default=None)

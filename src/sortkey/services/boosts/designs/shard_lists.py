@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import product
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import field
@@ -24,7 +24,7 @@ from sortkey.model.key import Key
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.refusals import ConditionFailed
 from sortkey.model.table import Table
-from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, placements
+from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, Rank, boosts_of, placements
 from sortkey.services.boosts.event import ENDED, EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.model import RETENTION_SECONDS
 from sortkey.services.boosts.parallel import in_parallel
@@ -206,18 +206,14 @@ class ShardLists:
             return await self._shards(market, name, consistent=False)
 
         asked = set(question.partners)
-        best: dict[str, _Best] = {}
+        best: dict[str, Rank] = {}
         for shard in (shard for shards in await in_parallel(read, names, REQUESTS_AT_ONCE) for shard in shards):
             everywhere = shard.area == EVERYWHERE
             for each in shard.listings:
                 if each.partner in asked and each.until is None:
-                    found = _Best(everywhere, -each.score, each.campaign)
+                    found = Rank(everywhere, -each.score, each.campaign)
                     best[each.partner] = min(found, best.get(each.partner, found))
-        return [
-            Boost(partner, -best[partner].descending, best[partner].campaign, _area(best[partner], question))
-            for partner in question.partners
-            if partner in best
-        ]
+        return boosts_of(question, best)
 
     async def _shards(self, market: Market, name: str, *, consistent: bool = True) -> list[Shard]:
         area, day, slot = name.split("#")
@@ -233,18 +229,6 @@ class ShardLists:
                 each.campaign, each.areas, each.score, each.days, each.slots, each.status, each.version
             )
         ]
-
-
-class _Best(NamedTuple):
-    """Compares as campaigns do: the least one wins."""
-
-    everywhere: bool
-    descending: float
-    campaign: str
-
-
-def _area(best: _Best, question: Question) -> str:
-    return EVERYWHERE if best.everywhere or question.district is None else question.district
 
 
 def _record(market: Market, event: CampaignEvent) -> CampaignRecord:
