@@ -15,8 +15,8 @@ def counted() -> Metrics:
     metrics.operation("GetItem").count("ok", 0.00007)
     metrics.operation("GetItem").count("ok", 5.0)
     metrics.operation("PutItem").count("ValidationException", 0.001)
-    metrics.consumed("read", {"TableName": "orders", "CapacityUnits": 0.5})
-    metrics.consumed("read", [{"TableName": "orders", "CapacityUnits": 2.0}, {"TableName": "b", "CapacityUnits": 1.0}])
+    metrics.consumed("read", {"orders": 0.5})
+    metrics.consumed("read", {"orders": 2.0, "b": 1.0})
     return metrics
 
 

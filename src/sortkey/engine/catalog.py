@@ -40,6 +40,10 @@ class Catalog:
             self._cached = (version, tables)
         return tables
 
+    def last_seen(self, name: str) -> Table | None:
+        """The table as some transaction saw it lately: good for a guess, for nothing else."""
+        return self._cached[1].get(name)
+
     def find(self, transaction: Transaction, name: str) -> Table | None:
         return self.tables(transaction).get(name)
 

@@ -20,7 +20,6 @@ LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"
 """Operations that are answered before all of their work is done; the janitor does the rest."""
 
 Done = Callable[[Answer | None, BaseException | None], None]
-Submit = Callable[[Work, Done], None]
 
 
 class Database(Core):
@@ -55,27 +54,27 @@ class Database(Core):
             answer = self.store.write(write(self, request))
         except StorageFull as error:
             raise _storage_full(error) from error
-        self._wake_janitor(operation)
+        self.settle(operation, None)
         return answer
 
-    def submit(self, operation: str, request: Shape, done: Done, submit: Submit | None = None) -> None:
+    def submit(self, operation: str, request: Shape, done: Done) -> None:
         """Carry out a write without waiting: `done(answer, error)` is called, on another thread, once it is durable.
 
-        What can be refused without looking at the store is raised here. Whoever has a way of their own to get work
-        into the write queue gives it as `submit`.
+        What can be refused without looking at the store is raised here.
         """
+        self.store.submit(
+            self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))
+        )
 
-        def finished(answer: Answer | None, error: BaseException | None) -> None:
-            if isinstance(error, StorageFull):
-                error = _storage_full(error)
-            self._wake_janitor(operation)
-            done(answer, error)
+    def plan(self, operation: str, request: Shape) -> Work:
+        """A write's work, for those who bring it to the write queue themselves and `settle` it afterwards."""
+        return WRITES[operation](self, request)
 
-        (submit or self.store.submit)(WRITES[operation](self, request), finished)
-
-    def _wake_janitor(self, operation: str) -> None:
+    def settle(self, operation: str, error: BaseException | None) -> BaseException | None:
+        """To be called when the work is done, or has failed; gives the error to report."""
         if operation in LEAVES_WORK:
             self.janitor.wake()
+        return _storage_full(error) if isinstance(error, StorageFull) else error
 
     def call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         """Carry out a request given, and answered, as plain DynamoDB JSON."""

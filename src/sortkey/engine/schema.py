@@ -116,6 +116,7 @@ class Index(Keyed):
 class Table(Keyed):
     __slots__ = (
         "attribute_types",
+        "followed",
         "index_key_types",
         "indexes",
         "local_indexes",
@@ -152,6 +153,8 @@ class Table(Keyed):
         if record.streams and record.streams[-1].disabled is None:
             self.stream = record.streams[-1]
         self.ttl_attribute = record.ttl_attribute
+        self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
+        """Whether anything besides its row and the counts changes with an item."""
         self.short_row = placing(self.text_prefix, self.partition, self.sort)
         """An item's row key, if that is short text."""
         self.short_place = exactly(len(self.names), self.short_row)

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from sortkey.engine.core import Work
 from sortkey.engine.database import Database
+from sortkey.engine.usual import UsualWork
 from sortkey.storage import Done
 from sortkey.wire.endpoint import PendingWrite
 
@@ -39,7 +39,7 @@ class Committing:
         self.reads = 0
         """Begun since the last commit was planned."""
 
-    def submit(self, work: Work, done: Done) -> None:
+    def submit(self, work: UsualWork, done: Done) -> None:
         """As `WriteQueue.submit`."""
         self._queue.enqueue(work, done)
         self._writes += 1

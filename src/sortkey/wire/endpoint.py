@@ -13,15 +13,14 @@ from typing import Any, Final, Protocol
 
 from sortkey.engine import requests
 from sortkey.engine.answers import to_json
-from sortkey.engine.core import Answer, Work
+from sortkey.engine.core import Answer
 from sortkey.engine.database import Database, Done
 from sortkey.engine.operations import WRITES
-from sortkey.engine.requests.shapes import Shape
-from sortkey.engine.usual import USUAL, Answered
+from sortkey.engine.usual import USUAL_READS, USUAL_WRITES, Answered, UsualWork
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.limits import MIB
 from sortkey.wire import metrics, protocol
-from sortkey.wire.gate import Gate
+from sortkey.wire.gate import Caller, Gate
 from sortkey.wire.metrics import Metrics, OperationMetrics
 from sortkey.wire.prometheus import Samples, render
 from sortkey.wire.protocol import HttpError
@@ -46,11 +45,12 @@ _logger = logging.getLogger(__name__)
 class Route:
     """What is known of an operation beforehand."""
 
-    __slots__ = ("metered", "metrics", "operation", "unit", "usual", "writes")
+    __slots__ = ("metered", "metrics", "operation", "read", "unit", "write", "writes")
 
     def __init__(self, operation: str, counted: OperationMetrics) -> None:
         self.operation = operation
-        self.usual = USUAL.get(operation)
+        self.read = USUAL_READS.get(operation)
+        self.write = USUAL_WRITES.get(operation)
         self.writes = operation in WRITES
         self.unit = "write" if self.writes else "read"
         self.metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
@@ -70,11 +70,11 @@ class PendingWrite:
         self.hidden = hidden
         self.started = started
         self.reply: Reply
-        self.answer: Answer = {}
+        self.answer: Answer | Answered = {}
         self.error: BaseException | None = None
         self._post = post
 
-    def __call__(self, answer: Answer | None, error: BaseException | None) -> None:
+    def __call__(self, answer: Answer | Answered | None, error: BaseException | None) -> None:
         self.answer = answer or {}
         self.error = error
         self._post(self)
@@ -86,7 +86,7 @@ class Committing(Protocol):
     reads: int
     """Requests that were answered without it."""
 
-    def submit(self, work: Work, done: Done) -> None: ...
+    def submit(self, work: UsualWork, done: Done) -> None: ...
 
     def post(self, write: PendingWrite) -> None:
         """A write's commit has ended, on whatever thread."""
@@ -129,36 +129,51 @@ class Endpoint:
         try:
             caller = self._gate.admit(request)
             body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
-            committing = self._committing
-            committing.reads += not route.writes
-            if route.usual is not None and caller is None:
-                answered = route.usual(self._database, body)
-                if answered is not None:
-                    return self._answer_usual(route, request, answered, started)
-            shape: Any = requests.decode(route.operation, body)
-            if caller is not None:
-                caller.check(route.operation, shape)
-            # What an operation consumed is counted whether the client wants to know or not.
-            hidden = route.metered and shape.return_consumed_capacity in UNASKED
-            if hidden:
-                shape.return_consumed_capacity = "TOTAL"
             if route.writes:
-                self._submit(route, shape, PendingWrite(route, request, hidden, committing.post, started), expect)
+                self._begin_write(route, request, caller, body, started, expect)
                 return None
-            answer = self._database.execute(route.operation, shape)
-            text = self._body(route, answer, hidden)
+            self._committing.reads += 1
+            answered = route.read(self._database, body) if route.read is not None and caller is None else None
+            if answered is None:
+                answered = self._read(route, self._understand(route, caller, body))
         except (DynamoDBError, HttpError) as error:
             return self._failure(request, route.metrics, error, started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             return self._failure(request, route.metrics, internal_error(), started)
-        route.metrics.count(metrics.OK, perf_counter() - started)
-        return self._responses.success(request, text)
+        return self._success(route, request, answered, started)
 
-    def _answer_usual(self, route: Route, request: Request, answered: Answered, started: float) -> bytes:
-        consumed = self._metrics.capacity["read"]
-        for table, units in answered.units.items():
-            consumed[table] = consumed.get(table, 0.0) + units
+    def _begin_write(
+        self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float, expect: Expect
+    ) -> None:
+        waiting = len(request.body)
+        if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + waiting > QUEUED_BYTES):
+            raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
+        hidden = True
+        work = route.write(self._database, body) if route.write is not None and caller is None else None
+        if work is None:
+            shape = self._understand(route, caller, body)
+            hidden = _meter(route, shape)
+            work = self._database.plan(route.operation, shape)
+        write = PendingWrite(route, request, hidden, self._committing.post, started)
+        self._committing.submit(work, write)
+        # Only now is it certain that there will be an answer later; and it cannot come before the loop's next turn.
+        write.reply = expect()
+        self.queued += 1
+        self.queued_bytes += waiting
+
+    def _understand(self, route: Route, caller: Caller | None, body: bytes) -> Any:
+        shape = requests.decode(route.operation, body)
+        if caller is not None:
+            caller.check(route.operation, shape)
+        return shape
+
+    def _read(self, route: Route, shape: Any) -> Answered:
+        hidden = _meter(route, shape)
+        return _answered(self._database.execute(route.operation, shape), hidden)
+
+    def _success(self, route: Route, request: Request, answered: Answered, started: float) -> bytes:
+        self._metrics.consumed(route.unit, answered.units)
         route.metrics.count(metrics.OK, perf_counter() - started)
         return self._responses.success(request, answered.text)
 
@@ -166,11 +181,11 @@ class Endpoint:
         """A write's commit has ended, well or not: answer its request."""
         self.queued -= 1
         self.queued_bytes -= len(write.request.body)
-        error = write.error
+        error = self._database.settle(write.route.operation, write.error)
         if error is None:
-            body = self._body(write.route, write.answer, write.hidden)
-            write.route.metrics.count(metrics.OK, perf_counter() - write.started)
-            write.reply(self._responses.success(write.request, body))
+            answer = write.answer
+            answered = answer if isinstance(answer, Answered) else _answered(answer, write.hidden)
+            write.reply(self._success(write.route, write.request, answered, write.started))
             return
         if not isinstance(error, DynamoDBError):
             _logger.error("%s failed", write.route.operation, exc_info=error)
@@ -185,23 +200,6 @@ class Endpoint:
         error = HttpError(refusal.status, code, refusal.message)
         self._unknown.count(code, 0.0)
         return self._responses.refusal(error.status, protocol.error_json(error))
-
-    def _submit(self, route: Route, shape: Shape, write: PendingWrite, expect: Expect) -> None:
-        waiting = len(write.request.body)
-        if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + waiting > QUEUED_BYTES):
-            raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
-        self._database.submit(route.operation, shape, write, self._committing.submit)
-        # Only now is it certain that there will be an answer later; and it cannot come before the loop's next turn.
-        write.reply = expect()
-        self.queued += 1
-        self.queued_bytes += waiting
-
-    def _body(self, route: Route, answer: Answer, hidden: bool) -> bytes:
-        if route.metered:
-            capacity: Any = answer.pop("ConsumedCapacity", None) if hidden else answer.get("ConsumedCapacity")
-            if capacity is not None:
-                self._metrics.consumed(route.unit, capacity)
-        return to_json(answer)
 
     def _failure(
         self, request: Request, counted: OperationMetrics, error: DynamoDBError | HttpError, started: float
@@ -223,6 +221,23 @@ class Endpoint:
             error = HttpError(405, "MethodNotAllowed", "Operations are sent by POST.")
             return self._responses.answer(request, 405, protocol.error_json(error), extra=b"Allow: GET, HEAD, POST\r\n")
         return self._failure(request, self._unknown, error, perf_counter())
+
+
+def _meter(route: Route, shape: Any) -> bool:
+    """What an operation consumes is counted whether the client wants to know or not; if not, it is hidden from it."""
+    hidden = route.metered and shape.return_consumed_capacity in UNASKED
+    if hidden:
+        shape.return_consumed_capacity = "TOTAL"
+    return hidden
+
+
+def _answered(answer: Answer, hidden: bool) -> Answered:
+    consumed: Any = answer.pop("ConsumedCapacity", ()) if hidden else answer.get("ConsumedCapacity", ())
+    units: dict[str, float] = {}
+    for part in (consumed,) if isinstance(consumed, dict) else consumed:
+        table = part["TableName"]
+        units[table] = units.get(table, 0.0) + part["CapacityUnits"]
+    return Answered(to_json(answer), units)
 
 
 def internal_error() -> InternalServerError:

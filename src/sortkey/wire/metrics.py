@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from sortkey.wire.prometheus import Families, Histogram, Samples
 
@@ -59,12 +60,11 @@ class Metrics:
     def operation(self, name: str) -> OperationMetrics:
         return self.operations.setdefault(name, OperationMetrics(name))
 
-    def consumed(self, kind: str, capacity: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Add an answer's `ConsumedCapacity`, which is one table's, or a list."""
-        units = self.capacity[kind]
-        for one in capacity if isinstance(capacity, list) else (capacity,):
-            table = one["TableName"]
-            units[table] = units.get(table, 0.0) + one["CapacityUnits"]
+    def consumed(self, kind: str, units: Mapping[str, float]) -> None:
+        """Add what an operation took, by table."""
+        total = self.capacity[kind]
+        for table, number in units.items():
+            total[table] = total.get(table, 0.0) + number
 
     def samples(self) -> Samples:
         samples: Samples = {

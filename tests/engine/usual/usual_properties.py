@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -11,8 +12,9 @@ from hypothesis import given, strategies
 
 from sortkey.engine import requests
 from sortkey.engine.answers import to_json
+from sortkey.engine.check import check_database
 from sortkey.engine.database import Database
-from sortkey.engine.usual import USUAL
+from sortkey.engine.usual import USUAL_READS, USUAL_WRITES, Answered
 from sortkey.errors import DynamoDBError
 
 CUSTOMERS = ["ann", "bob", "zoë"]
@@ -135,7 +137,7 @@ def units_of(consumed: Any) -> dict[str, float]:
 )
 def test_short_and_long_way_agree(database: Database, request: tuple[str, dict[str, Any]]) -> None:
     operation, members = request
-    answered = USUAL[operation](database, orjson.dumps(members))
+    answered = USUAL_READS[operation](database, orjson.dumps(members))
     if answered is None:
         return
     expected = the_long_way(database, operation, members)
@@ -177,7 +179,7 @@ QUERY = {
     ],
 )
 def test_the_usual_takes_the_short_way(database: Database, operation: str, members: dict[str, Any]) -> None:
-    answered = USUAL[operation](database, orjson.dumps(members))
+    answered = USUAL_READS[operation](database, orjson.dumps(members))
     assert answered is not None
     expected = the_long_way(database, operation, members)
     expected.pop("ConsumedCapacity")
@@ -200,6 +202,69 @@ def test_the_usual_takes_the_short_way(database: Database, operation: str, membe
     ],
 )
 def test_refusals_are_left_to_the_long_way(database: Database, operation: str, members: dict[str, Any]) -> None:
-    assert USUAL[operation](database, orjson.dumps(members)) is None
+    assert USUAL_READS[operation](database, orjson.dumps(members)) is None
     with pytest.raises(DynamoDBError):
         the_long_way(database, operation, members)
+
+
+def put_both_ways(database: Database, members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the short and the long way answer, and leave in the store, beginning with the same."""
+    body = orjson.dumps(members)
+    work = USUAL_WRITES["PutItem"](database, body)
+    assert work is not None
+    ends = []
+    for way in (work, database.plan("PutItem", requests.decode("PutItem", body))):
+        key = {name: members["Item"][name] for name in ("customer", "order")}
+        database.call("DeleteItem", {"TableName": members["TableName"], "Key": key})
+        answer = database.store.write(way)
+        text = answer.text if isinstance(answer, Answered) else to_json(answer)
+        stored = database.call("GetItem", {"TableName": members["TableName"], "Key": key})
+        count = database.call("DescribeTable", {"TableName": members["TableName"]})["Table"]
+        ends.append({"answer": orjson.loads(text), "stored": stored, "bytes": count["TableSizeBytes"]})
+    return ends[0], ends[1]
+
+
+@given(
+    members=strategies.dictionaries(
+        strategies.sampled_from(["a", "b", "zoë"]),
+        strategies.sampled_from(
+            [{"S": "é"}, {"N": "1.50"}, {"B": "AAE="}, {"SS": ["b", "a"]}, {"M": {"x": {"L": []}}}]
+        ),
+    )
+)
+def test_a_usual_put_leaves_what_the_long_way_leaves(database: Database, members: dict[str, Any]) -> None:
+    item = {"customer": {"S": "put"}, "order": {"S": "2026-01"}} | members
+    short, long = put_both_ways(database, {"TableName": "orders", "Item": item})
+    assert short == long
+
+
+# A table may get an index between the guess and the commit.
+def test_a_put_into_a_table_that_became_unusual_is_followed() -> None:
+    with closing(Database.open()) as database:
+        create = {
+            "TableName": "changing",
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        database.call("CreateTable", create)
+        body = orjson.dumps({"TableName": "changing", "Item": {"id": {"S": "x"}}})
+        database.call("GetItem", {"TableName": "changing", "Key": {"id": {"S": "x"}}})
+        work = USUAL_WRITES["PutItem"](database, body)
+        assert work is not None
+        stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+        arn = database.call("UpdateTable", {"TableName": "changing", "StreamSpecification": stream})
+        answer = database.store.write(work)
+        assert isinstance(answer, dict)
+        assert answer["ConsumedCapacity"] == {"TableName": "changing", "CapacityUnits": 1.0}
+        shard = database.call("DescribeStream", {"StreamArn": arn["TableDescription"]["LatestStreamArn"]})
+        where = {
+            "StreamArn": shard["StreamDescription"]["StreamArn"],
+            "ShardId": shard["StreamDescription"]["Shards"][0]["ShardId"],
+            "ShardIteratorType": "TRIM_HORIZON",
+        }
+        records = database.call("GetRecords", database.call("GetShardIterator", where))["Records"]
+        assert [record["eventName"] for record in records] == ["INSERT"]
+        # By now everybody knows.
+        assert USUAL_WRITES["PutItem"](database, body) is None
+        assert check_database(database).problems == []

@@ -1,4 +1,4 @@
-"""Reads as most send them, from the JSON of the request to the JSON of the answer without anything in between.
+"""Requests as most send them, from their JSON to the JSON of the answer without anything in between.
 
 Each function here answers what needs no words: whole items, by keys that are short text, from tables that exist. Of
 anything else it says None, and the operation of the same name looks again and knows what to say.
@@ -10,15 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from sortkey.engine.core import Core
-from sortkey.engine.usual.answered import Answered
+from sortkey.engine.usual.answered import Answered, UsualWork
 from sortkey.engine.usual.batch_get_item import batch_get_item
 from sortkey.engine.usual.get_item import get_item
+from sortkey.engine.usual.put_item import put_item
 from sortkey.engine.usual.query import query
 
-__all__ = ["USUAL", "Answered"]
+__all__ = ["USUAL_READS", "USUAL_WRITES", "Answered", "UsualWork"]
 
-USUAL: Final[Mapping[str, Callable[[Core, bytes], Answered | None]]] = {
+USUAL_READS: Final[Mapping[str, Callable[[Core, bytes], Answered | None]]] = {
     "GetItem": get_item,
     "BatchGetItem": batch_get_item,
     "Query": query,
 }
+
+USUAL_WRITES: Final[Mapping[str, Callable[[Core, bytes], UsualWork | None]]] = {"PutItem": put_item}

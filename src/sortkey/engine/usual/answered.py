@@ -1,19 +1,31 @@
-"""What a usual read gives, and what shows that a request is not of this kind."""
+"""What a usual request gives, and what shows that a request is not of this kind."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
 
+from sortkey.engine.batch import WriteBatch
+from sortkey.engine.core import Answer
 from sortkey.errors import ValidationException
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValidationException)
 """What reading a request raises that has another member, type or length than the usual ones, or a name of no table."""
 
 
+NOTHING: Final = b"{}"
+
+
 class Answered(NamedTuple):
     text: bytes
     """The answer's JSON."""
     units: dict[str, float]
-    """Read units by table; nobody has to be told, but everything is counted."""
+    """Capacity units by table; nobody has to be told, but everything is counted."""
+
+
+UsualWork = Callable[[WriteBatch], Answered | Answer]
+"""What is left of a usual write for the writer's transaction. It may find the table unusual after all, and then gives
+what the operation gives, consumed capacity included.
+"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -10,10 +10,8 @@ from sortkey.engine.core import Core
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
 from sortkey.engine.stored import size, text
-from sortkey.engine.usual.answered import UNREADABLE, Answered
+from sortkey.engine.usual.answered import NOTHING, UNREADABLE, Answered
 from sortkey.values.capacity import read_units
-
-NOTHING: Final = b"{}"
 
 
 class UsualGet(Shape, kw_only=True, forbid_unknown_fields=True):
