@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.kafka.fixtures import broker, start_worker
+
+__all__ = ["broker", "start_worker"]
+
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")
 

@@ -14,8 +14,6 @@ from tests.kafka.broker import Broker
 
 SECONDS = 60.0
 QUICK = Pacing(first_pause=0.02, longest_pause=0.05)
-# A worker that is gone is noticed in a second.
-IMPATIENT = {"session.timeout.ms": "1000", "heartbeat.interval.ms": "200"}
 
 
 class Recorder:
@@ -26,26 +24,39 @@ class Recorder:
         self.open = asyncio.Event()
         self.open.set()
         """Cleared, it holds up every batch."""
+        self.seconds = 0.0
+        """What a batch takes."""
+        self.held: set[int] = set()
+        """Partitions whose batches are held up until `release`."""
         self.fail: Callable[[Sequence[Message]], None] = lambda _: None
         """May raise."""
         self._changed = asyncio.Condition()
+        self._places: set[tuple[int, int]] = set()
 
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:
         self.fail(messages)
         await self.open.wait()
+        await asyncio.sleep(self.seconds)
         async with self._changed:
+            await self._changed.wait_for(lambda: messages[0].partition not in self.held)
             self.batches.append(messages)
+            self._places.update((each.partition, each.offset) for each in messages)
             self._changed.notify_all()
         return [Rejected(each, "poisoned") for each in messages if (each.value or b"").startswith(b"poison")]
+
+    async def release(self) -> None:
+        async with self._changed:
+            self.held.clear()
+            self._changed.notify_all()
 
     @property
     def messages(self) -> list[Message]:
         return [message for batch in self.batches for message in batch]
 
     async def until(self, number: int) -> None:
-        """Until so many messages have come."""
+        """Until so many messages have come, not counting repeated ones."""
         async with asyncio.timeout(SECONDS), self._changed:
-            await self._changed.wait_for(lambda: len(self.messages) >= number)
+            await self._changed.wait_for(lambda: len(self._places) >= number)
 
     def by_key(self) -> dict[bytes | None, list[bytes | None]]:
         values: dict[bytes | None, list[bytes | None]] = {}
@@ -55,7 +66,7 @@ class Recorder:
 
 
 def settings(broker: Broker, topic: str, **properties: str) -> KafkaSettings:
-    return KafkaSettings(broker.bootstrap, topic, f"{topic}-group", f"{topic}.dead-letters", IMPATIENT | properties)
+    return KafkaSettings(broker.bootstrap, topic, f"{topic}-group", f"{topic}.dead-letters", properties)
 
 
 @asynccontextmanager

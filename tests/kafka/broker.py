@@ -53,6 +53,10 @@ log.cleaner.enable=false
 """
 
 
+class BrokerFailed(Exception):
+    """Kafka is here and does not start, which no test may take for an excuse."""
+
+
 def install() -> Path:
     """The folder of Kafka's jars, fetched when missing."""
     return maven.install(POM, "kafka")
@@ -62,7 +66,7 @@ class Broker:
     """One running Kafka. It can be stopped and started again, and then has what it had."""
 
     def __init__(self, folder: Path) -> None:
-        port, controller = maven.free_port(), maven.free_port()
+        port, controller = maven.free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
         self._folder = folder
         self._log = folder / "log"
@@ -79,7 +83,7 @@ class Broker:
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         try:
             self._wait_until_ready()
-        except Unavailable:
+        except BrokerFailed:
             self.stop()
             raise
 
@@ -100,7 +104,7 @@ class Broker:
         command = ["java", *JAVA, *storage_tool, "--cluster-id", cluster, "--config", str(self._properties)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS)
         if done.returncode != 0:
-            raise Unavailable(f"Kafka's folder could not be made: {done.stderr.strip()[-500:]}")
+            raise BrokerFailed(f"Kafka's folder could not be made: {done.stderr.strip()[-500:]}")
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -110,7 +114,7 @@ class Broker:
             except KafkaException:
                 continue
             return
-        raise Unavailable(f"Kafka did not start: {self._log.read_text().strip()[-500:]}")
+        raise BrokerFailed(f"Kafka did not start: {self._log.read_text().strip()[-500:]}")
 
 
 @contextmanager

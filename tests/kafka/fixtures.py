@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.kafka.broker import Broker, running
+from tests.kafka.worker_process import WorkerProcess
 from tests.maven import Unavailable
+
+StartWorker = Callable[[str, str], WorkerProcess]
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +21,17 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
             yield broker
     except Unavailable as error:
         pytest.skip(f"no Kafka: {error}")
+
+
+@pytest.fixture
+def start_worker(broker: Broker, tmp_path: Path) -> Iterator[StartWorker]:
+    """Starts a worker of a service on a topic; one that a failing test leaves behind is killed."""
+    started: list[WorkerProcess] = []
+
+    def start(service: str, topic: str) -> WorkerProcess:
+        started.append(WorkerProcess(broker.bootstrap, service, topic, tmp_path))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.kill()

@@ -30,6 +30,7 @@ from sortkey.services.registry import KINDS
 from sortkey.storage import StorageError
 from sortkey.wire.listening import CannotListen, listen, url_of
 from sortkey.wire.prometheus import render
+from sortkey.wire.service import spare_collector
 
 START_SECONDS: Final = 10.0
 """For the broker to be found."""
@@ -61,13 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
             prepare(kafka, START_SECONDS)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(work(kind, settings, kafka, store, listening))
-    except (BadSettings, CannotListen, KafkaUnusable, ModelError, StorageError) as error:
+    except (BadSettings, CannotListen, KafkaUnusable) as error:
         return complain("worker", str(error))
-    except (BotoCoreError, ClientError) as error:
-        return complain("worker", f"the store {arguments.store} cannot be used: {error}")
+    except (BotoCoreError, ClientError, ModelError, StorageError) as error:
+        return complain("worker", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
     except WorkerFailed as error:
         complain("worker", str(error))
         return 1
+    except KeyboardInterrupt:
+        pass  # before anything was consumed
     return 0
 
 
@@ -81,6 +84,7 @@ async def work(
         worker = Worker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        spare_collector()
         with StatusServer(listening, lambda: render(worker.metrics.samples(), FAMILIES)):
             await worker.run(lambda: announce(url_of(listening)))
 

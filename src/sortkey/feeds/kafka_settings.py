@@ -17,8 +17,6 @@ LARGEST_DEAD_LETTER: Final = 16 << 20
 """A dead letter is larger than the message it holds, and must not fail where that one passed."""
 
 DEFAULTS: Final[Mapping[str, Any]] = {
-    # A rebalance takes from a worker what others get, and leaves it the rest.
-    "partition.assignment.strategy": "cooperative-sticky",
     # A group without offsets begins at the beginning: skipping what is there would be losing it.
     "auto.offset.reset": "earliest",
     # Fetched in pieces, so that messages of several partitions come mixed and can be handled side by side.
@@ -44,9 +42,10 @@ OWN: Final = frozenset(
 
 _logger = logging.getLogger(__name__)
 
-# Consumer and producer are given the same file of properties, and each would complain of the other's.
 LIBRDKAFKA: Final = logging.getLogger("sortkey.librdkafka")
-LIBRDKAFKA.addFilter(lambda record: not record.getMessage().startswith("CONFWARN"))
+# Consumer and producer are given the same file of properties, and each would complain of the other's. Connections that
+# fail are also reported as errors, which are logged less often.
+LIBRDKAFKA.addFilter(lambda record: not record.getMessage().startswith(("CONFWARN", "FAIL")))
 
 
 class KafkaUnusable(Exception):
@@ -67,11 +66,18 @@ class KafkaSettings(msgspec.Struct, frozen=True):
     def consumer(self) -> dict[str, Any]:
         return {
             **DEFAULTS,
+            **self._rebalancing(),
             **self.common(),
             "group.id": self.group,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
         }
+
+    def _rebalancing(self) -> dict[str, Any]:
+        """A rebalance takes from a worker what others get, and leaves it the rest."""
+        if self.properties.get("group.protocol") == "consumer":
+            return {}  # always like that, and to be told so would be an error
+        return {"partition.assignment.strategy": "cooperative-sticky"}
 
     def producer(self, transactional_id: str) -> dict[str, Any]:
         return {

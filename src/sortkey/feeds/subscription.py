@@ -33,6 +33,8 @@ UPKEEP_SECONDS: Final = 1.0
 GRACE_SECONDS: Final = 20.0
 """For a batch under way to end, when its partition is taken away or the worker stops."""
 WATERMARK_SECONDS: Final = 1.0
+REPEAT_SECONDS: Final = 30.0
+"""Between two reports of one kind of error."""
 
 Report = Callable[[Handled], None]
 
@@ -63,6 +65,8 @@ class Subscription:
         self._handled: SimpleQueue[Handled] = SimpleQueue()
         self._shares: dict[int, Share] = {}
         self._fatal: KafkaError | None = None
+        self._complained: dict[int, float] = {}
+        """When each kind of error was last logged."""
         self._upkept, self._count_then = monotonic(), 0
 
     def poll_until(self, stopping: Event) -> None:
@@ -106,7 +110,7 @@ class Subscription:
                 message = _message(each)
                 chunks.setdefault(message.partition, []).append(message)
             else:
-                _logger.warning("Kafka: %s", error.str())
+                self._complain(error)
         for partition, messages in chunks.items():
             # A rebalance between two messages may have taken the partition away.
             share = self._shares.get(partition)
@@ -218,7 +222,14 @@ class Subscription:
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
             self._fatal = error
-        _logger.warning("Kafka: %s", error.str())
+        self._complain(error)
+
+    def _complain(self, error: KafkaError) -> None:
+        """A broker that is away fails at every attempt to connect, many times a second, and always the same way."""
+        now = monotonic()
+        if now - self._complained.get(error.code(), -REPEAT_SECONDS) >= REPEAT_SECONDS:
+            self._complained[error.code()] = now
+            _logger.warning("Kafka: %s", error.str())
 
     def _partitions(self, shares: list[Share]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, share.lane.partition) for share in shares]
