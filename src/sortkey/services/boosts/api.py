@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import msgspec
 from litestar import get, post
+from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler
 from msgspec import Meta
 
@@ -56,7 +57,7 @@ class BoostsService(Boosts):
             opt={"fast": True, "scope": "read"},
             summary="Which of these partners are boosted, here and now",
         )
-        async def lookup(tenant: str, data: LookupRequest) -> LookupAnswer:
+        async def lookup(tenant: FromPath[str], data: JSONBody[LookupRequest]) -> LookupAnswer:
             """Only those that are, in the order asked. A campaign of the district wins over one that runs everywhere,
             then the best score."""
             return LookupAnswer(await boosts.answer(tenant, data))
@@ -67,13 +68,13 @@ class BoostsService(Boosts):
             opt={"fast": True},
             summary="Create, change or end campaigns",
         )
-        async def campaigns(tenant: str, data: CampaignEvent | Events) -> EventsAnswer:
+        async def campaigns(tenant: FromPath[str], data: JSONBody[CampaignEvent | Events]) -> EventsAnswer:
             """One event or a list, which is taken as a whole or not at all. Older and repeated events are stale and
             change nothing."""
             return await boosts.take(tenant, data)
 
         @get("/boosts/{tenant:str}/partners/{partner_id:str}", summary="All campaigns of a partner")
-        async def partner(tenant: str, partner_id: str) -> PartnerAnswer:
+        async def partner(tenant: FromPath[str], partner_id: FromPath[str]) -> PartnerAnswer:
             """One for each campaign and area, ended ones as long as they are remembered."""
             found = await boosts.campaigns_of(tenant, partner_id)
             if not found:
