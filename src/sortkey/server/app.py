@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, cast
 
 from litestar import Litestar, Request, Response, Router, get
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
-from litestar.types import ControllerRouterHandler, HTTPScope
+from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
 from sortkey.server import docs_page, metrics
 from sortkey.server.access_log import AccessLog, NoLog
@@ -53,14 +51,24 @@ def app_of(
 
 
 def _router(service: Service, tokens: Tokens) -> Router:
-    def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-        exchange = exchange_of(connection.scope)
-        exchange.token = tokens.check(
-            exchange.headers, scope_of(handler.opt, cast(HTTPScope, connection.scope)["method"])
-        )
+    """Its routes, behind a check of tokens. A guard would do, if Litestar did not copy the handler for each call."""
+
+    def checking(app: ASGIApp) -> ASGIApp:
+        async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+            request = cast(HTTPScope, scope)
+            exchange = exchange_of(request)
+            needed = scope_of(request["route_handler"].opt, request["method"])
+            exchange.token = tokens.check(exchange.headers, needed)
+            await app(scope, receive, send)
+
+        return checked
 
     return Router(
-        "/", route_handlers=list(service.routes), guards=[guard], opt={SERVICE: service.name}, tags=[service.name]
+        "/",
+        route_handlers=list(service.routes),
+        middleware=[checking],
+        opt={SERVICE: service.name},
+        tags=[service.name],
     )
 
 

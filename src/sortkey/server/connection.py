@@ -68,7 +68,8 @@ class Connection(HttpToolsProtocol):
         if self.flow.write_paused:
             return "reader", id(cycle)
         if cycle is None or cycle.response_complete:
-            return None if self.timeout_keep_alive_task is not None else ("head", id(cycle))
+            idle = self.timeout_keep_alive_task is not None and not self.in_head
+            return None if idle else ("head", id(cycle))
         return ("body", id(cycle)) if cycle.more_body else None
 
     def _current(self) -> RequestResponseCycle | None:

@@ -54,8 +54,9 @@ class Exchange:
         """The whole body. Raises Refused where it is too large or no JSON, ClientLeft where it never ends."""
         self._received = True
         headers = self.headers
-        if b"content-type" in headers:
-            _check_type(headers[b"content-type"])
+        content_type = headers.get(b"content-type", b"application/json")
+        if content_type not in _ACCEPTED:
+            _check_type(content_type)
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise refused(415, "The body must not be compressed.")
         if int(headers.get(b"content-length", b"0")) > self._allowance.body_bytes:

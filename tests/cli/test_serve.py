@@ -1,0 +1,113 @@
+"""`sortkey serve`, `sortkey up` and `sortkey token` as somebody mistypes them: one line, exit code 2."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from sortkey.cli.main import main
+from sortkey.server import tokens
+from sortkey.services.registry import KINDS
+from tests.cli.test_db import refusal
+
+SERVICE = "boosts"
+HASH = "0" * 64
+
+
+def serve(*arguments: str | Path) -> tuple[str | Path, ...]:
+    return ("serve", SERVICE, "--store", "memory:", "--port", "0", *arguments)
+
+
+def test_an_unknown_service_is_told_the_known(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "serve", "bosts")
+    assert "there is no service 'bosts'" in line
+    assert all(name in line for name in KINDS)
+
+
+@pytest.mark.parametrize("port", ["--port", "--db-port"])
+def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], port: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = str(taken.getsockname()[1])
+        ports = {"--port": "0", "--db-port": "0"} | {port: number}
+        arguments = [argument for pair in ports.items() for argument in pair]
+        try:
+            code = main(["up", "--store", str(tmp_path), *arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert printed.err == f"sortkey up: cannot listen on 127.0.0.1:{number}: Address already in use\n"
+
+
+# Whoever reaches the port may do everything.
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
+def test_without_tokens_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
+    assert "--tokens" in refusal(capsys, *serve("--host", host))
+
+
+def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tokens.toml"
+    file.write_text(f'[a]\nsha256 = "{HASH}"\nscopes = ["{SERVICE}:read"]\n')
+    line = refusal(capsys, "up", "--host", "0.0.0.0", "--port", "0", "--tokens", file, "--store", "memory:")
+    assert "--keys" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--store", "gopher://x"], "unknown scheme 'gopher'"),
+        (["--store", "/dev/null/data"], "/dev/null/data"),
+        (["--store", "http://127.0.0.1:1"], "127.0.0.1:1"),
+        (["--config", "/dev/null/config"], "cannot read the configuration"),
+        (["--tokens", "/dev/null/tokens"], "cannot read the tokens"),
+        (["--access-log", "/dev/null/log"], "cannot write the access log"),
+        (["--host", "no such host"], "no address"),
+        (["--port", "70000"], "70000"),
+        (["--port", "x"], "invalid int"),
+    ],
+)
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
+    assert told in refusal(capsys, *serve(*arguments))
+
+
+def test_settings_that_the_service_does_not_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "sortkey.toml"
+    config.write_text(f"[{SERVICE}]\nunheard-of = 3\n")
+    assert "unheard-of" in refusal(capsys, *serve("--config", config))
+
+
+class TestToken:
+    def test_it_is_shown_once_and_kept_as_a_hash(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        file = tmp_path / "tokens.toml"
+        made = []
+        for name in ("search", "importer"):
+            assert main(["token", name, f"{SERVICE}:read", "--tokens", str(file)]) == 0
+            made.append(capsys.readouterr().out.strip())
+        known = tokens.load(file, KINDS)
+        for token, name in zip(made, ("search", "importer"), strict=True):
+            assert token not in file.read_text()
+            assert known.check({b"authorization": b"Bearer " + token.encode()}, f"{SERVICE}:read") == name
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    @pytest.mark.parametrize(
+        ("name", "scope", "told"),
+        [("a b", f"{SERVICE}:read", "no name"), ("a", "x:read", "no scope 'x:read'"), ("a", SERVICE, "no scope")],
+    )
+    def test_mistakes(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, scope: str, told: str
+    ) -> None:
+        file = tmp_path / "tokens.toml"
+        assert told in refusal(capsys, "token", name, scope, "--tokens", file)
+        assert not file.exists()
+
+    def test_a_name_has_one_token(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        file = tmp_path / "tokens.toml"
+        arguments = ["token", "search", f"{SERVICE}:read", "--tokens", str(file)]
+        assert main(arguments) == 0
+        capsys.readouterr()
+        before = file.read_text()
+        assert "already" in refusal(capsys, *arguments)
+        assert file.read_text() == before

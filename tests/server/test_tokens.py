@@ -1,0 +1,115 @@
+"""Tokens: how they are made and kept, and what each is good for."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from sortkey.server import tokens
+from sortkey.server.front import Front
+from sortkey.server.tokens import BadTokens, KnownTokens
+from tests.server.asgi import call
+from tests.server.conftest import WithApp
+
+SERVICES = ("notes",)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tokens.toml"
+
+
+def tokens_of(file: Path, **scopes: list[str]) -> tuple[KnownTokens, dict[str, str]]:
+    made = {name: tokens.made(name, each) for name, each in scopes.items()}
+    file.write_text("\n".join(entry for _, entry in made.values()))
+    return tokens.load(file, SERVICES), {name: token for name, (token, _) in made.items()}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "scope"),
+    [
+        ("GET", "/notes/s/a", "notes:read"),
+        ("POST", "/notes/s/search", "notes:read"),
+        ("POST", "/notes/s/slow-search", "notes:read"),
+        ("PUT", "/notes/s/a", "notes:write"),
+        ("DELETE", "/notes/s/cursor", "notes:write"),
+        ("GET", "/notes-raw", "notes:read"),
+        ("POST", "/notes-raw", "notes:read"),
+    ],
+)
+def test_a_route_takes_its_scope(with_app: WithApp, file: Path, method: str, path: str, scope: str) -> None:
+    known, made = tokens_of(file, reader=["notes:read"], writer=["notes:write"])
+    good, poor = ("reader", "writer") if scope == "notes:read" else ("writer", "reader")
+
+    async def use(front: Front) -> None:
+        allowed = await call(front, method, path, {"names": ["a"], "text": "t"}, authorization=f"Bearer {made[good]}")
+        assert allowed.status not in (401, 403)
+        denied = await call(front, method, path, authorization=f"Bearer {made[poor]}")
+        assert (denied.status, denied.error["code"]) == (403, "forbidden")
+        assert scope in denied.error["message"]
+
+    with_app(use, tokens=known)
+
+
+@pytest.mark.parametrize("path", ["/notes/s/search", "/notes/s/slow-search", "/notes-raw"])
+@pytest.mark.parametrize("sent", ["", "Basic abc", "Bearer", "Bearer ", "Bearer sk_guess", "bearer {token}x"])
+def test_strangers_are_refused(with_app: WithApp, file: Path, path: str, sent: str) -> None:
+    known, made = tokens_of(file, reader=["notes:read"])
+    headers = {"authorization": sent.replace("{token}", made["reader"])} if sent else {}
+
+    async def use(front: Front) -> None:
+        answer = await call(front, "POST", path, {"names": ["a"]}, **headers)
+        assert (answer.status, answer.error["code"]) == (401, "unauthorized")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+
+    with_app(use, tokens=known)
+
+
+# Probes, scrapers and readers of the documentation have no token; none of these shows data.
+@pytest.mark.parametrize("path", ["/health", "/metrics", "/openapi.json", "/docs"])
+def test_what_belongs_to_no_service_is_open(with_app: WithApp, file: Path, path: str) -> None:
+    known, _ = tokens_of(file, reader=["notes:read"])
+
+    async def use(front: Front) -> None:
+        assert (await call(front, "GET", path)).status == 200
+
+    with_app(use, tokens=known)
+
+
+def test_the_file_does_not_hold_the_token() -> None:
+    token, entry = tokens.made("search", ["notes:read"])
+    assert token not in entry
+    assert hashlib.sha256(token.encode()).hexdigest() in entry
+    assert tokens.made("search", ["notes:read"])[0] != token
+
+
+HASH = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "holds no token"),
+        ("[a", "does not hold tokens"),
+        ("[a]\n", "sha256"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = 3\n', "scopes"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = []\n', "'a': a token without scopes"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = ["note:read"]\n', "there is no scope 'note:read'; there are notes:read"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = ["notes"]\n', "there is no scope 'notes'"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = ["notes:read"]\nuntil = 3\n', "until"),
+        ('[a]\nsha256 = "abc"\nscopes = ["notes:read"]\n', "64 hexadecimal digits"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told(file: Path, content: str, told: str) -> None:
+    file.write_text(content)
+    with pytest.raises(BadTokens, match=told) as refusal:
+        tokens.load(file, SERVICES)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["", "a b", 'a"', "x" * 65, "a.b"])
+def test_a_name_that_would_break_the_file(name: str) -> None:
+    with pytest.raises(BadTokens, match="no name"):
+        tokens.made(name, ["notes:read"])
