@@ -39,8 +39,8 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
             raise failures.client_error(operation, members, error) from None
         return native(operation, answer)
 
-    async def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        return self._fetch(operation, members)
+    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
+        return self._fetch(operation, members, plain)
 
     async def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED

@@ -31,8 +31,9 @@ class AnyClient(Methods[R]):
         return None
 
     @abstractmethod
-    def _read(self, operation: str, members: dict[str, Any]) -> R:
-        """As `_call`, for an operation of `unparsed.READS`; its items are left as `Unparsed`."""
+    def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> R:
+        """As `_call`, for an operation of `unparsed.READS`; its items are left as `Unparsed`. `plain` says that there
+        is no binary among the members, so that nobody has to look for any."""
 
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""

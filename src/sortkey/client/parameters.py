@@ -24,12 +24,13 @@ _EXPECTED: Final = {
 }
 
 
-def request(operation: str, members: dict[str, Any]) -> Shape:
-    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB refuses."""
+def request(operation: str, members: dict[str, Any], plain: bool = False) -> Shape:
+    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB refuses.
+    `plain` says that there is no binary to be converted."""
     shape, known = _EXPECTED[operation]
     if members.keys() <= known:
         try:
-            return _convert(to_wire(members), shape)
+            return _convert(members if plain else to_wire(members), shape)
         except (Unusual, msgspec.ValidationError):
             pass
     body = service_model.serialise(operation, members)

@@ -23,8 +23,10 @@ class PrefixedClient(Client):
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         return self._names.shown(operation, self._client._call(operation, self._names.stored(operation, members)))
 
-    def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        return self._names.shown(operation, self._client._read(operation, self._names.stored(operation, members)))
+    def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
+        return self._names.shown(
+            operation, self._client._read(operation, self._names.stored(operation, members), plain)
+        )
 
     def capabilities(self) -> Capabilities:
         return self._client.capabilities()
@@ -50,8 +52,8 @@ class AsyncPrefixedClient(AsyncClient):
         answer = await self._client._call(operation, self._names.stored(operation, members))
         return self._names.shown(operation, answer)
 
-    async def _read(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._client._read(operation, self._names.stored(operation, members))
+    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
+        answer = await self._client._read(operation, self._names.stored(operation, members), plain)
         return self._names.shown(operation, answer)
 
     async def capabilities(self) -> Capabilities:

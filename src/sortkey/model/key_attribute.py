@@ -31,6 +31,14 @@ class SortCondition(NamedTuple):
     values: tuple[Value, ...]
 
 
+class Expression(NamedTuple):
+    """A piece of a generated function."""
+
+    source: str
+    names: dict[str, Any]
+    """What the names in it are."""
+
+
 class Concatenated:
     """A text built from a template."""
 
@@ -42,15 +50,18 @@ class Concatenated:
         self.name = name
         self.template = template
         self.fields = template.fields
-        self.of: Callable[..., Value] = self._joining()
+        self.of: Callable[..., Value] = function(template.variables, *self.expression(template.variables))
         """The value of all the fields, one by one."""
-        self.value_from: Callable[[object], Value] = _from_source(self.of, self.fields)
+        self.value_from: Callable[[object], Value] = function(
+            ("source",), *self.expression([f"source.{field}" for field in self.fields])
+        )
         """The same of a source's attributes; every write pays for this one."""
 
-    def _joining(self) -> Callable[..., Value]:
-        known = {**self.template.encoders, "refuse_empty": self.template.refuse_empty}
-        text = f"{self.template.source(len(self.fields))} or refuse_empty()"
-        return function(self.template.variables, f"{{'S': {text}}}", known)
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """Of the value, from the expressions of its fields' values; names in it end with the suffix."""
+        encoder, refuse = f"encode{suffix}_", f"refuse{suffix}"
+        source = f"{{'S': {self.template.source(values, encoder)} or {refuse}()}}"
+        return Expression(source, {**self.template.encoders(encoder), refuse: self.template.refuse_empty})
 
     def __repr__(self) -> str:
         return repr(self.template)
@@ -109,16 +120,15 @@ class Glued(Concatenated):
 
     is_field = True
 
-    def _joining(self) -> Callable[..., Value]:
-        join = super()._joining()
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        glued = f"glue{suffix}"
+        return Expression(f"{glued}({', '.join(values)})", {glued: self._glue})
 
-        def of(*values: Any) -> Value:
-            for field, value in zip(self.fields, values, strict=True):
-                if value in ("", b""):
-                    raise KeyPartError(f"{field}: the key would be empty")
-            return join(*values)
-
-        return of
+    def _glue(self, *values: Any) -> Value:
+        for field, value in zip(self.fields, values, strict=True):
+            if value in ("", b""):
+                raise KeyPartError(f"{field}: the key would be empty")
+        return {"S": self.template.build(values)}
 
 
 class Native:
@@ -132,7 +142,12 @@ class Native:
         self.tag = field.tag
         self.fields = (field.name,)
         self.is_field = name == field.attribute
-        self.value_from: Callable[[object], Value] = _from_source(self.of, self.fields)
+
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        return Expression(f"native{suffix}({', '.join(values)})", {f"native{suffix}": self.of})
+
+    def value_from(self, source: object) -> Value:
+        return self.of(getattr(source, self.field.name))
 
     def __repr__(self) -> str:
         return repr(f"{{{self.field.name}}}")
@@ -180,7 +195,3 @@ class Native:
 
 
 KeyAttribute = Concatenated | Native
-
-
-def _from_source(of: Callable[..., Value], fields: Sequence[str]) -> Callable[[object], Value]:
-    return function(("source",), f"of({', '.join(f'source.{field}' for field in fields)})", {"of": of})

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from sortkey.model.codec import Row
 from sortkey.model.faults import KeyPartError
 from sortkey.model.generate import function
-from sortkey.model.key_attribute import KeyAttribute, SortCondition
+from sortkey.model.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 
@@ -54,6 +54,7 @@ class KeyLayout:
         """The fields that a path asks for and a filter cannot."""
         self.sparse = frozenset(field for field in self.fields if field in optional)
         """The fields that may be None, which keeps an item out of the index."""
+        self.binary = any(part.tag == "B" for part in self.attributes)
         self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
         self._questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
 
@@ -109,25 +110,31 @@ class KeyLayout:
         return Lack(missing, tuple(field for field in given if field not in self.fields))
 
 
-def _row(parts: Sequence[KeyAttribute]) -> tuple[str, dict[str, Any]]:
-    """The expression of these attributes, from the values of their fields in `given`, and what the names in it are."""
-    values = [f"{part.name!r}: of{index}({_fields(part.fields)})" for index, part in enumerate(parts)]
-    return f"{{{', '.join(values)}}}", {f"of{index}": part.of for index, part in enumerate(parts)}
+def _row(parts: Sequence[KeyAttribute]) -> Expression:
+    """These attributes, from the values of their fields in `given`."""
+    values = [part.expression(_given(part.fields), f"{index}") for index, part in enumerate(parts)]
+    row = ", ".join(f"{part.name!r}: {value.source}" for part, value in zip(parts, values, strict=True))
+    return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
 
 
-def _fields(fields: Sequence[str]) -> str:
-    return "".join(f"given[{field!r}], " for field in fields)
+def _given(fields: Sequence[str]) -> list[str]:
+    return [f"given[{field!r}]" for field in fields]
 
 
 def _question(layout: KeyLayout, depth: int) -> Callable[[Mapping[str, Any]], tuple[Row, SortCondition | None]]:
-    if layout.is_several:
-        equal, names = _row(layout.attributes[: len(layout.partitions) + depth])
-    else:
-        equal, names = _row(layout.partitions)
     if layout.is_several or layout.sort is None:
-        return _from_given(f"({equal}, None)", names)
-    condition = f"prefix(({_fields(layout.sort_fields[:depth])}))"
-    return _from_given(f"({equal}, {condition})", {**names, "prefix": layout.sort.prefix})
+        equal = _row(layout.attributes[: len(layout.partitions) + depth])
+        return _from_given(f"({equal.source}, None)", equal.names)
+    equal, sort, given = _row(layout.partitions), layout.sort, _given(layout.sort_fields[:depth])
+    if depth < len(layout.sort_fields):
+        condition = Expression(f"prefix([{', '.join(given)}])", {"prefix": sort.prefix})
+    else:
+        value = sort.expression(given, "_sort")
+        condition = Expression(
+            f"SortCondition({sort.name!r}, {EQUAL!r}, ({value.source},))",
+            {"SortCondition": SortCondition, **value.names},
+        )
+    return _from_given(f"({equal.source}, {condition.source})", equal.names | condition.names)
 
 
 def _from_given(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:

@@ -75,6 +75,18 @@ class Meter:
             sums.units += units
             sums.seconds += seconds
 
+    def got(self, path: str, answer: Mapping[str, Any], seconds: float) -> None:
+        """One GetItem whose item, if there is one, is given to the caller: it reads what it returns."""
+        rows = 1 if "Item" in answer else 0
+        units = _units(answer.get("ConsumedCapacity"))
+        with self._lock:
+            sums = self._paths[path]
+            sums.calls += 1
+            sums.rows_read += rows
+            sums.rows_returned += rows
+            sums.units += units
+            sums.seconds += seconds
+
     def returned(self, path: str, rows: int, read: int = 0) -> None:
         """What a call of the session gave its caller; and rows read, where no answer told their number."""
         with self._lock:

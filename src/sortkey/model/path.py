@@ -106,9 +106,8 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             lacking = [name for name in self.primary.fields if name not in self.given]
             reason = f"it lacks {', '.join(lacking)}" if lacking else "it is an index"
             raise NoAccessPath(f"{self!r} is not one item's primary key: {reason}")
-        if self.condition is None:
-            return dict(self.equal)
-        return {**self.equal, self.condition.attribute: self.condition.values[0]}
+        condition = self.condition
+        return dict(self.equal) if condition is None else {**self.equal, condition.attribute: condition.values[0]}
 
     def request(self) -> dict[str, Any]:
         """The Query that reads the path, in the shape of boto3's client."""

@@ -108,10 +108,10 @@ class Template:
             for slot, follower in zip(source.slots, source.literals[1:], strict=True)
         )
         self._check(partition)
-        self.encoders = {f"encode{index}": _encoder(part) for index, part in enumerate(self.parts)}
-        """What `source` calls."""
+        encoders = self.encoders()
+        variables = self.variables
         self._prefixes = [
-            function(self.variables[:depth], self.source(depth), self.encoders) for depth in range(len(self.parts) + 1)
+            function(variables[:depth], self.source(variables[:depth]), encoders) for depth in range(len(variables) + 1)
         ]
 
     def __repr__(self) -> str:
@@ -134,16 +134,23 @@ class Template:
     def variables(self) -> tuple[str, ...]:
         return tuple(f"value{index}" for index in range(len(self.parts)))
 
-    def source(self, depth: int) -> str:
-        """The expression of what keys begin with whose first fields have the values of so many variables."""
+    def source(self, values: Sequence[str], encoder: str = "encode") -> str:
+        """The expression of what keys begin with whose first fields have the values of these expressions, with the
+        encoders under names that begin so."""
         pieces = [repr(self.literals[0])]
-        for index, part in enumerate(self.parts[:depth]):
-            text = f"encode{index}(value{index})"
+        for index, (value, part) in enumerate(zip(values, self.parts, strict=False)):
             if part.encoding.textual:
                 # Most parts are letters and digits, which are their own text, and this is the cheapest way to know.
-                text = f"(value{index} if type(value{index}) is str and value{index}.isalnum() else {text})"
-            pieces += [text, repr(part.follower)]
+                plain = f"(text := {value}).__class__ is str and text.isalnum()"
+                pieces.append(f"(text if {plain} else {encoder}{index}(text))")
+            else:
+                pieces.append(f"{encoder}{index}({value})")
+            pieces.append(repr(part.follower))
         return " + ".join(piece for piece in pieces if piece != repr("")) or repr("")
+
+    def encoders(self, prefix: str = "encode") -> dict[str, Callable[[Any], str]]:
+        """What `source` calls, by name."""
+        return {f"{prefix}{index}": _encoder(part) for index, part in enumerate(self.parts)}
 
     def build(self, values: Sequence[Any]) -> str:
         """The key of these values, one for each field."""

@@ -44,14 +44,14 @@ def refuse(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
     """The client refuses with these codes, then does as it is told."""
 
     def refusing(call: Callable[..., Reply]) -> Callable[..., Reply]:
-        def refuse_first(operation: str, members: dict[str, Any]) -> Reply:
+        def refuse_first(*arguments: Any) -> Reply:
             if codes:
                 raise refusal(codes.pop(0))
-            return call(operation, members)
+            return call(*arguments)
 
         return refuse_first
 
-    for name in ("_call", "_read"):
+    for name in ("_call", "_read", "get_unparsed"):
         monkeypatch.setattr(db.client, name, refusing(getattr(db.client, name)))
 
 
@@ -106,7 +106,7 @@ def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: P
     call = memory.client._read
     asked = []
 
-    def partial(operation: str, members: dict[str, Any]) -> Reply:
+    def partial(operation: str, members: dict[str, Any], _plain: bool) -> Reply:
         keys = members["RequestItems"]["shop"]["Keys"]
         asked.append(len(keys))
         answer = call(operation, {"RequestItems": {"shop": {"Keys": keys[:4]}}})

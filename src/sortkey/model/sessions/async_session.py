@@ -25,7 +25,7 @@ from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
-from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps, again
+from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
 
@@ -96,8 +96,12 @@ class AsyncSession(Shell[AsyncClient]):
 
     async def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
-        call = reading.get(self._context, path, consistent)
-        return reading.got(self._context, path, call, await self._answer(call))
+        if self._embedded is None:
+            return await self._run(reading.get(self._context, path, consistent))
+        try:
+            return self._get(self._embedded, path, consistent)
+        except ClientError as error:
+            return await self._run(reading.get_again(self._context, path, consistent, error))
 
     async def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
@@ -205,18 +209,8 @@ class AsyncSession(Shell[AsyncClient]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _answer(self, call: Call) -> Answer:
-        """One request, without the machinery of steps as long as it is not refused."""
-        deadline = self._deadline()
-        try:
-            return await self._timely(self._perform(call), deadline)
-        except ClientError as error:
-            return await self._finish(again(call, self._context.pacing, error), deadline)
-
     async def _run(self, steps: Steps[T]) -> T:
-        return await self._finish(steps, self._deadline())
-
-    async def _finish(self, steps: Steps[T], deadline: float | None) -> T:
+        deadline = self._deadline()
         try:
             step = next(steps)
             while True:
@@ -249,8 +243,10 @@ class AsyncSession(Shell[AsyncClient]):
 
     async def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
-        perform = self.client._read if call.unparsed else self.client._call
-        answer = await perform(call.operation, call.members)
+        if call.unparsed:
+            answer = await self.client._read(call.operation, call.members, call.plain)
+        else:
+            answer = await self.client._call(call.operation, call.members)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 

@@ -38,10 +38,16 @@ class Context:
         schema = schema_of(cls)
         return schema if self.native else schema.glued or schema
 
-    def request(self, operation: str, members: dict[str, Any], path: str, unparsed: bool = False) -> Call:
+    def request(self, operation: str, members: dict[str, Any], path: str) -> Call:
         if self.capabilities.consumed_capacity:
             members["ReturnConsumedCapacity"] = "TOTAL"
-        return Call(operation, members, path, unparsed)
+        return Call(operation, members, path)
+
+    def read_request(self, operation: str, members: dict[str, Any], path: str, plain: bool) -> Call:
+        """A request whose answer has its items as text."""
+        if self.capabilities.consumed_capacity:
+            members["ReturnConsumedCapacity"] = "TOTAL"
+        return Call(operation, members, path, unparsed=True, plain=plain)
 
     def retried(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         """A request that costs no capacity."""
@@ -50,9 +56,8 @@ class Context:
     def call(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         return retried(self.request(operation, members, path), self.pacing)
 
-    def read(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
-        """A request whose answer has its items as text."""
-        return retried(self.request(operation, members, path, unparsed=True), self.pacing)
+    def read(self, operation: str, members: dict[str, Any], path: str, plain: bool) -> Steps[Answer]:
+        return retried(self.read_request(operation, members, path, plain), self.pacing)
 
     def require_transactions(self, what: str) -> None:
         if not self.capabilities.transactions:

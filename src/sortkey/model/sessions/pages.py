@@ -15,7 +15,7 @@ from sortkey.model.conditions import Where
 from sortkey.model.cursor import Cursors
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.reading import question
+from sortkey.model.sessions.reading import is_plain, question
 from sortkey.model.sessions.rows import found_on, position
 from sortkey.model.sessions.steps import Steps
 
@@ -125,7 +125,7 @@ def _fill(
     items: list[T] = []
     rows: list[Any] = []
     read = 0
-    name = path.name
+    name, plain = path.name, is_plain(path, request)
     while True:
         limit = wanted.size + 1 - len(items)
         if "FilterExpression" in request:
@@ -133,7 +133,7 @@ def _fill(
         members = {**request, "Limit": min(limit, wanted.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
-        answer = yield from context.read("Query", members, name)
+        answer = yield from context.read("Query", members, name, plain)
         found = found_on(path, answer["Items"])
         items += found.items
         rows += found.rows

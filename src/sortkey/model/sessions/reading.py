@@ -18,26 +18,37 @@ from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.expression import Placeholders, all_of
 from sortkey.model.sessions.rows import Identity, found_on, identifier, item_of, items_by_key
-from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, again, code_of, retried
 
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def get(context: Context, path: Path[Any], consistent: bool) -> Call:
+def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
+    answer = yield from retried(_get(context, path, consistent), context.pacing)
+    context.meter.returned(path.name, 1 if "Item" in answer else 0)
+    return got(path, answer)
+
+
+def get_again(context: Context, path: Path[T], consistent: bool, refusal: ClientError) -> Steps[T | None]:
+    """The same after a first try that was refused."""
+    answer = yield from again(_get(context, path, consistent), context.pacing, refusal)
+    context.meter.returned(path.name, 1 if "Item" in answer else 0)
+    return got(path, answer)
+
+
+def _get(context: Context, path: Path[Any], consistent: bool) -> Call:
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
         members["ConsistentRead"] = True
-    return context.request("GetItem", members, path.name, unparsed=True)
+    return context.read_request("GetItem", members, path.name, plain=not path.layout.binary)
 
 
-def got(context: Context, path: Path[T], call: Call, answer: Answer) -> T | None:
-    """What `get` was answered with."""
+def got(path: Path[T], answer: Answer) -> T | None:
+    """The item of an answer to GetItem; the key is one of this class, so the row is."""
     stored = answer.get("Item")
-    # The key is one of this class, so the row is.
     item: T | None = None if stored is None else item_of(path.schema, stored)
-    context.meter.returned(call.path, 0 if item is None else 1)
     return item
 
 
@@ -50,7 +61,7 @@ def lookup(
     for stored in (yield from _fetch(context, key, dict(zip(identities, keys, strict=True)), consistent)):
         found |= items_by_key(key.schema, stored)
     context.meter.returned(key.name, len(found), read=len(found))
-    return [found.get(identity) for identity in identities]
+    return list(map(found.get, identities))
 
 
 def lookup_as(
@@ -67,7 +78,7 @@ def lookup_as(
 def _identified(key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]]) -> tuple[list[Identity], list[Row]]:
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
-    keys = [key.exact(each) for each in wanted]
+    keys = list(map(key.layout.exact, wanted))
     return list(map(identifier(key.layout), keys)), keys
 
 
@@ -98,7 +109,8 @@ def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent
     asked: dict[str, Any] = {"Keys": keys}
     if consistent:
         asked["ConsistentRead"] = True
-    return context.request("BatchGetItem", {"RequestItems": {key.schema.table: asked}}, key.name, unparsed=True)
+    members = {"RequestItems": {key.schema.table: asked}}
+    return context.read_request("BatchGetItem", members, key.name, plain=not key.layout.binary)
 
 
 def _outcome(
@@ -142,11 +154,16 @@ def question(path: Path[Any], where: Where | None, descending: bool, consistent:
     return request
 
 
+def is_plain(path: Path[Any], request: Mapping[str, Any]) -> bool:
+    """Whether a question has no binary: keys say so by themselves, and filters are looked at."""
+    return not (path.layout.binary or path.primary.binary or "FilterExpression" in request)
+
+
 def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Row | None) -> Steps[Chunk]:
     members = dict(request)
     if start is not None:
         members["ExclusiveStartKey"] = start
-    answer = yield from context.read("Query", members, path.name)
+    answer = yield from context.read("Query", members, path.name, is_plain(path, members))
     items = found_on(path, answer["Items"]).items
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))

@@ -32,18 +32,13 @@ class Found(NamedTuple):
 
 def item_of(schema: Schema[S], stored: Unparsed) -> S:
     """The item of a row that is known to be this class's."""
-    item = _read_one(schema, stored)
-    return schema.decode(stored.parsed()) if item is None else item
-
-
-def _read_one(schema: Schema[S], stored: Unparsed) -> S | None:
     reader = schema.reader
     if stored.binary and reader.nested:
-        return None
+        return schema.decode(stored.parsed())
     try:
         return reader.item(reader.row(stored.text))
     except UNUSUAL:
-        return None
+        return schema.decode(stored.parsed())
 
 
 def items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:

@@ -6,20 +6,25 @@ import os
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final, Generic, TypeVar
 
 from sortkey.client.capabilities import Capabilities
+from sortkey.client.embedded import Embedded
+from sortkey.client.shapes import to_wire
 from sortkey.model import provision
 from sortkey.model.explain import Explanation, explain
 from sortkey.model.item import Item
 from sortkey.model.meter import Meter
 from sortkey.model.path import Path
+from sortkey.model.sessions import reading
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.refusals import DeadlineExceeded
 from sortkey.model.sessions.steps import Pacing
 from sortkey.model.table import Table
 
 C = TypeVar("C")
+T = TypeVar("T")
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0
@@ -59,6 +64,7 @@ class Shell(Generic[C]):
         """The low-level client underneath, for what the model does not say."""
         self._context = context
         self._options = settings
+        self._embedded: Embedded[Any] | None = client if isinstance(client, Embedded) else None
 
     @property
     def meter(self) -> Meter:
@@ -83,6 +89,15 @@ class Shell(Generic[C]):
         measured = self.meter.reading(path.name)
         path = self._context.here(path)
         return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
+
+    def _get(self, store: Embedded[Any], path: Path[T], consistent: bool) -> T | None:
+        """`get` in the process, where there is nothing to wait for: not as steps, which would cost as much as the
+        read. Raises ClientError for what may have to be tried again."""
+        started = perf_counter()
+        key = to_wire(path.key()) if path.layout.binary else path.key()
+        answer = store.get_unparsed(path.table, key, consistent)
+        self._context.meter.got(path.name, answer, perf_counter() - started)
+        return reading.got(path, answer)
 
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
         return provision.tables_of(declared) if declared else self._options.tables

@@ -27,7 +27,7 @@ from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
-from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps, again
+from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
 
@@ -97,8 +97,12 @@ class Session(Shell[Client]):
 
     def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
-        call = reading.get(self._context, path, consistent)
-        return reading.got(self._context, path, call, self._answer(call))
+        if self._embedded is None:
+            return self._run(reading.get(self._context, path, consistent))
+        try:
+            return self._get(self._embedded, path, consistent)
+        except ClientError as error:
+            return self._run(reading.get_again(self._context, path, consistent, error))
 
     def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
@@ -206,18 +210,8 @@ class Session(Shell[Client]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _answer(self, call: Call) -> Answer:
-        """One request, without the machinery of steps as long as it is not refused."""
-        deadline = self._deadline()
-        try:
-            return self._perform(call, deadline)
-        except ClientError as error:
-            return self._finish(again(call, self._context.pacing, error), deadline)
-
     def _run(self, steps: Steps[T]) -> T:
-        return self._finish(steps, self._deadline())
-
-    def _finish(self, steps: Steps[T], deadline: float | None) -> T:
+        deadline = self._deadline()
         try:
             step = next(steps)
             while True:
@@ -242,21 +236,25 @@ class Session(Shell[Client]):
 
     def _perform(self, call: Call, deadline: float | None) -> Answer:
         started = time.perf_counter()
-        perform = self.client._read if call.unparsed else self.client._call
         # The embedded engine does not keep anybody waiting.
         if deadline is None or self.capabilities is EMBEDDED:
-            answer = perform(call.operation, call.members)
+            answer = self._send(call)
         else:
-            answer = self._timely(perform, call, deadline)
+            answer = self._timely(call, deadline)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 
-    def _timely(self, perform: Callable[[str, dict[str, Any]], Answer], call: Call, deadline: float) -> Answer:
+    def _send(self, call: Call) -> Answer:
+        if call.unparsed:
+            return self.client._read(call.operation, call.members, call.plain)
+        return self.client._call(call.operation, call.members)
+
+    def _timely(self, call: Call, deadline: float) -> Answer:
         """A deadline is by the session's clock, the client's by its own."""
         left = deadline - self._options.pacing.now()
         limited = DEADLINE.set(time.monotonic() + left)
         try:
-            return perform(call.operation, call.members)
+            return self._send(call)
         except TimeoutError:
             raise self._late() from None
         finally:
