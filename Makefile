@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint format bench lock oracle kafka clean
+.PHONY: help run test quick lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -14,7 +14,7 @@ help: ## List the targets
 run: $(READY) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
-test: $(READY) oracle kafka ## Run every test
+test: $(READY) oracle kafka browser ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
 quick: $(READY) ## Run the unit tests, in under a minute
@@ -44,6 +44,9 @@ oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 kafka: $(READY) ## Fetch Kafka, which the worker's tests run against
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.kafka.broker || true
+
+browser: ## Fetch Chromium, which the pages are looked at with
+	@tools/chromium.sh || true
 
 clean: ## Remove what the other targets made, except ./data
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

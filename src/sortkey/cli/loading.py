@@ -52,7 +52,9 @@ class Loading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        # Stopping what has not begun would print an empty line.
+        if self._bars.live.is_started:
+            self._bars.stop()
 
 
 class _Bar:

@@ -6,5 +6,5 @@ from importlib.resources import files
 from typing import Final
 
 PAGE: Final = files("sortkey.server").joinpath("docs.html").read_bytes()
-POLICY: Final = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+POLICY: Final = "default-src 'self'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 """So that the browser, too, refuses to load anything from elsewhere."""
