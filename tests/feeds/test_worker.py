@@ -9,8 +9,9 @@ import pytest
 
 from sortkey.feeds.flow import PARTITION_LOAD, TOTAL_LOAD
 from sortkey.feeds.message import Message
-from sortkey.feeds.subscription import RECEIVED
-from tests.feeds.working import Recorder, settings, until, working
+from sortkey.feeds.subscription import RECEIVED, WorkerFailed
+from sortkey.feeds.worker import Worker
+from tests.feeds.working import QUICK, SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce
 
@@ -189,6 +190,24 @@ def test_a_broker_that_goes_away_and_comes_back(broker: Broker) -> None:
     # What could not be committed in time may have come twice.
     assert {key: list(dict.fromkeys(values)) for key, values in recorder.by_key().items()} == in_order(2000)
     assert sum(committed(broker.bootstrap, topic, kafka.group, PARTITIONS)) == 2000
+
+
+# The name of a worker that is thought dead was given to another. It must not go on beside it.
+def test_a_worker_whose_place_was_taken_fails(broker: Broker) -> None:
+    topic = broker.topic(PARTITIONS)
+    produce(broker.bootstrap, topic, events(0, 1000))
+    recorder = Recorder()
+    kafka = settings(broker, topic, **{"group.instance.id": "the-only-one"})
+
+    async def work() -> None:
+        first = asyncio.create_task(Worker(kafka, recorder, QUICK).run(lambda: None))
+        await recorder.until(1000)
+        async with working(kafka, recorder):
+            with pytest.raises(WorkerFailed, match=r"fenced by other consumer with same group\.instance\.id"):
+                async with asyncio.timeout(SECONDS):
+                    await first
+
+    asyncio.run(work())
 
 
 @pytest.mark.parametrize(("partitions", "bound"), [(1, PARTITION_LOAD), (8, TOTAL_LOAD)])

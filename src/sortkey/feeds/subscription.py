@@ -110,7 +110,7 @@ class Subscription:
                 message = _message(each)
                 chunks.setdefault(message.partition, []).append(message)
             else:
-                self._complain(error)
+                self._on_error(error)
         for partition, messages in chunks.items():
             # A rebalance between two messages may have taken the partition away.
             share = self._shares.get(partition)
@@ -220,12 +220,10 @@ class Subscription:
             self._shares.pop(partition, None)
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
+        """By a callback, or in a message's place. A broker that is away fails at every attempt to connect, many times a
+        second, and always the same way."""
+        if error.fatal() or error.code() == KafkaError._FATAL:
             self._fatal = error
-        self._complain(error)
-
-    def _complain(self, error: KafkaError) -> None:
-        """A broker that is away fails at every attempt to connect, many times a second, and always the same way."""
         now = monotonic()
         if now - self._complained.get(error.code(), -REPEAT_SECONDS) >= REPEAT_SECONDS:
             self._complained[error.code()] = now
