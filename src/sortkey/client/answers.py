@@ -54,15 +54,28 @@ def install(session: Any) -> Any:
 def read(slowly: Any, body: bytes, shape: Any) -> Any:
     if shape.metadata.get("exception"):
         return slowly(body, shape)
-    # Most items have no binary, and to look for its tag is cheaper than to walk them.
-    binary = b'"B"' in body or b'"BS"' in body
+    if shape.name in _UNPARSED:
+        members = read_members(body)
+        return slowly(body, shape) if members is None else members
     try:
-        if shape.name in _UNPARSED:
-            return {name: _member(name, raw, binary) for name, raw in _members(body).items()}
         answer = orjson.loads(body)
-    except (orjson.JSONDecodeError, msgspec.DecodeError):
+    except orjson.JSONDecodeError:
         return slowly(body, shape)
-    return answer if shape.name in _ITEMS_ONLY and not binary else _native("", answer)
+    return answer if shape.name in _ITEMS_ONLY and not _may_have_binary(body) else _native("", answer)
+
+
+def read_members(body: bytes) -> dict[str, Any] | None:
+    """An answer to one of the reads, its items unparsed; None if it is not JSON."""
+    binary = _may_have_binary(body)
+    try:
+        return {name: _member(name, raw, binary) for name, raw in _members(body).items()}
+    except msgspec.DecodeError:
+        return None
+
+
+def _may_have_binary(body: bytes) -> bool:
+    """Most items have none, and to look for its tag is cheaper than to walk them."""
+    return b'"B"' in body or b'"BS"' in body
 
 
 def _member(name: str, raw: msgspec.Raw, binary: bool) -> Any:

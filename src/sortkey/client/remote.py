@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import answers, capabilities, deadline, failures, serialiser
+from sortkey.client import answers, capabilities, deadline, failures, serialiser, shortcut
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import Client
@@ -29,6 +29,7 @@ class RemoteClient(Client):
         self._capabilities = self._connection.capabilities
         self._session = answers.install(Session())
         self._clients: dict[str, Any] = {}
+        self._shortcut: shortcut.Shortcut | None = None
         self._making = threading.Lock()
         self._closed = False
         self.meta = ClientMeta(url, self._connection.region)
@@ -41,6 +42,10 @@ class RemoteClient(Client):
         del plain  # whoever writes the request looks for himself
         service = service_of(operation)
         client = self._clients.get(service) or self._client(service)
+        if self._shortcut is not None and operation in READS:
+            read = self._shortcut.read(operation, members)
+            if read is not None:
+                return read
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
@@ -55,6 +60,8 @@ class RemoteClient(Client):
                 config = Config(**configuration(self._session))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
                 self._clients[service] = deadline.install(serialiser.install(made))
+                if service == "dynamodb" and shortcut.is_possible(made):
+                    self._shortcut = shortcut.Shortcut(made)
             return self._clients[service]
 
     def capabilities(self) -> Capabilities:

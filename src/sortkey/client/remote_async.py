@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import answers, capabilities, failures, serialiser
+from sortkey.client import answers, capabilities, failures, serialiser, shortcut
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import AsyncClient
@@ -28,6 +28,7 @@ class AsyncRemoteClient(AsyncClient):
         self._connection = connection(remote)
         self._capabilities = self._connection.capabilities
         self._clients: dict[str, Any] = {}
+        self._shortcut: shortcut.AsyncShortcut | None = None
         self._making = asyncio.Lock()
         self._open = AsyncExitStack()
         self._closed = False
@@ -41,6 +42,10 @@ class AsyncRemoteClient(AsyncClient):
         del plain  # whoever writes the request looks for himself
         service = service_of(operation)
         client = self._clients.get(service) or await self._client(service)
+        if self._shortcut is not None and operation in READS:
+            read = await self._shortcut.read(operation, members)
+            if read is not None:
+                return read
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
@@ -56,7 +61,10 @@ class AsyncRemoteClient(AsyncClient):
                 session = answers.install(import_module("aiobotocore.session").get_session())
                 config = import_module("aiobotocore.config").AioConfig(**configuration(session))
                 made = session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = serialiser.install(await self._open.enter_async_context(made))
+                opened = serialiser.install(await self._open.enter_async_context(made))
+                self._clients[service] = opened
+                if service == "dynamodb" and shortcut.is_possible(opened):
+                    self._shortcut = shortcut.AsyncShortcut(opened)
             return self._clients[service]
 
     async def capabilities(self) -> Capabilities:

@@ -45,12 +45,13 @@ class Serialiser:
             "url_path": "/",
             "query_string": "",
             "method": "POST",
-            "headers": {
-                "X-Amz-Target": f"DynamoDB_20120810.{operation_model.name}",
-                "Content-Type": "application/x-amz-json-1.0",
-            },
+            "headers": headers(operation_model.name),
             "body": body,
         }
+
+
+def headers(operation: str) -> dict[str, str]:
+    return {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": "application/x-amz-json-1.0"}
 
 
 def install(client: Any) -> Any:
