@@ -61,9 +61,17 @@ class Client:
 
     def served(self) -> bool:
         """Whether the server still has the connection."""
+        return self._served() is not None
+
+    def stalls(self) -> bool:
+        """Whether the server waits for this client to read."""
+        served = self._served()
+        return served is not None and served.flow.write_paused
+
+    def _served(self) -> Connection | None:
         port = self._writer.get_extra_info("sockname")[1]
         connections = [each for each in self._server.server_state.connections if isinstance(each, Connection)]
-        return port in {each.client[1] for each in connections if each.client is not None}
+        return next((each for each in connections if each.client is not None and each.client[1] == port), None)
 
     def close(self) -> None:
         self._writer.close()
@@ -177,6 +185,23 @@ def test_clients_that_do_not_go_on_are_left(sent: bytes) -> None:
             assert client.served()
             await client.seconds_pass(11)
             assert await client.ended()
+
+    with_server(use)
+
+
+def test_a_client_that_does_not_take_its_answers_is_left() -> None:
+    async def use(server: HttpServer) -> None:
+        async with client_of(server) as client:
+            page = GET.replace(b"/health", b"/docs")
+            await client.send(page * 2000)
+            while not client.stalls():
+                await asyncio.sleep(0)
+            await client.seconds_pass(PATIENCE_SECONDS - 10)
+            assert client.served()
+            await client.seconds_pass(11)
+            async with asyncio.timeout(30):
+                while client.served():
+                    await asyncio.sleep(0)
 
     with_server(use)
 

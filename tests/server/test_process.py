@@ -16,6 +16,7 @@ from typing import Any
 import boto3
 import pytest
 
+from sortkey.server.exchange import BODY_BYTES
 from tests.server.notes import DEMO
 from tests.server.serving import Process, call
 
@@ -141,6 +142,21 @@ def test_stopped_under_load_it_keeps_its_word(start: Start, tmp_path: Path) -> N
             names = answered[first : first + 100]
             assert call(client, "POST", "/notes/s/search", {"names": names}).json() == {"texts": names}
     again.stop()
+
+
+# Many clients send all before they read anything: they must get the answer, and may go on.
+@pytest.mark.parametrize("path", ["/notes/s/search", "/notes/s/slow-search"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_thrown_away(start: Start, path: str, chunked: bool) -> None:
+    server = start("serve", "notes", "--store", "memory:")
+    whole = b"x" * (BODY_BYTES + 1)
+    with closing(server.client()) as client:
+        for _ in range(2):
+            client.request("POST", path, iter([whole]) if chunked else whole, encode_chunked=chunked)
+            response = client.getresponse()
+            assert (response.status, json.loads(response.read())["error"]["code"]) == (413, "too_large")
+        assert call(client, "GET", "/health").status == 200
+    server.stop()
 
 
 # The service's code is the same over any store; only a store that is elsewhere has no endpoint to serve here.

@@ -30,7 +30,7 @@ class Service(Consumer, Protocol):
 
         Two options speak to the server:
 
-        `fast=True` has the server call the handler by a short way, which costs a third of Litestar's: its arguments
+        `fast=True` has the server call the handler by a short way, at a third of the cost of Litestar's: its arguments
         must be the path's, as text, and `data`, and its answer something that msgspec makes JSON of. The body is then
         taken strictly: a number in quotation marks is no number.
 
