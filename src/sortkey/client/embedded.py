@@ -10,7 +10,7 @@ from sortkey.client.interface import AnyClient, Client
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.shapes import date_records, from_wire
-from sortkey.client.unparsed import items_unparsed
+from sortkey.client.unparsed import Unparsed, items_unparsed
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.requests.items import GetItem
@@ -38,17 +38,19 @@ class Embedded(AnyClient[R]):
     def _fetch(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
         return items_unparsed(self._answer(operation, members, plain))
 
-    def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> dict[str, Any]:
-        """GetItem with its units and an unparsed item, by a key that was made and not given, so that it needs no
-        checking: half of what a read takes is to get to the engine. Binary is base64 in it."""
+    def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
+        """The item of a key, and the units that it took. The key was made and not given, so that it needs no checking,
+        and has binary as base64: half of what a read takes is to get to the engine."""
         database = self._lease.database
         if database is None:
             raise self._lease.refusal()
+        request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
         try:
-            answer = database.execute("GetItem", _get_item(table, key, consistent))
+            answer = database.execute("GetItem", request)
         except DynamoDBError as error:
             raise failures.client_error("GetItem", {"TableName": table, "Key": key}, error) from None
-        return items_unparsed(answer)
+        item = answer.get("Item")
+        return None if item is None else Unparsed(item.text, item.binary), answer["ConsumedCapacity"]["CapacityUnits"]
 
     def _answer(self, operation: str, members: dict[str, Any], plain: bool = False) -> Answer:
         # Not by `database`: this is the hot path of every read.
@@ -59,10 +61,6 @@ class Embedded(AnyClient[R]):
             return database.execute(operation, parameters.request(operation, members, plain))
         except DynamoDBError as error:
             raise failures.client_error(operation, members, error) from None
-
-
-def _get_item(table: str, key: dict[str, Any], consistent: bool) -> GetItem:
-    return GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
 
 
 class EmbeddedClient(Embedded[dict[str, Any]], Client):

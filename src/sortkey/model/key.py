@@ -52,7 +52,7 @@ class BoundKey(Generic[T]):
         try:
             # A path has a left part of the sort key, so the number of fields says which ones they have to be: if there
             # are so many, and none of them is missing, there is none too many either.
-            equal, condition = layout.asked(given, self._depths[len(given)])
+            equal, condition = layout.questions[self._depths[len(given)]](given)
         except KeyError:
             raise self._refusal(given) from None
         return Path(schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.admit)

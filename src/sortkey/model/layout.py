@@ -56,17 +56,15 @@ class KeyLayout:
         """The fields that may be None, which keeps an item out of the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
-        self._questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
+        self.questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
+        """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
+        fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
+        that is not given."""
 
     @property
     def computed(self) -> tuple[KeyAttribute, ...]:
         """The attributes that this layout adds to an item: a local index shares its partition with the key."""
         return self.attributes[1:] if self.local else self.attributes
-
-    def asked(self, given: Mapping[str, Any], depth: int) -> tuple[Row, SortCondition | None]:
-        """What a query asks of the key: attributes that equal these fields, and a condition on one more. `depth` is how
-        many of the sort key's fields are given, from the left. Raises KeyError for one that is not."""
-        return self._questions[depth](given)
 
     def ranged(self, values: Sequence[Any]) -> tuple[KeyAttribute, Sequence[Any]]:
         """The attribute that a range behind these values of the sort key is about, and those that it holds itself."""

@@ -75,10 +75,8 @@ class Meter:
             sums.units += units
             sums.seconds += seconds
 
-    def got(self, path: str, answer: Mapping[str, Any], seconds: float) -> None:
-        """One GetItem whose item, if there is one, is given to the caller: it reads what it returns."""
-        rows = 1 if "Item" in answer else 0
-        units = _units(answer.get("ConsumedCapacity"))
+    def got(self, path: str, rows: int, units: float, seconds: float) -> None:
+        """One request that read as many rows as its caller is given."""
         with self._lock:
             sums = self._paths[path]
             sums.calls += 1

@@ -102,12 +102,14 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
 
     def key(self) -> Row:
         """The exact primary key, as GetItem takes it."""
+        condition = self.condition
+        if self.layout.index is None and condition is not None and condition.operator == EQUAL:
+            return {**self.equal, condition.attribute: condition.values[0]}
         if not self.is_exact:
             lacking = [name for name in self.primary.fields if name not in self.given]
             reason = f"it lacks {', '.join(lacking)}" if lacking else "it is an index"
             raise NoAccessPath(f"{self!r} is not one item's primary key: {reason}")
-        condition = self.condition
-        return dict(self.equal) if condition is None else {**self.equal, condition.attribute: condition.values[0]}
+        return dict(self.equal)
 
     def request(self) -> dict[str, Any]:
         """The Query that reads the path, in the shape of boto3's client."""
@@ -138,7 +140,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             return self
         layout = schema.layouts[self.layout.name]
         depth = sum(field in self.given for field in layout.sort_fields)
-        equal, condition = layout.asked(self.given, depth)
+        equal, condition = layout.questions[depth](self.given)
         if self.collection:
             condition = None
         whole = msgspec.structs.replace(self, layout=layout, schema=schema, equal=equal, condition=condition, range=())

@@ -27,15 +27,13 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
     answer = yield from retried(_get(context, path, consistent), context.pacing)
-    context.meter.returned(path.name, 1 if "Item" in answer else 0)
-    return got(path, answer)
+    return _got(context, path, answer)
 
 
 def get_again(context: Context, path: Path[T], consistent: bool, refusal: ClientError) -> Steps[T | None]:
     """The same after a first try that was refused."""
     answer = yield from again(_get(context, path, consistent), context.pacing, refusal)
-    context.meter.returned(path.name, 1 if "Item" in answer else 0)
-    return got(path, answer)
+    return _got(context, path, answer)
 
 
 def _get(context: Context, path: Path[Any], consistent: bool) -> Call:
@@ -45,9 +43,10 @@ def _get(context: Context, path: Path[Any], consistent: bool) -> Call:
     return context.read_request("GetItem", members, path.name, plain=not path.layout.binary)
 
 
-def got(path: Path[T], answer: Answer) -> T | None:
-    """The item of an answer to GetItem; the key is one of this class, so the row is."""
+def _got(context: Context, path: Path[T], answer: Answer) -> T | None:
     stored = answer.get("Item")
+    context.meter.returned(path.name, 0 if stored is None else 1)
+    # The key is one of this class, so the row is.
     item: T | None = None if stored is None else item_of(path.schema, stored)
     return item
 

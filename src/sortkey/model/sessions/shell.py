@@ -17,9 +17,9 @@ from sortkey.model.explain import Explanation, explain
 from sortkey.model.item import Item
 from sortkey.model.meter import Meter
 from sortkey.model.path import Path
-from sortkey.model.sessions import reading
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.refusals import DeadlineExceeded
+from sortkey.model.sessions.rows import item_of
 from sortkey.model.sessions.steps import Pacing
 from sortkey.model.table import Table
 
@@ -93,11 +93,17 @@ class Shell(Generic[C]):
     def _get(self, store: Embedded[Any], path: Path[T], consistent: bool) -> T | None:
         """`get` in the process, where there is nothing to wait for: not as steps, which would cost as much as the
         read. Raises ClientError for what may have to be tried again."""
+        key = path.key()
         started = perf_counter()
-        key = to_wire(path.key()) if path.layout.binary else path.key()
-        answer = store.get_unparsed(path.table, key, consistent)
-        self._context.meter.got(path.name, answer, perf_counter() - started)
-        return reading.got(path, answer)
+        stored, units = store.get_unparsed(path.table, to_wire(key) if path.layout.binary else key, consistent)
+        seconds = perf_counter() - started
+        if stored is None:
+            self._context.meter.got(path.name, 0, units, seconds)
+            return None
+        self._context.meter.got(path.name, 1, units, seconds)
+        # The key is one of this class, so the row is.
+        item: T = item_of(path.schema, stored)
+        return item
 
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
         return provision.tables_of(declared) if declared else self._options.tables
