@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
 import stat
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -111,3 +116,26 @@ class TestToken:
         before = file.read_text()
         assert "already" in refusal(capsys, *arguments)
         assert file.read_text() == before
+
+
+# What `make run` does: everything there is, on ./data.
+@pytest.mark.slow
+def test_up_needs_no_arguments(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sortkey", "up", "--no-demo", "--port", "0", "--db-port", "0", "--access-log", "off"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    ready, url = process.stdout.readline().split()
+    assert ready == "ready"
+    with urllib.request.urlopen(f"{url}/openapi.json") as answer:
+        served = {tag["name"] for tag in json.load(answer)["tags"]}
+    assert served == set(KINDS)
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "")
+    assert errors.count("\n") == 1  # where the endpoint is
+    assert (tmp_path / "data").is_dir()

@@ -1,0 +1,76 @@
+"""Any body to a fast route: taken exactly when msgspec takes it for the type of the route, and never a fault of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortkey.server.front import Front
+from tests.server.asgi import Answer, Call
+from tests.server.conftest import notes_in_memory
+from tests.server.notes import Search
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+# Near enough to what is wanted that each field is right, wrong or missing now and then.
+SEARCHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "names": JSON | st.lists(st.text(max_size=5), max_size=101),
+        "limit": JSON | st.integers(-2, 5),
+        "other": JSON,
+    },
+)
+BODIES = st.binary(max_size=40) | (JSON | SEARCHES).map(lambda value: json.dumps(value).encode())
+
+
+class Served:
+    """One app for all examples."""
+
+    def __init__(self, runner: asyncio.Runner, front: Front) -> None:
+        self._runner = runner
+        self._front = front
+
+    def search(self, pieces: list[bytes | None]) -> Answer:
+        return self._runner.run(Call("POST", "/notes/s/search", pieces).made(self._front))
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        _, app = runner.run(stack.enter_async_context(notes_in_memory()))
+        yield Served(runner, app())
+        runner.run(stack.aclose())
+
+
+def accepted(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=Search)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+@given(body=BODIES, cuts=st.lists(st.integers(0, 60), max_size=3))
+def test_it_is_taken_exactly_when_it_fits(served: Served, body: bytes, cuts: list[int]) -> None:
+    places = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    pieces: list[bytes | None] = [body[start:end] for start, end in pairwise(places)]
+    answer = served.search(pieces)
+    if accepted(body):
+        assert (answer.status, answer.json()) == (200, {"texts": []})
+    else:
+        assert answer.status == 400
+        assert answer.error["code"] in ("invalid_request", "malformed_json")
+        assert answer.error["message"]
