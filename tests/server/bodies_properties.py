@@ -1,4 +1,4 @@
-"""Any body to a fast route: taken exactly when msgspec takes it for the type of the route, and never a fault of ours."""
+"""Any body to a fast route: taken exactly when msgspec takes it for the type of the route, and never our fault."""
 
 from __future__ import annotations
 
