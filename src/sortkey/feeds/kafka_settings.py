@@ -22,6 +22,8 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     # Fetched in pieces, so that messages of several partitions come mixed and can be handled side by side.
     "max.partition.fetch.bytes": 256 * 1024,
     "queued.max.messages.kbytes": 16 * 1024,
+    # Once enough is fetched ahead, librdkafka would look again in a second only, and run dry meanwhile.
+    "fetch.queue.backoff.ms": 20,
 }
 TRANSACTION_MILLISECONDS: Final = 10_000
 """What a killed worker left open is ended by the broker after this time."""
