@@ -1,4 +1,4 @@
--- Sends the requests of a file in turn: a line names the operation, the next line is its body.
+-- Sends the requests of a file in turn: a line names the operation, or the path of a service, the next line is its body.
 -- They are put together before the clock starts, so that what is measured is the server.
 
 wrk.headers["Content-Type"] = "application/x-amz-json-1.0"
@@ -11,7 +11,10 @@ local requests, sent = {}, 0
 function init(args)
   local operation
   for line in io.lines(args[1]) do
-    if operation then
+    if operation and operation:sub(1, 1) == "/" then
+      requests[#requests + 1] = wrk.format("POST", operation, {["Content-Type"] = "application/json"}, line)
+      operation = nil
+    elseif operation then
       wrk.headers["X-Amz-Target"] = "DynamoDB_20120810." .. operation
       requests[#requests + 1] = wrk.format("POST", "/", wrk.headers, line)
       operation = nil

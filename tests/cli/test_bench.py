@@ -12,10 +12,11 @@ BENCHMARK = '''"""Counting.
 
 Why it matters.
 """
-from sortkey.cli.bench import Result
+from sortkey.cli.bench import Result, Section
 
 def run():
     yield Result("count to ten", 3.0, "µs", bare=2.0)
+    yield Section({"fingers": {"needed": 10}})
     yield Result("count to twenty", 6.0, "µs")
 '''
 
@@ -50,6 +51,7 @@ def test_writes_json(checkout: Path) -> None:
     report = json.loads((checkout / "out.json").read_text(encoding="utf-8"))
     assert report["results"]["counting"][0] == {"name": "count to ten", "value": 3.0, "unit": "µs", "bare": 2.0}
     assert set(report["machine"]) == {"python", "system", "processors"}
+    assert report["counting"] == {"fingers": {"needed": 10}}
 
 
 @pytest.mark.usefixtures("checkout")

@@ -11,9 +11,9 @@ import importlib
 import os
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import msgspec
 from rich.console import Console
@@ -48,10 +48,16 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.value / (max(others) if self.unit == "/s" else min(others))
 
 
+class Section(NamedTuple):
+    """What a benchmark found besides, in a shape of its own: it stands under the benchmark's name in the JSON."""
+
+    found: Mapping[str, Any]
+
+
 class Benchmark(Protocol):
     __doc__: str | None
 
-    def run(self) -> Iterable[Result]: ...
+    def run(self) -> Iterable[Result | Section]: ...
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -84,9 +90,15 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     sys.path.insert(0, os.getcwd())
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
-    results = {name: measure(console, benchmark(name)) for name in names}
+    results: dict[str, list[Result]] = {}
+    sections: dict[str, Mapping[str, Any]] = {}
+    for name in names:
+        results[name], section = measure(console, benchmark(name))
+        if section is not None:
+            sections[name] = section.found
     if arguments.json is not None:
-        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(Report(this_machine(), results))) + b"\n")
+        report = sections | msgspec.to_builtins(Report(this_machine(), results))
+        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     return 0
 
 
@@ -99,14 +111,18 @@ def benchmark(name: str) -> Benchmark:
     return cast(Benchmark, importlib.import_module(f"benchmarks.{name}"))
 
 
-def measure(console: Console, benchmark: Benchmark) -> list[Result]:
+def measure(console: Console, benchmark: Benchmark) -> tuple[list[Result], Section | None]:
     results: list[Result] = []
+    section: Section | None = None
     title = (benchmark.__doc__ or "").partition("\n")[0]
     with Live(table(title, results), console=console) as live:
-        for result in benchmark.run():
-            results.append(result)
-            live.update(table(title, results))
-    return results
+        for found in benchmark.run():
+            if isinstance(found, Section):
+                section = found
+            else:
+                results.append(found)
+                live.update(table(title, results))
+    return results, section
 
 
 def table(title: str, results: list[Result]) -> Table:
@@ -126,6 +142,8 @@ def table(title: str, results: list[Result]) -> Table:
 def cell(value: float | None, unit: str) -> str:
     if value is None:
         return ""
+    if not unit:
+        return f"{value:,g}"
     return f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.4g} {unit}"
 
 

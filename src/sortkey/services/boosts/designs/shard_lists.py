@@ -199,7 +199,7 @@ class ShardLists:
     # Reading
 
     async def lookup(self, market: Market, question: Question) -> list[Boost]:
-        areas = {EVERYWHERE} if market.wildcard or question.district is None else {question.district, EVERYWHERE}
+        areas = {question.district or EVERYWHERE, EVERYWHERE}
         names = ["#".join((area, *opening)) for area in sorted(areas) for opening in question.openings]
 
         async def read(name: str) -> list[Shard]:
