@@ -225,3 +225,30 @@ def test_a_crowd_of_writers_counts_right(store: PlainStore) -> None:
     numbers = [number for caller in crowd for number in caller.outcome()]
     numbers += [answers.get(timeout=30) for _ in range(400)]
     assert sorted(numbers) == list(range(1, 801))
+
+
+# Whoever might commit on a thread that others need asks first how long that would hold it up.
+def test_the_queue_knows_how_long_commits_wait(store: PlainStore) -> None:
+    assert store.queue.commit_seconds == 0
+    store.write(put(b"k"))
+    assert store.queue.commit_seconds > 0
+
+
+def test_whoever_leads_commits_what_waits(store: PlainStore) -> None:
+    results: list[Any] = []
+    store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
+    store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
+    assert read(store, b"n") is None
+    assert store.queue.lead()
+    assert results == [1, 2]
+    assert read(store, b"n") == b"2"
+
+
+def test_nobody_leads_beside_a_leader(store: PlainStore) -> None:
+    results: SimpleQueue[Any] = SimpleQueue()
+    leader = SlowLeader(store)
+    store.queue.enqueue(increment(b"n"), lambda result, _: results.put(result))
+    assert not store.queue.lead()
+    store.queue.summon()
+    leader.release()
+    assert results.get(timeout=30) == 1

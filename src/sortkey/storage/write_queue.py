@@ -124,7 +124,7 @@ class WriteQueue(Generic[BatchType]):
         self._thread: threading.Thread | None = None
         self.commits = 0
         self.commit_seconds = 0.0
-        """How long the disk takes for a commit, lately."""
+        """How long a commit waits, lately: for other processes to let it begin, and for the disk."""
 
     def __len__(self) -> int:
         """How many are in line, those included whose work is being done."""
@@ -226,20 +226,23 @@ class WriteQueue(Generic[BatchType]):
 
     def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
         fate: list[None] = []
+        began = perf_counter()
         try:
             with self._environment.begin(write=True) as transaction:
+                waited = perf_counter() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:
                     ticket.fate = fate
                     ticket.run(batch)
                 batch.finish()
-                began = perf_counter()
+                worked = perf_counter()
                 # No line of Python runs between the commit and the note of it, so no interrupt can fall there.
                 fate.extend(map(lmdb.Transaction.commit, (transaction,)))
         except Exception as error:
             raise _GivenUp from error
         self.commits += 1
-        self.commit_seconds += (perf_counter() - began - self.commit_seconds) / LATELY
+        waited += perf_counter() - worked
+        self.commit_seconds += (waited - self.commit_seconds) / LATELY
         try:
             batch.committed()
         except Exception:
