@@ -23,6 +23,7 @@ from tests.kafka.fixtures import StartWorker
 from tests.kafka.topic import everything, produce
 from tests.maven import free_port
 from tests.services.boosts.campaigns import as_json, event
+from tests.wire.serving import ServerProcess
 
 PARTITIONS = 2
 
@@ -111,6 +112,26 @@ def test_what_the_worker_takes_in_the_server_answers(broker: Broker, start_worke
     finally:
         server.terminate()
         server.communicate(timeout=60)
+
+
+# What was under way when the store was killed is tried again until it is back, and only then committed.
+def test_a_store_that_goes_away_and_comes_back(broker: Broker, start_worker: StartWorker, tmp_path: Path) -> None:
+    topic = broker.topic(PARTITIONS)
+    events = [event(number, partner=f"p{number}") for number in range(100)]
+    store = ServerProcess("--data", tmp_path / "data")
+    try:
+        feeding = start_worker("boosts", topic, store.url)
+        produce(broker.bootstrap, topic, [(each.partner_id, as_json(each)) for each in events[:50]])
+        feeding.wait_until_handled(50)
+        store.kill()
+        produce(broker.bootstrap, topic, [(each.partner_id, as_json(each)) for each in events[50:]])
+        feeding.wait_until_retried()
+        store = ServerProcess("--data", tmp_path / "data", "--port", store.url.rpartition(":")[2])
+        feeding.wait_until_committed(PARTITIONS)
+        assert feeding.stop(signal.SIGTERM) == 0
+    finally:
+        store.kill()
+    assert boosted(tmp_path / "data") == {each.partner_id for each in events}
 
 
 # It holds messages that it thinks are its own, and the group has long given them to another.

@@ -46,6 +46,14 @@ def test_a_property_that_does_not_exist() -> None:
         prepare(kafka("127.0.0.1:1", "t", **{"sasl.user": "me"}), 1)
 
 
+@pytest.mark.parametrize(
+    "contradiction", [{"max.poll.interval.ms": "1000"}, {"max.in.flight": "100"}], ids=["consumer", "producer"]
+)
+def test_properties_that_contradict_each_other(contradiction: dict[str, str]) -> None:
+    with pytest.raises(KafkaUnusable, match=r"Kafka's properties cannot be used: .*must be"):
+        prepare(kafka("127.0.0.1:1", "t", **contradiction), 1)
+
+
 def test_a_broker_that_is_not_there() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(KafkaUnusable, match=f"cannot reach Kafka at {address} within 0.5 s"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -11,7 +12,9 @@ from tests.kafka.broker import Broker, running
 from tests.kafka.worker_process import WorkerProcess
 from tests.maven import Unavailable
 
-StartWorker = Callable[[str, str], WorkerProcess]
+
+class StartWorker(Protocol):
+    def __call__(self, service: str, topic: str, store: str = "") -> WorkerProcess: ...
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +31,8 @@ def start_worker(broker: Broker, tmp_path: Path) -> Iterator[StartWorker]:
     """Starts a worker of a service on a topic; one that a failing test leaves behind is killed."""
     started: list[WorkerProcess] = []
 
-    def start(service: str, topic: str) -> WorkerProcess:
-        started.append(WorkerProcess(broker.bootstrap, service, topic, tmp_path))
+    def start(service: str, topic: str, store: str = "") -> WorkerProcess:
+        started.append(WorkerProcess(broker.bootstrap, service, topic, tmp_path, store))
         return started[-1]
 
     yield start

@@ -20,13 +20,20 @@ SAMPLE = re.compile(r"^(\w+)(\{.*\})? (\S+)$", re.MULTILINE)
 
 
 class WorkerProcess:
-    """Has joined its group when this returns. Its log is in the folder, and so is its store."""
+    """Has joined its group when this returns. Its log is in the folder, and so is its store, unless it is elsewhere."""
 
-    def __init__(self, bootstrap: str, service: str, topic: str, folder: Path) -> None:
+    def __init__(self, bootstrap: str, service: str, topic: str, folder: Path, store: str = "") -> None:
         properties = folder / "kafka.properties"
         properties.write_text(PROPERTIES)
         command = [sys.executable, "-m", "sortkey", "worker", service, "--kafka", bootstrap, "--topic", topic]
-        options = ["--group", f"{topic}-group", "--store", str(folder / "data"), "--kafka-config", str(properties)]
+        options = [
+            "--group",
+            f"{topic}-group",
+            "--store",
+            store or str(folder / "data"),
+            "--kafka-config",
+            str(properties),
+        ]
         with (folder / "worker.log").open("a") as log:
             self._process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=log, text=True)
         assert self._process.stdout is not None
@@ -50,6 +57,10 @@ class WorkerProcess:
             return outcomes['{outcome="applied"}'] + outcomes['{outcome="rejected"}']
 
         self._wait(lambda: handled() >= number)
+
+    def wait_until_retried(self) -> None:
+        """Until the service has failed at a batch."""
+        self._wait(lambda: self.samples("sortkey_feed_messages_total")['{outcome="retried"}'] > 0)
 
     def wait_until_committed(self, partitions: int) -> None:
         """Until it has so many partitions, and there is nothing left in any."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -119,6 +119,9 @@ def prepare(settings: KafkaSettings, seconds: float) -> None:
     """
     try:
         admin = AdminClient(settings.common(), logger=LIBRDKAFKA)
+        # What contradicts itself is refused by whom it concerns: better now than in the middle.
+        Consumer(settings.consumer(), logger=LIBRDKAFKA).close()
+        Producer(settings.producer(settings.group), logger=LIBRDKAFKA).close()
     except KafkaException as error:
         raise KafkaUnusable(f"Kafka's properties cannot be used: {reason_of(error)}") from error
     try:
