@@ -149,6 +149,14 @@ def test_signatures_have_the_token(script: Script, read: Read, monkeypatch: pyte
     assert "x-amz-security-token" in script.requests[0]["authorization"]
 
 
+# A proxy may serve an endpoint under a path, which the shortcut would not sign.
+@BOTH
+def test_an_endpoint_under_a_path_is_botocores(script: Script, read: Read) -> None:
+    script.replies = [Reply()]
+    read(script.url.replace("?", "/below?"))
+    assert "attempt=1" in script.requests[0]["amz-sdk-request"]
+
+
 def test_writes_take_no_shortcut(script: Script) -> None:
     script.replies = [THROTTLED, Reply(body={})]
     with sk.client(script.url) as client:

@@ -39,11 +39,10 @@ class AsyncRemoteClient(AsyncClient):
         return items_parsed(answer) if operation in READS else answer
 
     async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
-        del plain  # whoever writes the request looks for himself
         service = service_of(operation)
         client = self._clients.get(service) or await self._client(service)
         if self._shortcut is not None and operation in READS:
-            read = await self._shortcut.read(operation, members)
+            read = await self._shortcut.read(operation, members, plain)
             if read is not None:
                 return read
         try:

@@ -60,13 +60,13 @@ def install(client: Any) -> Any:
     return client
 
 
-def written(operation: str, members: Any) -> bytes | None:
-    """The request's body; None if it is not of the usual kind."""
+def written(operation: str, members: Any, plain: bool = False) -> bytes | None:
+    """The request's body; None if it is not of the usual kind. `plain` says that there is no binary in it."""
     shape, known = _WRITTEN.get(operation, (None, frozenset()))
     if shape is None or not members.keys() <= known:
         return None
     try:
-        wire = to_wire(members)
+        wire = members if plain else to_wire(members)
         msgspec.convert(wire, shape)
         return orjson.dumps(wire) if _is_known_inside(operation, wire) else None
     except (Unusual, msgspec.ValidationError, orjson.JSONEncodeError):
