@@ -12,6 +12,7 @@ from sortkey.services.boosts.model import (
     place,
     tidied,
 )
+from sortkey.services.boosts.schedule import DAYS, bits
 from tests.services.boosts.campaigns import event
 
 NOW = 1_750_000_000
@@ -69,4 +70,12 @@ def test_entries_in_areas() -> None:
     assert entry_there(ZONED, runs=True, now=NOW).areas is None
     assert entry_there(ACTIVE, runs=True, now=NOW).areas == ["*"]
     gone = entry_there(ZONED, runs=False, now=NOW)
+    assert gone.when == 0
     assert (gone.status, gone.version, gone.until) == ("ENDED", ZONED.version, NOW + RETENTION_SECONDS)
+
+
+# A lookup looks at nothing else, so it must be nothing wherever a campaign does not count.
+def test_when_a_campaign_counts() -> None:
+    every_day = bits((day, "all-day") for day in DAYS)
+    assert (ACTIVE.when, ENDED.when, ZONED.when) == (every_day, 0, 0)
+    assert entry_there(ZONED, runs=True, now=NOW).when == every_day

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import product
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from sortkey.services.boosts.schedule import Hours, Opening, Slot, Timetable
+from sortkey.services.boosts.schedule import DAYS, SLOTS, Hours, Opening, Slot, Timetable, bits
 
 BERLIN = Timetable(
     ZoneInfo("Europe/Berlin"),
@@ -73,3 +74,11 @@ def test_all_day_needs_no_hours() -> None:
     assert Timetable(ZoneInfo("UTC"), none).openings(datetime.fromisoformat("2026-08-24T12:00Z")) == (
         Opening("Monday", "all-day"),
     )
+
+
+def test_openings_as_numbers_have_bits_in_common_if_they_have_openings() -> None:
+    every = list(product(DAYS, SLOTS))
+    assert bits(every) == 2 ** len(every) - 1
+    assert bits([]) == 0
+    for one, other in product(every, every):
+        assert bool(bits([one]) & bits([other])) == (one == other)

@@ -13,6 +13,7 @@ Ended campaigns stay for a while, so that an event that comes late finds a newer
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -24,6 +25,7 @@ from sortkey.model.item import Item, replace
 from sortkey.model.key import Key
 from sortkey.model.table import Table
 from sortkey.services.boosts.event import ACTIVE, ENDED, EVERYWHERE, CampaignEvent
+from sortkey.services.boosts.schedule import Day, Slot, bits
 
 RETENTION_SECONDS: Final = 30 * 24 * 3600
 """How long an ended campaign is remembered."""
@@ -36,9 +38,12 @@ BOOSTS: Final = Table("boosts", ttl="expires")
 class Campaign(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     score: Annotated[float, inexact]
-    days: frozenset[str]
-    slots: frozenset[str]
+    days: frozenset[Day]
+    slots: frozenset[Slot]
     status: Literal["ACTIVE", "ENDED"]
+    when: int = 0
+    """The days and slots in which it counts in this row, as `schedule.bits`: all that a lookup has to look at. Nothing
+    if it has ended, or in its home if it does not run everywhere."""
     areas: list[str] | None = None
     """Where it runs, in its home; `*` elsewhere, if it is there because it runs everywhere; else nothing."""
     until: int | None = None
@@ -83,6 +88,7 @@ def home_entry(event: CampaignEvent, now: float) -> Campaign:
         days=event.days_of_week,
         slots=event.time_slots,
         status=event.status,
+        when=bits(product(event.days_of_week, event.time_slots)) if EVERYWHERE in event.running else 0,
         areas=sorted(set(event.areas)),
         until=None if event.status == ACTIVE else int(now) + RETENTION_SECONDS,
     )
@@ -91,9 +97,10 @@ def home_entry(event: CampaignEvent, now: float) -> Campaign:
 def entry_there(home: Campaign, *, runs: bool, now: float) -> Campaign:
     """A campaign's entry in an area that it runs in, or no longer."""
     if not runs:
-        return msgspec.structs.replace(home, status=ENDED, areas=None, until=int(now) + RETENTION_SECONDS)
+        return msgspec.structs.replace(home, status=ENDED, when=0, areas=None, until=int(now) + RETENTION_SECONDS)
     everywhere = home.areas is not None and EVERYWHERE in home.areas
-    return msgspec.structs.replace(home, areas=[EVERYWHERE] if everywhere else None)
+    when = bits(product(home.days, home.slots))
+    return msgspec.structs.replace(home, when=when, areas=[EVERYWHERE] if everywhere else None)
 
 
 def tidied(row: PartnerRow, now: float, settled: str | None = None, running: Iterable[str] = ()) -> PartnerRow:

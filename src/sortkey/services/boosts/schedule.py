@@ -8,8 +8,9 @@ wall, so on the days when clocks change a slot is shorter or longer and none is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import product
 from typing import Final, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
@@ -52,6 +53,14 @@ class Opening(NamedTuple):
 
     day: Day
     slot: Slot
+
+
+_BITS: Final = {Opening(day, slot): 1 << bit for bit, (day, slot) in enumerate(product(DAYS, SLOTS))}
+
+
+def bits(openings: Iterable[tuple[Day, Slot]]) -> int:
+    """The openings as a number, one bit each: two such numbers have a bit in common if they have an opening."""
+    return sum(_BITS[Opening(day, slot)] for day, slot in openings)
 
 
 class Timetable:
