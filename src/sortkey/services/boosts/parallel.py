@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 async def in_parallel(work: Callable[[T], Awaitable[R]], things: Sequence[T], at_once: int) -> list[R]:
-    """The results in the order of the things. The first failure ends it, and is raised as it is."""
+    """The results in the order of the things. The first failure is raised as it is, once nothing is under way."""
     if len(things) == 1:
         return [await work(things[0])]
     results: dict[int, R] = {}
@@ -24,7 +24,9 @@ async def in_parallel(work: Callable[[T], Awaitable[R]], things: Sequence[T], at
     tasks = [asyncio.create_task(worker()) for _ in range(min(at_once, len(things)))]
     try:
         await asyncio.gather(*tasks)
-    finally:
+    except BaseException:
         for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     return [results[index] for index in range(len(things))]

@@ -1,0 +1,54 @@
+"""Many things at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sortkey.services.boosts.parallel import in_parallel
+
+
+def test_results_keep_the_order_of_the_things() -> None:
+    async def slower_first(number: int) -> int:
+        for _ in range(5 - number):
+            await asyncio.sleep(0)
+        return number * 10
+
+    assert asyncio.run(in_parallel(slower_first, range(5), at_once=5)) == [0, 10, 20, 30, 40]
+    assert asyncio.run(in_parallel(slower_first, [], at_once=5)) == []
+    assert asyncio.run(in_parallel(slower_first, [3], at_once=5)) == [30]
+
+
+def test_no_more_are_under_way_than_allowed() -> None:
+    under_way = most = 0
+
+    async def count(_: int) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+
+    asyncio.run(in_parallel(count, range(20), at_once=3))
+    assert most == 3
+
+
+# Whoever is told of a failure may go on at once; nothing must still be writing behind its back.
+def test_a_failure_is_raised_when_nothing_is_under_way() -> None:
+    ended: list[int] = []
+
+    async def work(number: int) -> None:
+        try:
+            if number == 1:
+                raise ValueError("one")
+            await asyncio.Event().wait()
+        finally:
+            ended.append(number)
+
+    async def fail() -> None:
+        with pytest.raises(ValueError, match="one"):
+            await in_parallel(work, range(10), at_once=4)
+        assert sorted(ended) == [0, 1, 2, 3]
+
+    asyncio.run(fail())
