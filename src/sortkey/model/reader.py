@@ -50,6 +50,9 @@ _CONTENTS: Final[dict[str, Any]] = {
 _READ_IN_C: Final = {("N", Decimal): Decimal, ("S", UUID): UUID, ("S", date): date}
 """Values that msgspec reads as the codec does. Of datetimes, it would round what the codec cuts."""
 
+_CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
+"""Types of defaults that may stand as they are in every row without one."""
+
 
 class Column(NamedTuple):
     """Where a structure has an attribute."""
@@ -61,10 +64,14 @@ class Column(NamedTuple):
     required: bool
     read: Callable[[Any], Any] | None = None
     """What is left to do with the content."""
+    default: Any = UNSET
+    """What stands for an attribute that is not there."""
 
     @property
     def definition(self) -> tuple[Any, ...]:
-        return (self.name, self.kind) if self.required else (self.name, self.kind | UnsetType, UNSET)
+        if self.required:
+            return self.name, self.kind
+        return self.name, self.kind | UnsetType if self.default is UNSET else self.kind, self.default
 
 
 class Reader(Generic[T]):
@@ -118,15 +125,28 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
     halves = _halves(primary)
     for index, field in enumerate(codec.fields):
         # Keys are compared, and handed back as they were stored.
-        in_c = None if field.attribute in keys else _READ_IN_C.get((field.tag, field.kind.base))
+        a_key = field.attribute in keys
+        in_c = None if a_key else _READ_IN_C.get((field.tag, field.kind.base))
+        kind = _tagged(field.tag, in_c or _CONTENTS[field.tag], field.kind.optional or is_set(field.kind))
+        read = field.read if in_c is None else None
         yield Column(
             halves.get(field.attribute, f"c{index}"),
             field.attribute,
             field.tag,
-            _tagged(field.tag, in_c or _CONTENTS[field.tag], field.kind.optional or is_set(field.kind)),
+            kind,
             field.attribute in halves or (field.absent is None and field.name in codec.required),
-            field.read if in_c is None else None,
+            read,
+            UNSET if a_key else _default(codec, field, kind, read),
         )
+
+
+def _default(codec: Codec, field: Field, kind: Any, read: Callable[[Any], Any] | None) -> Any:
+    """An attribute value whose content is the field's default, so that nobody has to ask whether it is there; UNSET
+    where there is no such content."""
+    default = None if field.absent is not None else declared_default(codec.struct, field.name)
+    if default is None and (field.kind.optional or is_set(field.kind)):
+        return kind()
+    return kind(default) if read is None and type(default) in _CONSTANTS else UNSET
 
 
 def _keys(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
@@ -145,11 +165,11 @@ def _constants(constants: Mapping[str, int]) -> Iterator[Column]:
 
 @cache
 def _tagged(tag: str, content: Any, nullable: bool) -> Any:
-    """An attribute value with this tag; its `content` is UNSET where it may be NULL, and is."""
+    """An attribute value with this tag; its `content` is None where it may be NULL, and is."""
     fields: list[Any] = [("content", content)]
     if nullable:
-        fields = [("content", content | UnsetType, UNSET), ("NULL", bool, False)]
-    return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, gc=False)
+        fields = [("content", content | None, None), ("NULL", bool, False)]
+    return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
 def _making(owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column]) -> tuple[str, dict[str, Any]]:
@@ -165,16 +185,17 @@ def _making(owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Col
 def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:
     """The expression of a field's value; what it calls goes to `names`."""
     names[f"read{suffix}"] = column.read
-    value = f"row.{column.name}" if column.required else "value"
-    content = f"{value}.content"
+    always = column.required or column.default is not UNSET
+    content = f"row.{column.name}.content" if always else "value.content"
     if is_set(field.kind):
-        made = f"read{suffix}(() if (content := {content}) is UNSET else content)"
+        made = f"read{suffix}({content} or ())"
+    elif column.read is None:
+        made = content
     elif field.kind.optional:
-        found = "content" if column.read is None else f"read{suffix}(content)"
-        made = f"(None if (content := {content}) is UNSET else {found})"
+        made = f"(None if (content := {content}) is None else read{suffix}(content))"
     else:
-        made = content if column.read is None else f"read{suffix}({content})"
-    if column.required:
+        made = f"read{suffix}({content})"
+    if always:
         return made
     return f"({_absent(suffix, owner, field, names)} if (value := row.{column.name}) is UNSET else {made})"
 
