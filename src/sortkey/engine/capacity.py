@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sortkey.engine.schema import Table
+from sortkey.engine.stored import HEADER_BYTES, size
+from sortkey.values.capacity import READ_UNIT_BYTES, read_units
 
 
 class Consumed:
@@ -48,6 +50,17 @@ class Consumed:
 
 def _units(units: float, kind: str | None) -> dict[str, float]:
     return {"CapacityUnits": units} if kind is None else {"CapacityUnits": units, f"{kind}CapacityUnits": units}
+
+
+def units_of_rows(rows: list[bytes], asked: int, consistent: bool) -> float:
+    """Read units of a batch, in which each key costs by itself, also those that found nothing.
+
+    Most rows cost one step, which the length of the longest tells for all of them.
+    """
+    step = read_units(0, consistent)
+    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + HEADER_BYTES:
+        return asked * step
+    return (asked - len(rows)) * step + sum(read_units(size(row), consistent) for row in rows)
 
 
 def asked(detail: str | None) -> bool:

@@ -14,12 +14,11 @@ from sortkey.engine.parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
 from sortkey.engine.schema import Table
-from sortkey.engine.stored import Json, size
+from sortkey.engine.stored import Json
 from sortkey.errors import ValidationException
 from sortkey.expressions import Projection
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
 from sortkey.storage import Transaction
-from sortkey.values.capacity import read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 
@@ -90,33 +89,25 @@ def _collect(
     consumed: list[dict[str, Any]] = []
     left = BATCH_GET_BYTES
     for part, table, wanted in zip(parts, tables, places, strict=True):
-        rows = list(map(snapshot.get, wanted))
-        rows = rows[: _fitting(rows, left)]
-        left -= _length(rows)
-        responses[part.given] = Json.items([row for row in rows if row is not None], part.projection)
-        if len(rows) < len(wanted):
-            unprocessed[part.given] = part.rest(len(rows))
+        looked_up = list(map(snapshot.get, wanted))
+        done = _fitting(looked_up, left)
+        rows = [row for row in looked_up[:done] if row is not None]
+        left -= sum(map(len, rows))
+        responses[part.given] = Json.items(rows, part.projection)
+        if done < len(wanted):
+            unprocessed[part.given] = part.rest(done)
         if capacity.asked(request.return_consumed_capacity):
-            consumed.append(_consumed(table, rows, part.request, request.return_consumed_capacity))
+            units = capacity.units_of_rows(rows, done, bool(part.request.consistent_read))
+            consumed.append(capacity.Consumed(table, units).shape(request.return_consumed_capacity))
     answer: Answer = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if consumed:
         answer["ConsumedCapacity"] = consumed
     return answer
 
 
-def _length(rows: list[bytes | None]) -> int:
-    return sum([len(row) for row in rows if row is not None])
-
-
 def _fitting(rows: list[bytes | None], room: int) -> int:
     """How many of the rows fit into what is left of 16 MB, measured as the text that goes out."""
-    if _length(rows) <= room:
+    if sum([len(row) for row in rows if row is not None]) <= room:
         return len(rows)
     lengths = accumulate(0 if row is None else len(row) for row in rows)
     return next(count for count, length in enumerate(lengths) if length > room)
-
-
-def _consumed(table: Table, rows: list[bytes | None], part: KeysAndAttributes, detail: str | None) -> dict[str, Any]:
-    consistent = bool(part.consistent_read)
-    units = sum(read_units(0 if row is None else size(row), consistent) for row in rows)
-    return capacity.Consumed(table, units).shape(detail)

@@ -12,14 +12,14 @@ import msgspec
 import orjson
 
 from sortkey import limits
+from sortkey.engine.capacity import units_of_rows
 from sortkey.engine.core import Core
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import Shape, TableName
 from sortkey.engine.schema import Table
-from sortkey.engine.stored import HEADER_BYTES, size, texts
+from sortkey.engine.stored import texts
 from sortkey.engine.usual.answered import UNREADABLE, Answered
 from sortkey.storage import Transaction
-from sortkey.values.capacity import READ_UNIT_BYTES, read_units
 
 
 class UsualKeys(Shape, kw_only=True, forbid_unknown_fields=True):
@@ -59,16 +59,8 @@ def _collect(snapshot: Transaction, tables: list[Table | None], request: UsualBa
         rows = [row for row in map(snapshot.get, places) if row is not None]
         asked += len(places)
         length += sum(map(len, rows))
-        units[table.name] = _units(rows, len(places), keys.consistent_read)
+        units[table.name] = units_of_rows(rows, len(places), keys.consistent_read)
         parts.append(b"%b:%b" % (orjson.dumps(given), texts(rows)))
     if asked > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
         return None
     return Answered(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)
-
-
-def _units(rows: list[bytes], asked: int, consistent: bool) -> float:
-    """Each key costs by itself; most cost one step, which the length of the longest row tells."""
-    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + HEADER_BYTES:
-        return asked * read_units(0, consistent)
-    missing = (asked - len(rows)) * read_units(0, consistent)
-    return missing + sum(read_units(size(row), consistent) for row in rows)
