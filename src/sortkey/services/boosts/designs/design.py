@@ -45,23 +45,20 @@ class Question(NamedTuple):
     openings: tuple[Opening, ...]
 
 
-class Rank(NamedTuple):
-    """A campaign that runs, so that the least one wins: one of the district before any that runs everywhere, then the
-    best score, then the first id."""
-
-    everywhere: bool
-    score_descending: float
-    campaign_id: str
+Rank = tuple[bool, float, str]
+"""A campaign that runs: whether everywhere, its score with the sign turned, its id. The least one wins: one of the
+district before any that runs everywhere, then the best score, then the first id."""
 
 
 def boosts_of(question: Question, best: Mapping[str, Rank]) -> list[Boost]:
     """The answer, from the winner of each partner that has one."""
     district = question.district or EVERYWHERE
-    return [
-        Boost(partner, -won.score_descending, won.campaign_id, EVERYWHERE if won.everywhere else district)
-        for partner in question.partners
-        if (won := best.get(partner)) is not None
-    ]
+    boosts = []
+    for partner in question.partners:
+        if partner in best:
+            everywhere, score, campaign_id = best[partner]
+            boosts.append(Boost(partner, -score, campaign_id, EVERYWHERE if everywhere else district))
+    return boosts
 
 
 class Applied(NamedTuple):

@@ -52,7 +52,7 @@ def best_of(rows: Iterable[Glance], openings: Sequence[Opening]) -> dict[str, Ra
         for name, attribute in row.items():
             campaign = attribute.campaign
             if campaign is not None and int(campaign.when.content) & now:
-                found = Rank(campaign.areas is not None, -float(campaign.score.content), name[_NAME:])
+                found = (campaign.areas is not None, -float(campaign.score.content), name[_NAME:])
                 partner = row["partner"].text
                 if partner not in best or found < best[partner]:
                     best[partner] = found

@@ -211,7 +211,7 @@ class ShardLists:
             everywhere = shard.area == EVERYWHERE
             for each in shard.listings:
                 if each.partner in asked and each.until is None:
-                    found = Rank(everywhere, -each.score, each.campaign)
+                    found = (everywhere, -each.score, each.campaign)
                     best[each.partner] = min(found, best.get(each.partner, found))
         return boosts_of(question, best)
 
