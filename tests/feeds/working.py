@@ -80,6 +80,11 @@ async def working(kafka: KafkaSettings, consumer: Recorder) -> AsyncIterator[Wor
     try:
         assert joining.done()
         yield worker
+    except BaseException:
+        # A worker finishes what it has begun; where a test failed, nobody else would let it.
+        consumer.open.set()
+        await consumer.release()
+        raise
     finally:
         worker.stop()
         async with asyncio.timeout(SECONDS):

@@ -147,8 +147,8 @@ class Subscription:
         counted.rate = (count - self._count_then) / (now - self._upkept)
         self._upkept, self._count_then = now, count
         counted.partitions = len(self._shares)
-        counted.paused = sum(share.paused for share in self._shares.values())
         counted.under_way = sum(share.load for share in self._shares.values())
+        counted.paused = sum(share.paused for share in self._shares.values())
         self._measure_lag()
 
     def _commit(self) -> bool:
