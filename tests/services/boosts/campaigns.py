@@ -14,6 +14,8 @@ from sortkey.services.boosts.tenants import Settings, TenantSettings
 SETTINGS = Settings(
     tenants={"de": TenantSettings("zoned", "Europe/Berlin"), "tr": TenantSettings("wildcard", "Europe/Istanbul")}
 )
+NOW = 4_000_000_000.0
+"""Of the service's clock: later than any store's, which would otherwise take rows for expired and drop them."""
 DISTRICTS = ("BER-01", "BER-02", "BER-03")
 START = datetime(2026, 8, 1, tzinfo=UTC)
 MONDAY_LUNCH = datetime(2026, 8, 24, 10, 30, tzinfo=UTC)

@@ -17,7 +17,7 @@ from sortkey.services.boosts.designs.design import Boost, Placement
 from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.service import TABLES, Boosts
 from sortkey.services.boosts.tenants import DesignName
-from tests.services.boosts.campaigns import DISTRICTS, MONDAY_LUNCH, SETTINGS
+from tests.services.boosts.campaigns import DISTRICTS, MONDAY_LUNCH, NOW, SETTINGS
 from tests.stores import dynamodb_local, our_endpoint, store
 
 __all__ = ["dynamodb_local", "our_endpoint", "store"]
@@ -31,7 +31,7 @@ class Service:
     def __init__(self, runner: asyncio.Runner, session: sk.AsyncSession, design: DesignName) -> None:
         self._runner = runner
         self.session = session
-        self.clock = ManualClock()
+        self.clock = ManualClock(NOW)
         self.boosts = Boosts(session, msgspec.structs.replace(SETTINGS, design=design), self.clock)
         self.wait(self.boosts.start())
 

@@ -19,7 +19,7 @@ from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.schedule import DAYS, SLOTS, Slot
 from sortkey.services.boosts.service import TABLES, Boosts
 from sortkey.services.boosts.tenants import Settings, TenantSettings
-from tests.services.boosts.campaigns import DISTRICTS
+from tests.services.boosts.campaigns import DISTRICTS, NOW
 
 PARTNERS: Final = ("p1", "p2")
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
@@ -135,7 +135,7 @@ async def answers(
     settings: Settings, batches: Sequence[Sequence[CampaignEvent]], asked: Sequence[tuple[str, datetime]], racing: bool
 ) -> list[list[Boost]]:
     async with sk.open("memory:", tables=TABLES[settings.design]) as session:
-        service = Boosts(session, settings, ManualClock())
+        service = Boosts(session, settings, ManualClock(NOW))
         await service.start()
         market = service.market("xx")
         await service.design.deliver(market, dict.fromkeys(PARTNERS, DISTRICTS))
