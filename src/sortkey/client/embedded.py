@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sortkey.client import capabilities, failures, leases, parameters, urls
@@ -15,6 +16,7 @@ from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.streams import waiting
+from sortkey.engine.usual.rows_of_pairs import rows_of_pairs
 from sortkey.errors import DynamoDBError
 
 
@@ -51,6 +53,17 @@ class Embedded(AnyClient[R]):
             raise failures.client_error("GetItem", {"TableName": table, "Key": key}, error) from None
         item = answer.get("Item")
         return None if item is None else Unparsed(item.text, item.binary), answer["ConsumedCapacity"]["CapacityUnits"]
+
+    def lookup_unparsed(
+        self, table: str, pairs: Collection[tuple[str, str]], consistent: bool
+    ) -> tuple[Unparsed, int, float] | None:
+        """The items of keys that are two texts each, all of them different: a list, how many, and the units that it
+        took. None for keys and tables that are not so plain; BatchGetItem has an answer to those."""
+        database = self._lease.database
+        if database is None:
+            raise self._lease.refusal()
+        found = rows_of_pairs(database, table, pairs, consistent)
+        return None if found is None else (Unparsed(found.items.text, found.items.binary), found.number, found.units)
 
     def _answer(self, operation: str, members: dict[str, Any], plain: bool = False) -> Answer:
         # Not by `database`: this is the hot path of every read.

@@ -8,7 +8,7 @@ general path (`keys.place_of`) looks again and finds the words.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final
 
@@ -28,6 +28,7 @@ PARTITIONS: Final = 4096
 TextPrefix = Callable[[str], bytes]
 Place = Callable[[Item], bytes | None]
 Places = Callable[[bytes], list[bytes] | None]
+PairPlaces = Callable[[Iterable[tuple[str, str]]], list[bytes] | None]
 
 # What a value raises that is no text, or no value at all.
 _UNUSUAL: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
@@ -125,5 +126,24 @@ def reading(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
         if sort is None:
             return [prefix(key.partition.S) for key in keys]
         return [prefix(key.partition.S) + key.sort.S.encode().translate(TEXT_SHIFT) + TEXT_END for key in keys]
+
+    return places
+
+
+def joining(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> PairPlaces:
+    """The same function for keys that are nothing but the texts of partition and sort key."""
+    if sort is None or not _is_text(partition, sort):
+        return _elsewhere
+
+    def places(pairs: Iterable[tuple[str, str]]) -> list[bytes] | None:
+        found = []
+        try:
+            for text, order in pairs:
+                if not (0 < len(text) <= SHORT and 0 < len(order) <= SHORT):
+                    return None
+                found.append(prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END)
+        except UnicodeEncodeError:
+            return None
+        return found
 
     return places

@@ -9,7 +9,7 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import blake2b
 
-from sortkey.engine.places import TextPrefix, exactly, placing, reading, text_prefix
+from sortkey.engine.places import TextPrefix, exactly, joining, placing, reading, text_prefix
 from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord
 from sortkey.engine.spaces import OWNER_BYTES, space_bytes
 from sortkey.expressions import KeyAttribute, KeyAttributes
@@ -121,6 +121,7 @@ class Table(Keyed):
         "indexes",
         "local_indexes",
         "name",
+        "pair_places",
         "partition",
         "read_places",
         "record",
@@ -160,6 +161,7 @@ class Table(Keyed):
         self.short_place = exactly(len(self.names), self.short_row)
         """The same for a `Key`, which has nothing else in it."""
         self.read_places = reading(self.text_prefix, self.partition, self.sort)
+        self.pair_places = joining(self.text_prefix, self.partition, self.sort)
 
     def key_of(self, item: Item) -> Item:
         return {name: item[name] for name in self.names}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.codec import Row
 from sortkey.model.faults import KeyPartError
@@ -11,6 +12,10 @@ from sortkey.model.generate import function
 from sortkey.model.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+
+
+PARTITIONS: Final = 256
+"""Of each key, those whose texts are remembered."""
 
 
 class Lack(NamedTuple):
@@ -56,6 +61,7 @@ class KeyLayout:
         """The fields that may be None, which keeps an item out of the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
+        self._pair = _pair(self)
         self.questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
         """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
         fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
@@ -86,6 +92,17 @@ class KeyLayout:
         except KeyError as error:
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
 
+    def pairs(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]] | None:
+        """The texts of keys that are two texts, from exactly their fields; None for any other: see `exact`."""
+        pair, count = self._pair, len(self.fields)
+        if pair is None:
+            return None
+        try:
+            pairs = [pair(given) for given in wanted if len(given) == count]
+        except (KeyError, TypeError):
+            return None
+        return pairs if len(pairs) == len(wanted) else None
+
     def parse(self, row: Row) -> dict[str, Any] | None:
         """The fields that a row's key attributes hold, or None if this layout did not make them."""
         fields: dict[str, Any] = {}
@@ -113,6 +130,19 @@ def _row(parts: Sequence[KeyAttribute]) -> Expression:
     values = [part.expression(_given(part.fields), f"{index}") for index, part in enumerate(parts)]
     row = ", ".join(f"{part.name!r}: {value.source}" for part, value in zip(parts, values, strict=True))
     return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
+
+
+def _pair(layout: KeyLayout) -> Callable[[Mapping[str, Any]], tuple[str, str]] | None:
+    partition, sort = layout.partition, layout.sort
+    if layout.is_several or sort is None or partition.template is None or sort.template is None:
+        return None
+    # Many keys are looked up at once, and mostly in one partition.
+    remembered = lru_cache(PARTITIONS, typed=True)(partition.of)
+    of_sort = sort.expression(_given(sort.fields), "_sort")
+    return _from_given(
+        f"(partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}['S'])",
+        {"partition": remembered, **of_sort.names},
+    )
 
 
 def _given(fields: Sequence[str]) -> list[str]:

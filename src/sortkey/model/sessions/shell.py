@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.embedded import Embedded
 from sortkey.client.shapes import to_wire
+from sortkey.client.unparsed import Unparsed
 from sortkey.model import provision
 from sortkey.model.explain import Explanation, explain
 from sortkey.model.item import Item
+from sortkey.model.key import BoundKey
 from sortkey.model.meter import Meter
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.refusals import DeadlineExceeded
-from sortkey.model.sessions.rows import item_of
+from sortkey.model.sessions.rows import item_of, items_by_key
 from sortkey.model.sessions.steps import Pacing
 from sortkey.model.table import Table
 
 C = TypeVar("C")
 T = TypeVar("T")
+R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0
@@ -105,6 +111,36 @@ class Shell(Generic[C]):
         item: T = item_of(path.schema, stored)
         return item
 
+    def _lookup(
+        self, store: Embedded[Any], key: BoundKey[S], wanted: Sequence[Mapping[str, Any]], consistent: bool
+    ) -> list[S | None] | None:
+        """`lookup` in the process, as `_get` is; None for keys that are not two texts."""
+        pairs = _pairs(key, wanted)
+        stored = self._stored(store, key, pairs, consistent) if pairs else None
+        return None if stored is None else list(map(items_by_key(key.schema, stored).get, pairs))
+
+    def _lookup_as(
+        self,
+        store: Embedded[Any],
+        key: BoundKey[Any],
+        wanted: Sequence[Mapping[str, Any]],
+        read: Callable[[bytes], list[R]],
+    ) -> list[R] | None:
+        pairs = _pairs(key, wanted)
+        stored = self._stored(store, key, pairs, consistent=False) if pairs else None
+        return None if stored is None else read(stored.text)
+
+    def _stored(
+        self, store: Embedded[Any], key: BoundKey[Any], pairs: Sequence[tuple[str, str]], consistent: bool
+    ) -> Unparsed | None:
+        started = perf_counter()
+        found = store.lookup_unparsed(key.schema.table, dict.fromkeys(pairs), consistent)
+        if found is None:
+            return None
+        stored, count, units = found
+        self._context.meter.got(key.name, count, units, perf_counter() - started)
+        return stored
+
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
         return provision.tables_of(declared) if declared else self._options.tables
 
@@ -119,3 +155,8 @@ class Shell(Generic[C]):
 
     def _late(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"not done within {self._options.timeout:g} s")
+
+
+def _pairs(key: BoundKey[Any], wanted: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The keys as pairs of texts; none if they are not, or are an index's, which has no exact keys."""
+    return (key.layout.pairs(wanted) or []) if key.layout.index is None else []

@@ -108,14 +108,18 @@ class Session(Shell[Client]):
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[ItemT | None]:
         """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
-        return self._run(reading.lookup(self._context, key, keys, consistent))
+        wanted = list(keys)
+        found = None if self._embedded is None else self._lookup(self._embedded, key, wanted, consistent)
+        return self._run(reading.lookup(self._context, key, wanted, consistent)) if found is None else found
 
     def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:
         """What `read` makes of the rows with these exact keys, in no order. It is given lists of rows as DynamoDB's
         JSON, and makes less of them than whole items: where each microsecond counts."""
-        return self._run(reading.lookup_as(self._context, key, keys, read))
+        wanted = list(keys)
+        found = None if self._embedded is None else self._lookup_as(self._embedded, key, wanted, read)
+        return self._run(reading.lookup_as(self._context, key, wanted, read)) if found is None else found
 
     def put(
         self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
