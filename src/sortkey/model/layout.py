@@ -61,7 +61,7 @@ class KeyLayout:
         """The fields that may be None, which keeps an item out of the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
-        self._pair = _pair(self)
+        self._pairs = _pairs(self)
         self.questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
         """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
         fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
@@ -94,11 +94,10 @@ class KeyLayout:
 
     def pairs(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]] | None:
         """The texts of keys that are two texts, from exactly their fields; None for any other: see `exact`."""
-        pair, count = self._pair, len(self.fields)
-        if pair is None:
+        if self._pairs is None:
             return None
         try:
-            pairs = [pair(given) for given in wanted if len(given) == count]
+            pairs = self._pairs(wanted)
         except (KeyError, TypeError):
             return None
         return pairs if len(pairs) == len(wanted) else None
@@ -132,15 +131,18 @@ def _row(parts: Sequence[KeyAttribute]) -> Expression:
     return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
 
 
-def _pair(layout: KeyLayout) -> Callable[[Mapping[str, Any]], tuple[str, str]] | None:
+def _pairs(layout: KeyLayout) -> Callable[[Sequence[Mapping[str, Any]]], list[tuple[str, str]]] | None:
+    """Those of the keys that have as many fields as they should. It raises what the others raise."""
     partition, sort = layout.partition, layout.sort
     if layout.is_several or sort is None or partition.template is None or sort.template is None:
         return None
     # Many keys are looked up at once, and mostly in one partition.
     remembered = lru_cache(PARTITIONS, typed=True)(partition.of)
     of_sort = sort.expression(_given(sort.fields), "_sort")
-    return _from_given(
-        f"(partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}['S'])",
+    pair = f"partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}['S']"
+    return function(
+        ("wanted",),
+        f"[({pair}) for given in wanted if len(given) == {len(layout.fields)}]",
         {"partition": remembered, **of_sort.names},
     )
 

@@ -17,6 +17,10 @@ from sortkey.services.boosts.schedule import Opening, bits
 _NAME: Final = len(PartnerRow.campaigns.prefix)
 
 
+class _Whole(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+    content: int
+
+
 class _Number(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
     content: str
 
@@ -28,7 +32,7 @@ class _Unread(msgspec.Struct, frozen=True, gc=False):
 class _Campaign(msgspec.Struct, frozen=True, gc=False):
     """As in `boosts.model`. All of it has defaults: a map that is no campaign must not stop a lookup."""
 
-    when: _Number = _Number("0")
+    when: _Whole = _Whole(0)
     score: _Number = _Number("0")
     areas: _Unread | None = None
 
@@ -41,7 +45,8 @@ class _Attribute(msgspec.Struct, frozen=True, gc=False, rename={"text": "S", "ca
 Glance = dict[str, _Attribute]
 """A row's attributes."""
 
-read: Final = msgspec.json.Decoder(list[Glance]).decode
+# Not strict, since DynamoDB's numbers are text.
+read: Final = msgspec.json.Decoder(list[Glance], strict=False).decode
 
 
 def best_of(rows: Iterable[Glance], openings: Sequence[Opening]) -> dict[str, Rank]:
@@ -51,7 +56,7 @@ def best_of(rows: Iterable[Glance], openings: Sequence[Opening]) -> dict[str, Ra
     for row in rows:
         for name, attribute in row.items():
             campaign = attribute.campaign
-            if campaign is not None and int(campaign.when.content) & now:
+            if campaign is not None and campaign.when.content & now:
                 found = (campaign.areas is not None, -float(campaign.score.content), name[_NAME:])
                 partner = row["partner"].text
                 if partner not in best or found < best[partner]:
