@@ -114,11 +114,13 @@ class Contender:
         )
 
     async def _recorded(self, doing: Awaitable[object]) -> Recorder:
-        """What it asked of the store."""
-        client = self._session.client
-        recorder = self._session.client = Recorder(client)
+        """What it asks of a store; one in the process is asked by requests, too, for once."""
+        session = self._session
+        client, embedded = session.client, session._embedded
+        recorder = session.client = Recorder(client)
+        session._embedded = None
         await doing
-        self._session.client = client
+        session.client, session._embedded = client, embedded
         return recorder
 
 
