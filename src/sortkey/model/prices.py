@@ -2,7 +2,8 @@
 dollars without tax, as they hold since 1 November 2024, when they were halved. Other regions cost up to twice as much.
 
 The source is https://aws.amazon.com/dynamodb/pricing/on-demand/, whose amounts depend on the region chosen there. They
-were compared in November 2026 with what several public pages of 2025 and 2026 quote of it: all the same.
+were compared in November 2026 with what several public pages of 2025 and 2026 quote of it: the same, but for one page
+that still had the price of a read from before.
 """
 
 from __future__ import annotations
