@@ -13,6 +13,7 @@ import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
 from litestar.exceptions import HTTPException
 
+from sortkey.model.faults import KeyPartError
 from sortkey.model.sessions.refusals import CursorError, DeadlineExceeded
 from sortkey.services.service import Unacceptable, Unknown
 
@@ -105,7 +106,8 @@ def failure_of(error: Exception, request_id: str) -> Failure:
             return Failure(404, CODES[404], str(error))
         case Unacceptable():
             return Failure(400, INVALID, str(error), tuple(map(Detail, error.details)))
-        case CursorError():
+        case CursorError() | KeyPartError():
+            # A value of the request's that no key can hold is the request's fault, whatever its type allows.
             return Failure(400, INVALID, str(error))
         case DeadlineExceeded():
             return overloaded("The store did not answer in time; try again.")

@@ -81,6 +81,8 @@ def test_a_partner_s_campaigns() -> None:
             ],
         }
         assert (await send("GET", "/boosts/de/partners/1")).status == 404
+        # No key is that long, so nobody has it; the store would refuse to look.
+        assert (await send("GET", f"/boosts/de/partners/{'1' * 3000}")).status == 404
 
     with_service(use)
 
@@ -92,6 +94,7 @@ def test_a_partner_s_campaigns() -> None:
         ({"partnerIds": ["x"] * (MOST_PARTNERS + 1)}, "partnerIds"),
         ({"partnerIds": ["x", 7]}, "partnerIds[1]"),
         ({"partnerIds": [""]}, "partnerIds[0]"),
+        ({"partnerIds": ["\U0010ffff"]}, "partner: U+10FFFF"),
         ({"district": None}, "district: it is missing, and de is a zoned market"),
         ({"district": "A#B"}, "district: an area has no `#`"),
         ({"at": "2026-08-24T12:30:00"}, "at: "),

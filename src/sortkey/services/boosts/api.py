@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from msgspec import Meta
 
 from sortkey.services.boosts.designs.design import Boost, Placement
-from sortkey.services.boosts.event import CampaignEvent, Events, checked, faults_in_area
+from sortkey.services.boosts.event import LONGEST_ID, CampaignEvent, Events, checked, faults_in_area, faults_in_name
 from sortkey.services.boosts.service import Boosts
 from sortkey.services.service import Unacceptable, Unknown
 
@@ -76,7 +76,8 @@ class BoostsService(Boosts):
         @get("/boosts/{tenant:str}/partners/{partner_id:str}", summary="All campaigns of a partner")
         async def partner(tenant: FromPath[str], partner_id: FromPath[str]) -> PartnerAnswer:
             """One for each campaign and area, ended ones as long as they are remembered."""
-            found = await boosts.campaigns_of(tenant, partner_id)
+            impossible = any(faults_in_name("partnerId", partner_id, LONGEST_ID))
+            found = [] if impossible else await boosts.campaigns_of(tenant, partner_id)
             if not found:
                 raise Unknown(f"the partner {partner_id!r} has no campaign in {tenant}")
             return PartnerAnswer(partner_id, found)
