@@ -10,8 +10,9 @@ SECONDS = 60.0
 
 
 def produce(bootstrap: str, topic: str, messages: Iterable[tuple[str, bytes | None]]) -> None:
-    """Keys decide the partition."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 1_000_000})
+    """Keys decide the partition. Idempotence keeps their order where a first try meets a partition without a leader."""
+    patient = {"linger.ms": 20, "queue.buffering.max.messages": 1_000_000, "enable.idempotence": True}
+    producer = Producer({"bootstrap.servers": bootstrap} | patient)
     for key, value in messages:
         producer.produce(topic, value, key)
     assert producer.flush(SECONDS) == 0
