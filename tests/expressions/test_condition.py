@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -237,3 +238,12 @@ def test_a_hundred_choices() -> None:
         "Invalid ConditionExpression: The IN operator is provided with too many operands; number of operands: 101"
     ):
         compiled(f"n IN ({', '.join(f'a{i}' for i in range(101))})")
+
+
+# Compiling takes ten times as long as evaluating, and what requests have in common is their text.
+def test_a_text_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "#seen < :once"
+    low = condition(text, Bindings({"#seen": "n"}, {":once": {"N": "4"}}), "ConditionExpression")
+    monkeypatch.setattr(import_module("sortkey.expressions.condition"), "parse_condition", None)
+    high = condition(text, Bindings({"#seen": "s"}, {":once": {"S": "b"}}), "ConditionExpression")
+    assert (low(ITEM), high(ITEM)) == (False, True)

@@ -146,8 +146,3 @@ def test_empty_and_long_texts() -> None:
     with pytest.raises(InvalidExpression, match="maximum allowed size; expression size: 4097"):
         parse_projection("a" * 4097)
     assert parse_projection("a" * 4096)
-
-
-# The tree depends on the text alone, so requests that repeat a text share it.
-def test_a_text_is_parsed_once() -> None:
-    assert parse_condition("a = :v") is parse_condition("a = :v")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -224,3 +225,12 @@ def test_updated_views(text: str, old: dict[str, Any], new: dict[str, Any]) -> N
     made = compiled(text)
     assert made.updated(ITEM) == old
     assert made.updated(made.apply(ITEM)) == new
+
+
+def test_a_text_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SET #seen = :once ADD n :once"
+    first = update(text, Bindings({"#seen": "x"}, {":once": {"N": "1"}}))
+    monkeypatch.setattr(import_module("sortkey.expressions.update"), "parse_update", None)
+    second = update(text, Bindings({"#seen": "y"}, {":once": {"N": "2"}}))
+    assert first.apply({}) == {"x": {"N": "1"}, "n": {"N": "1"}}
+    assert second.apply({}) == {"y": {"N": "2"}, "n": {"N": "2"}}

@@ -1,12 +1,13 @@
-"""DynamoDB's expressions: parsed once per text, compiled to closures per request. Pure: no IO, no clock.
+"""DynamoDB's expressions: compiled to closures once per text, then bound to each request. Pure: no IO, no clock.
 
     bindings = Bindings(names, values)
     test = condition("#s = :v AND size(tags) < :n", bindings, "ConditionExpression")
     bindings.check_all_used()
     test(item)
 
-`lexer` makes tokens, `parser` a tree, `semantics` refuses what no request could mean; then `condition`, `projection`,
-`update` and `key_condition` bind the tree to one request. `legacy` builds the same trees from the older parameters.
+`lexer` makes tokens, `parser` a tree, `semantics` refuses what no request could mean; `condition`, `projection`,
+`update` and `key_condition` compile the tree and remember it by its text; `scope` keeps what each request has to be
+asked before it is bound. `legacy` builds the same trees from the older parameters.
 """
 
 from __future__ import annotations

@@ -7,24 +7,26 @@ from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions import faults
-from sortkey.expressions.bindings import DocumentPath
-from sortkey.expressions.operands import Scope, find
-from sortkey.expressions.paths import spell
+from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.operands import Getter, getter
+from sortkey.expressions.scope import Scope
 from sortkey.expressions.tree import Arithmetic, Call, Operand, Path, Value
 from sortkey.values import number
-from sortkey.values.attribute import AttributeValue, Item, type_of
+from sortkey.values.attribute import AttributeValue, Item
 
-Compute = Callable[[Item], AttributeValue]
+Compute = Callable[[Item, Bindings], AttributeValue]
 
 _ARITHMETIC: Final = {"+": number.add, "-": number.subtract}
+_NUMBER: Final = frozenset({"N"})
+_LIST: Final = frozenset({"L"})
 
 
 class Assigned(NamedTuple):
     """A right-hand side, with what is known of it before any item is seen."""
 
     compute: Compute
-    type: str | None = None
-    path: DocumentPath | None = None
+    path: Path | None = None
+    value: Value | None = None
 
 
 def wrong_type() -> ValidationException:
@@ -34,11 +36,11 @@ def wrong_type() -> ValidationException:
 def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
     match value:
         case Path():
-            path = scope.path(value)
-            return Assigned(lambda item: _existing(item, path), path=path)
+            scope.path(value)
+            return Assigned(_existing(getter(value)), path=value)
         case Value():
-            constant = scope.value(value)
-            return Assigned(lambda _item: constant, type_of(constant))
+            scope.value(value)
+            return Assigned(compute_value(value.placeholder), value=value)
         case Arithmetic():
             return _compile_arithmetic(value, scope)
         case Call():
@@ -47,18 +49,24 @@ def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
             if len(arguments) != 2:
                 raise faults.operand_count(value.function, len(arguments))
             compile_call = _compile_append if value.function == "list_append" else _compile_default
-            return compile_call(*arguments)
+            return compile_call(scope, *arguments)
 
 
-def _existing(item: Item, path: DocumentPath) -> AttributeValue:
-    value = find(item, path)
-    if value is None:
-        raise ValidationException("The provided expression refers to an attribute that does not exist in the item")
-    return value
+def compute_value(placeholder: str) -> Compute:
+    return lambda _item, bindings: bindings.values[placeholder]
 
 
-def _content(operand: Assigned, item: Item, tag: str) -> Any:
-    value = operand.compute(item)
+def _existing(get: Getter) -> Compute:
+    def existing(item: Item, bindings: Bindings) -> AttributeValue:
+        value = get(item, bindings)
+        if value is None:
+            raise ValidationException("The provided expression refers to an attribute that does not exist in the item")
+        return value
+
+    return existing
+
+
+def _content(value: AttributeValue, tag: str) -> Any:
     if tag not in value:
         raise wrong_type()
     return value[tag]
@@ -67,35 +75,43 @@ def _content(operand: Assigned, item: Item, tag: str) -> Any:
 def _compile_arithmetic(tree: Arithmetic, scope: Scope) -> Assigned:
     left, right = compile_assigned(tree.left, scope), compile_assigned(tree.right, scope)
     scope.count_operator()
-    _check_types(tree.operator, "N", left, right)
-    apply = _ARITHMETIC[tree.operator]
+    _require_types(scope, tree.operator, _NUMBER, left, right)
+    apply, a, b = _ARITHMETIC[tree.operator], left.compute, right.compute
 
-    return Assigned(lambda item: {"N": apply(_content(left, item, "N"), _content(right, item, "N"))})
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
+        return {"N": apply(_content(a(item, bindings), "N"), _content(b(item, bindings), "N"))}
 
-
-def _compile_append(first: Assigned, second: Assigned) -> Assigned:
-    _check_types("list_append", "L", first, second)
-
-    return Assigned(lambda item: {"L": [*_content(first, item, "L"), *_content(second, item, "L")]})
+    return Assigned(compute)
 
 
-def _compile_default(attribute: Assigned, default: Assigned) -> Assigned:
+def _compile_append(scope: Scope, first: Assigned, second: Assigned) -> Assigned:
+    _require_types(scope, "list_append", _LIST, first, second)
+    a, b = first.compute, second.compute
+
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
+        return {"L": [*_content(a(item, bindings), "L"), *_content(b(item, bindings), "L")]}
+
+    return Assigned(compute)
+
+
+def _compile_default(scope: Scope, attribute: Assigned, default: Assigned) -> Assigned:
     path = attribute.path
     if path is None:
         raise faults.not_a_path("if_not_exists")
-    if default.path == path:
-        raise faults.not_distinct("if_not_exists", spell(path))
+    if default.path is not None:
+        scope.require_distinct(path, [default.path], "if_not_exists")
+    get = getter(path)
 
-    def compute(item: Item) -> AttributeValue:
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
         # The default is looked at even where it is not needed: a missing one fails the update all the same.
-        otherwise = default.compute(item)
-        value = find(item, path)
+        otherwise = default.compute(item, bindings)
+        value = get(item, bindings)
         return otherwise if value is None else value
 
     return Assigned(compute)
 
 
-def _check_types(operator: str, tag: str, *operands: Assigned) -> None:
+def _require_types(scope: Scope, operator: str, allowed: frozenset[str], *operands: Assigned) -> None:
     for operand in operands:
-        if operand.type is not None and operand.type != tag:
-            raise faults.operand_type(operator, operand.type)
+        if operand.value is not None:
+            scope.require_type(operand.value, allowed, operator)

@@ -23,26 +23,31 @@ _FEWEST_BUCKETS: Final = 16
 
 
 class Bindings:
+    __slots__ = ("_used", "names", "values")
+
     def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
-        self._names = _checked_names(names) if names is not None else {}
-        self._values = _checked_values(values) if values is not None else {}
+        self.names = _checked_names(names) if names is not None else {}
+        self.values = _checked_values(values) if values is not None else {}
         self._used: set[str] = set()
         """Placeholders of names and of values, which their first letters tell apart."""
 
     def path(self, path: Path) -> DocumentPath:
-        depth = len(path.parts)
-        if depth > limits.NESTING_DEPTH:
-            raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {depth}")
-        for part in path.parts:
-            if isinstance(part, str) and part[0] == "#":
-                return tuple(self._resolved(part) for part in path.parts)
-        return path.parts
+        parts = path.parts
+        if len(parts) == 1:
+            return (self.name(str(parts[0])),)
+        if len(parts) > limits.NESTING_DEPTH:
+            raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(parts)}")
+        return tuple([part if isinstance(part, int) else self.name(part) for part in parts])
 
-    def _resolved(self, part: str | int) -> str | int:
-        return self._name(part) if isinstance(part, str) and part[0] == "#" else part
+    def name(self, part: str) -> str:
+        """The attribute name that a part of a path is or stands for."""
+        return self._named(part) if part[0] == "#" else part
 
-    def _name(self, placeholder: str) -> str:
-        name = self._names.get(placeholder)
+    def attributes(self, parts: frozenset[str]) -> frozenset[str]:
+        return frozenset(map(self.name, parts)) if parts else parts
+
+    def _named(self, placeholder: str) -> str:
+        name = self.names.get(placeholder)
         if name is None:
             raise InvalidExpression(
                 f"An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
@@ -51,7 +56,7 @@ class Bindings:
         return name
 
     def value(self, value: Value) -> AttributeValue:
-        bound = self._values.get(value.placeholder)
+        bound = self.values.get(value.placeholder)
         if bound is None:
             raise InvalidExpression(
                 f"An expression attribute value used in expression is not defined; attribute value: {value.placeholder}"
@@ -61,9 +66,9 @@ class Bindings:
 
     def check_all_used(self) -> None:
         """To be called once, after every expression of the request has been compiled."""
-        if len(self._used) < len(self._names) + len(self._values):
-            _refuse_unused("ExpressionAttributeNames", [key for key in self._names if key not in self._used])
-            _refuse_unused("ExpressionAttributeValues", [key for key in self._values if key not in self._used])
+        if len(self._used) < len(self.names) + len(self.values):
+            _refuse_unused("ExpressionAttributeNames", [key for key in self.names if key not in self._used])
+            _refuse_unused("ExpressionAttributeValues", [key for key in self.values if key not in self._used])
 
 
 def _refuse_unused(parameter: str, unused: list[str]) -> None:

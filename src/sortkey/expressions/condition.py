@@ -1,29 +1,29 @@
-"""Condition and filter expressions, compiled to one closure over an item.
+"""Condition and filter expressions, compiled to one closure over an item and a request's bindings.
 
 A comparison with something missing, or of another type, is false; only `<>` is then true. A condition never raises
-for what an item holds: everything that can be wrong with it is wrong for every item, and raised at compile time.
+for what an item holds: everything that can be wrong with it is wrong for every item, and raised when it is bound.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
 
 from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions import faults
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.faults import InvalidExpression
-from sortkey.expressions.operands import Compiled, Scope, compile_operand
+from sortkey.expressions.operands import Compiled, compile_operand
 from sortkey.expressions.parser import parse_condition
-from sortkey.expressions.paths import spell
-from sortkey.expressions.predicates import PREDICATES
+from sortkey.expressions.predicates import PREDICATES, Test
+from sortkey.expressions.scope import REMEMBERED, Check, Scope
 from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand
 from sortkey.expressions.tree import Condition as Tree
 from sortkey.values.attribute import AttributeValue, Item, compare
 
-Test = Callable[[Item], bool]
 Parameter = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression"]
 
 _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -35,33 +35,69 @@ _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
 _ORDERED: Final = frozenset({"S", "N", "B"})
 
 
+class Program(NamedTuple):
+    """What a condition says, for every request that says it."""
+
+    test: Test
+    checks: tuple[Check, ...]
+    roots: frozenset[str]
+    nested: frozenset[str]
+
+    def bind(self, bindings: Bindings) -> Condition:
+        for check in self.checks:
+            check(bindings)
+        return Condition(self, bindings)
+
+
 class Condition:
     """Whether an item satisfies an expression; a missing item is the empty one."""
 
-    __slots__ = ("_test", "attributes", "nested")
+    __slots__ = ("_bindings", "_program", "_test")
 
-    def __init__(self, test: Test, attributes: frozenset[str], nested: frozenset[str]) -> None:
-        self._test = test
-        self.attributes = attributes
-        """The top-level attributes that the condition looks at."""
-        self.nested = nested
-        """Those of them that it looks into, by a longer path."""
+    def __init__(self, program: Program, bindings: Bindings) -> None:
+        self._program = program
+        self._test = program.test
+        self._bindings = bindings
 
     def __call__(self, item: Item) -> bool:
-        return self._test(item)
+        return self._test(item, self._bindings)
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The top-level attributes that the condition looks at."""
+        return self._bindings.attributes(self._program.roots)
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """Those of them that it looks into, by a longer path."""
+        return self._bindings.attributes(self._program.nested)
 
 
 def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
     try:
-        return compile_condition(parse_condition(text), bindings)
+        return _program(text).bind(bindings)
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid {parameter}: {fault}") from None
 
 
-def compile_condition(tree: Tree, bindings: Bindings) -> Condition:
-    scope = Scope(bindings)
-    test = _Compiler(scope).test(tree)
-    return Condition(test, frozenset(scope.attributes), frozenset(scope.nested))
+@lru_cache(maxsize=REMEMBERED)
+def _program(text: str) -> Program:
+    return compile_condition(parse_condition(text))
+
+
+def compile_condition(tree: Tree) -> Program:
+    scope = Scope()
+    test: Test = _never
+    try:
+        test = _Compiler(scope).test(tree)
+    except InvalidExpression as fault:
+        scope.refuse(fault)
+    return Program(test, tuple(scope.checks), scope.roots, scope.nested)
+
+
+def _never(_item: Item, _bindings: Bindings) -> bool:
+    """Stands where a check refuses every request."""
+    raise AssertionError
 
 
 class _Compiler:
@@ -81,7 +117,7 @@ class _Compiler:
             case Not():
                 negated = self.test(tree.condition)
                 self._scope.count_operator()
-                return lambda item: not negated(item)
+                return lambda item, bindings: not negated(item, bindings)
             case Junction():
                 return self._junction(tree)
 
@@ -92,10 +128,10 @@ class _Compiler:
         if len(tests) == 2:
             first, second = tests
             if tree.operator == "AND":
-                return lambda item: first(item) and second(item)
-            return lambda item: first(item) or second(item)
+                return lambda item, bindings: first(item, bindings) and second(item, bindings)
+            return lambda item, bindings: first(item, bindings) or second(item, bindings)
         together = all if tree.operator == "AND" else any
-        return lambda item: together(test(item) for test in tests)
+        return lambda item, bindings: together(test(item, bindings) for test in tests)
 
     def _operands(self, *operands: Operand) -> list[Compiled]:
         compiled = [compile_operand(operand, self._scope) for operand in operands]
@@ -105,18 +141,19 @@ class _Compiler:
     def _comparison(self, tree: Comparison) -> Test:
         left, right = self._operands(tree.left, tree.right)
         if tree.operator in _ORDERINGS:
-            _check_ordered(tree.operator, (left, right))
-        _check_distinct(tree.operator, (left, right))
+            self._require_order(tree.operator, left, right)
+        self._require_distinct(tree.operator, left, right)
         return _compare(tree.operator, left, right)
 
     def _between(self, tree: Between) -> Test:
         operand, low, high = self._operands(tree.operand, tree.low, tree.high)
-        _check_ordered("BETWEEN", (operand, low, high))
-        _check_distinct("BETWEEN", (operand, low, high))
-        if low.constant is not None and high.constant is not None:
-            _check_bounds(low.constant, high.constant)
+        self._require_order("BETWEEN", operand, low, high)
+        self._require_distinct("BETWEEN", operand, low, high)
+        if low.value is not None and high.value is not None:
+            least, most = low.value.placeholder, high.value.placeholder
+            self._scope.checks.append(lambda bindings: _check_bounds(bindings.values[least], bindings.values[most]))
         above, below = _compare(">=", operand, low), _compare("<=", operand, high)
-        return lambda item: above(item) and below(item)
+        return lambda item, bindings: above(item, bindings) and below(item, bindings)
 
     def _membership(self, tree: Membership) -> Test:
         operand, *choices = self._operands(tree.operand, *tree.choices)
@@ -124,12 +161,12 @@ class _Compiler:
             raise InvalidExpression(
                 f"The IN operator is provided with too many operands; number of operands: {len(choices)}"
             )
-        _check_distinct("IN", (operand, *choices))
+        self._require_distinct("IN", operand, *choices)
         get, getters = operand.get, tuple(choice.get for choice in choices)
 
-        def is_member(item: Item) -> bool:
-            value = get(item)
-            return value is not None and any(value == choice(item) for choice in getters)
+        def is_member(item: Item, bindings: Bindings) -> bool:
+            value = get(item, bindings)
+            return value is not None and any(value == choice(item, bindings) for choice in getters)
 
         return is_member
 
@@ -138,43 +175,40 @@ class _Compiler:
         predicate = PREDICATES[tree.function]
         if len(arguments) != predicate.operands:
             raise faults.operand_count(tree.function, len(arguments))
-        test = predicate.compile(arguments)
-        _check_distinct(tree.function, arguments)
+        test = predicate.compile(arguments, self._scope)
+        self._require_distinct(tree.function, *arguments)
         return test
+
+    def _require_order(self, operator: str, *operands: Compiled) -> None:
+        for operand in operands:
+            operand.require_type(self._scope, _ORDERED, operator)
+
+    def _require_distinct(self, operator: str, first: Compiled, *rest: Compiled) -> None:
+        path, others = first.path, [operand.path for operand in rest if operand.path is not None]
+        if path is not None and others:
+            self._scope.require_distinct(path, others, operator)
 
 
 def _compare(comparator: str, left: Compiled, right: Compiled) -> Test:
     """Values are canonical, so equal values are equal as plain data."""
     a, b = left.get, right.get
     if comparator == "=":
-        if right.constant is not None:
-            constant = right.constant
-            return lambda item: a(item) == constant
-        return lambda item: (value := a(item)) is not None and value == b(item)
+        if right.value is not None:
+            placeholder = right.value.placeholder
+            return lambda item, bindings: a(item, bindings) == bindings.values[placeholder]
+        return lambda item, bindings: (value := a(item, bindings)) is not None and value == b(item, bindings)
     if comparator == "<>":
-        return lambda item: (value := a(item)) is None or value != b(item)
+        return lambda item, bindings: (value := a(item, bindings)) is None or value != b(item, bindings)
     holds = _ORDERINGS[comparator]
 
-    def is_ordered(item: Item) -> bool:
-        x, y = a(item), b(item)
+    def is_ordered(item: Item, bindings: Bindings) -> bool:
+        x, y = a(item, bindings), b(item, bindings)
         if x is None or y is None:
             return False
         order = compare(x, y)
         return order is not None and holds(order, 0)
 
     return is_ordered
-
-
-def _check_ordered(name: str, operands: Sequence[Compiled]) -> None:
-    for operand in operands:
-        if operand.type is not None and operand.type not in _ORDERED:
-            raise faults.operand_type(name, operand.type)
-
-
-def _check_distinct(name: str, operands: Sequence[Compiled]) -> None:
-    first = operands[0].path
-    if first is not None and any(operand.path == first for operand in operands[1:]):
-        raise faults.not_distinct(name, spell(first))
 
 
 def _check_bounds(low: AttributeValue, high: AttributeValue) -> None:

@@ -12,10 +12,11 @@ from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.condition import compile_condition
+from sortkey.expressions.condition import Program, compile_condition
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.paths import refuse_nested_keys
+from sortkey.expressions.scope import REMEMBERED
 from sortkey.expressions.tree import (
     Between,
     Call,
@@ -131,11 +132,17 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     if terms is not None:
         return KeyCondition(lambda: terms, frozenset())
     try:
-        tree = parse_condition(text)
-        nested = compile_condition(tree, bindings).nested
+        tree, program = _checked_form(text)
+        nested = program.bind(bindings).nested
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid KeyConditionExpression: {fault}") from None
     return KeyCondition(lambda: _terms(tree, bindings), nested)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _checked_form(text: str) -> tuple[Condition, Program]:
+    tree = parse_condition(text)
+    return tree, compile_condition(tree)
 
 
 def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
@@ -159,7 +166,7 @@ def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
     return terms if len(terms) == len(form) else None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=REMEMBERED)
 def usual_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
     """`name = :value`, alone or with one more term for another name."""
     try:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from sortkey.errors import ValidationException
-from sortkey.expressions.assignments import Assigned
-from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.assignments import Compute, compute_value
+from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import Condition, compile_condition
 from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
 from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
 from sortkey.expressions.tree import Condition as Tree
-from sortkey.expressions.update import TYPE_NAMES, Merge, Update, add_to, take_from
+from sortkey.expressions.update import TYPE_NAMES, Merge, Program, Update, add_to, take_from
 from sortkey.values.attribute import AttributeValue, compare, normalise_value, type_of
 
 Arguments = tuple[AttributeValue, ...]
@@ -77,27 +77,26 @@ def attributes_to_get(names: Sequence[str]) -> Projection:
 
 
 def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
-    assignments: list[tuple[DocumentPath, Assigned]] = []
-    merges: list[tuple[DocumentPath, Merge, AttributeValue]] = []
-    removals: list[DocumentPath] = []
-    for name, said in updates.items():
+    assignments: list[tuple[int, Compute]] = []
+    merges: list[tuple[int, Merge, str]] = []
+    removals: list[int] = []
+    values: dict[str, AttributeValue] = {}
+    for index, (name, said) in enumerate(updates.items()):
         _check_name(name)
         action = said.get("Action") or "PUT"
         if said.get("Value") is None:
             if action != "DELETE":
                 raise _invalid("Only DELETE action is allowed when no attribute value is specified")
-            removals.append((name,))
+            removals.append(index)
             continue
-        value = normalise_value(said["Value"])
+        placeholder = f":{index}"
+        value = values[placeholder] = normalise_value(said["Value"])
         if action == "PUT":
-            assignments.append(((name,), _constant(value)))
+            assignments.append((index, compute_value(placeholder)))
         else:
-            merges.append(((name,), _merge(action, type_of(value)), value))
-    return Update(assignments, merges, removals, frozenset())
-
-
-def _constant(value: AttributeValue) -> Assigned:
-    return Assigned(lambda _item: value, type_of(value))
+            merges.append((index, _merge(action, type_of(value)), placeholder))
+    program = Program((), tuple(assignments), tuple(merges), tuple(removals))
+    return Update(program, [(name,) for name in updates], Bindings(None, values or None))
 
 
 def _merge(action: str, tag: str) -> Merge:
@@ -195,7 +194,7 @@ def _condition(compared: Mapping[str, tuple[str, Arguments]], conditional_operat
         values.update({value.placeholder: argument for value, argument in zip(bound, arguments, strict=True)})
         trees.append(_tree(operator, path, bound))
     junction: Literal["AND", "OR"] = "OR" if conditional_operator == "OR" else "AND"
-    return compile_condition(Junction(junction, tuple(trees)), Bindings(names or None, values or None))
+    return compile_condition(Junction(junction, tuple(trees))).bind(Bindings(names or None, values or None))
 
 
 def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:

@@ -1,18 +1,18 @@
-"""Operands compiled to closures: what a path, a value or `size(…)` yields for one item."""
+"""Operands compiled to closures: what a path, a value or `size(…)` yields for one item, with one request's bindings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from sortkey import limits
 from sortkey.expressions import faults
 from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.scope import Scope
 from sortkey.expressions.tree import Call, Operand, Path, Value
 from sortkey.values.attribute import AttributeValue, Item, type_of
 from sortkey.values.size import base64_size
 
-Getter = Callable[[Item], AttributeValue | None]
+Getter = Callable[[Item, Bindings], AttributeValue | None]
 
 _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
 
@@ -21,44 +21,27 @@ class Compiled(NamedTuple):
     """An operand; what is known of it before any item is seen lets a wrong request fail at once."""
 
     get: Getter
-    type: str | None
-    path: DocumentPath | None
-    constant: AttributeValue | None
+    path: Path | None = None
+    value: Value | None = None
+    type: str | None = None
+    """The type of what is neither, the same for every request."""
 
-
-class Scope:
-    """What one expression is compiled in: the request's bindings, and what has been seen of it so far."""
-
-    def __init__(self, bindings: Bindings) -> None:
-        self._bindings = bindings
-        self._operators = 0
-        self.attributes: set[str] = set()
-        self.nested: set[str] = set()
-
-    def count_operator(self) -> None:
-        self._operators += 1
-        if self._operators > limits.EXPRESSION_OPERATORS:
-            raise faults.too_many_operators()
-
-    def path(self, path: Path) -> DocumentPath:
-        resolved = self._bindings.path(path)
-        self.attributes.add(str(resolved[0]))
-        if len(resolved) > 1:
-            self.nested.add(str(resolved[0]))
-        return resolved
-
-    def value(self, value: Value) -> AttributeValue:
-        return self._bindings.value(value)
+    def require_type(self, scope: Scope, allowed: frozenset[str], operator: str) -> None:
+        if self.value is not None:
+            scope.require_type(self.value, allowed, operator)
+        elif self.type is not None and self.type not in allowed:
+            raise faults.operand_type(operator, self.type)
 
 
 def compile_operand(operand: Operand, scope: Scope) -> Compiled:
     match operand:
         case Path():
-            path = scope.path(operand)
-            return Compiled(getter(path), None, path, None)
+            scope.path(operand)
+            return Compiled(getter(operand), path=operand)
         case Value():
-            value = scope.value(operand)
-            return Compiled(lambda _item: value, type_of(value), None, value)
+            scope.value(operand)
+            placeholder = operand.placeholder
+            return Compiled(lambda _item, bindings: bindings.values[placeholder], value=operand)
         case Call():
             return _compile_size(operand, scope)
 
@@ -69,16 +52,14 @@ def _compile_size(call: Call, scope: Scope) -> Compiled:
     scope.count_operator()
     if len(arguments) != 1:
         raise faults.operand_count(call.function, len(arguments))
-    known = arguments[0].type
-    if known is not None and known not in _SIZED:
-        raise faults.operand_type(call.function, known)
+    arguments[0].require_type(scope, _SIZED, call.function)
     get = arguments[0].get
 
-    def size(item: Item) -> AttributeValue | None:
-        value = get(item)
+    def size(item: Item, bindings: Bindings) -> AttributeValue | None:
+        value = get(item, bindings)
         return None if value is None else _size(value)
 
-    return Compiled(size, "N", None, None)
+    return Compiled(size, type="N")
 
 
 def _size(value: AttributeValue) -> AttributeValue | None:
@@ -94,12 +75,14 @@ def _size(value: AttributeValue) -> AttributeValue | None:
     return {"N": str(length)}
 
 
-def getter(path: DocumentPath) -> Getter:
+def getter(path: Path) -> Getter:
     """What stands at a path; None when any step of it is missing or of the wrong type."""
-    if len(path) == 1:
-        name = str(path[0])
-        return lambda item: item.get(name)
-    return lambda item: find(item, path)
+    if len(path.parts) > 1:
+        return lambda item, bindings: find(item, bindings.path(path))
+    name = str(path.parts[0])
+    if name[0] == "#":
+        return lambda item, bindings: item.get(bindings.names[name])
+    return lambda item, _bindings: item.get(name)
 
 
 def find(item: Item, path: DocumentPath) -> AttributeValue | None:

@@ -15,7 +15,6 @@ holds an operator, and there may be no more than 300 of those.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final, Literal, cast
 
 from sortkey import limits
@@ -41,13 +40,11 @@ from sortkey.expressions.tree import (
     Value,
 )
 
-CACHED_TEXTS: Final = 4096
 _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 _REDUNDANT: Final = "The expression has redundant parentheses;"
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
 def parse_condition(text: str) -> Condition:
     parser = _Parser(text)
     condition = parser.condition()
@@ -56,12 +53,10 @@ def parse_condition(text: str) -> Condition:
     return condition
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
 def parse_update(text: str) -> tuple[Action, ...]:
     return _Parser(text).update()
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
 def parse_projection(text: str) -> tuple[Path, ...]:
     parser = _Parser(text)
     paths = [parser.path()]

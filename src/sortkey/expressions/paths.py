@@ -25,10 +25,13 @@ def resolve(paths: Sequence[Path], bindings: Bindings) -> tuple[DocumentPath, ..
     The last path is looked at first: which pair of several is reported is part of the service's answer.
     """
     resolved: list[DocumentPath] = []
+    roots: set[str | int] = set()
     for path in reversed(paths):
         found = bindings.path(path)
-        for other in resolved:
-            _check_compatible(found, other)
+        if found[0] in roots:
+            for other in resolved:
+                _check_compatible(found, other)
+        roots.add(found[0])
         resolved.append(found)
     return tuple(reversed(resolved))
 

@@ -7,59 +7,70 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from sortkey.expressions import faults
+from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.faults import InvalidExpression
-from sortkey.expressions.operands import Compiled
+from sortkey.expressions.operands import Compiled, Getter
+from sortkey.expressions.scope import Scope
 from sortkey.values.attribute import AttributeValue, Item, type_of
 
-Test = Callable[[Item], bool]
+Test = Callable[[Item, Bindings], bool]
 
 # In the service's own order, which its messages show.
 _TYPES: Final = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
 _ANY_TYPE: Final = "{HD,DICT,INT,SS,BS,S,INTSET,FLOAT,HDS,NS,BOOL,B,N,DOUBLESET,DECIMALSET,L,M,DOUBLE,FS,DECIMAL,NULL}"
+_TEXT: Final = frozenset({"S"})
 _PREFIXED: Final = frozenset({"S", "B"})
 _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 class Predicate(NamedTuple):
     operands: int
-    compile: Callable[[Sequence[Compiled]], Test]
+    compile: Callable[[Sequence[Compiled], Scope], Test]
 
 
-def _attribute_exists(arguments: Sequence[Compiled]) -> Test:
+def _attribute_exists(arguments: Sequence[Compiled], _scope: Scope) -> Test:
     get = _require_path("attribute_exists", arguments[0])
-    return lambda item: get(item) is not None
+    return lambda item, bindings: get(item, bindings) is not None
 
 
-def _attribute_not_exists(arguments: Sequence[Compiled]) -> Test:
+def _attribute_not_exists(arguments: Sequence[Compiled], _scope: Scope) -> Test:
     get = _require_path("attribute_not_exists", arguments[0])
-    return lambda item: get(item) is None
+    return lambda item, bindings: get(item, bindings) is None
 
 
-def _require_path(function: str, operand: Compiled) -> Callable[[Item], AttributeValue | None]:
+def _require_path(function: str, operand: Compiled) -> Getter:
     if operand.path is None:
         raise faults.not_a_path(function)
     return operand.get
 
 
-def _attribute_type(arguments: Sequence[Compiled]) -> Test:
+def _attribute_type(arguments: Sequence[Compiled], scope: Scope) -> Test:
     operand, wanted = arguments
-    if wanted.constant is None or wanted.type != "S":
+    if wanted.value is None:
         raise faults.operand_type("attribute_type", wanted.type or _ANY_TYPE)
-    tag = wanted.constant["S"]
+    scope.require_type(wanted.value, _TEXT, "attribute_type")
+    placeholder, get = wanted.value.placeholder, operand.get
+    scope.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
+
+    def has_type(item: Item, bindings: Bindings) -> bool:
+        value = get(item, bindings)
+        return value is not None and bindings.values[placeholder]["S"] in value
+
+    return has_type
+
+
+def _check_type_name(tag: str) -> None:
     if tag not in _TYPES:
         raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
-    get = operand.get
-    return lambda item: (value := get(item)) is not None and tag in value
 
 
-def _begins_with(arguments: Sequence[Compiled]) -> Test:
+def _begins_with(arguments: Sequence[Compiled], scope: Scope) -> Test:
     for operand in arguments:
-        if operand.type is not None and operand.type not in _PREFIXED:
-            raise faults.operand_type("begins_with", operand.type)
+        operand.require_type(scope, _PREFIXED, "begins_with")
     whole, start = arguments[0].get, arguments[1].get
 
-    def begins_with(item: Item) -> bool:
-        value, prefix = whole(item), start(item)
+    def begins_with(item: Item, bindings: Bindings) -> bool:
+        value, prefix = whole(item, bindings), start(item, bindings)
         if value is None or prefix is None:
             return False
         if "S" in value and "S" in prefix:
@@ -70,11 +81,11 @@ def _begins_with(arguments: Sequence[Compiled]) -> Test:
     return begins_with
 
 
-def _contains(arguments: Sequence[Compiled]) -> Test:
+def _contains(arguments: Sequence[Compiled], _scope: Scope) -> Test:
     container, part = arguments[0].get, arguments[1].get
 
-    def contains(item: Item) -> bool:
-        whole, wanted = container(item), part(item)
+    def contains(item: Item, bindings: Bindings) -> bool:
+        whole, wanted = container(item, bindings), part(item, bindings)
         return whole is not None and wanted is not None and _holds(whole, wanted)
 
     return contains

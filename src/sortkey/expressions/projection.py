@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.parser import parse_projection
 from sortkey.expressions.paths import branches, pick, resolve
+from sortkey.expressions.scope import REMEMBERED
 from sortkey.values.attribute import Item
 
 
@@ -30,6 +32,10 @@ class Projection:
 
 def projection(text: str, bindings: Bindings) -> Projection:
     try:
-        return Projection(resolve(parse_projection(text), bindings))
+        return _keeping(resolve(_parsed(text), bindings))
     except InvalidExpression as fault:
         raise ValidationException(f"Invalid ProjectionExpression: {fault}") from None
+
+
+_parsed = lru_cache(maxsize=REMEMBERED)(parse_projection)
+_keeping = lru_cache(maxsize=REMEMBERED)(Projection)

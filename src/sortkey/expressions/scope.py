@@ -1,0 +1,93 @@
+"""What compiling an expression leaves besides its closures: the checks that only a request can decide.
+
+An expression is compiled once per text and serves every request with that text, so nothing of a request may go into
+it: closures take the request's bindings along with the item. What can be wrong with a request is kept as checks, in the
+order in which the service looks at things, so that of several faults each request is told the same one, whether its
+text was seen before or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sortkey import limits
+from sortkey.expressions import faults
+from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.paths import spell
+from sortkey.expressions.tree import Path, Value
+from sortkey.values.attribute import type_of
+
+REMEMBERED: Final = 1024
+"""Texts of each kind that are kept compiled."""
+
+Check = Callable[[Bindings], object]
+"""Raises InvalidExpression."""
+
+
+class Scope:
+    """What has been seen of one expression so far."""
+
+    def __init__(self) -> None:
+        self._operators = 0
+        self._seen: set[Path | Value] = set()
+        self._paths: list[Path] = []
+        self.checks: list[Check] = []
+
+    def count_operator(self) -> None:
+        self._operators += 1
+        if self._operators > limits.EXPRESSION_OPERATORS:
+            raise faults.too_many_operators()
+
+    def path(self, path: Path) -> None:
+        if path not in self._seen:
+            self._seen.add(path)
+            self._paths.append(path)
+            self.checks.append(lambda bindings: bindings.path(path))
+
+    def value(self, value: Value) -> None:
+        if value not in self._seen:
+            self._seen.add(value)
+            self.checks.append(lambda bindings: bindings.value(value))
+
+    def require_type(self, value: Value, allowed: frozenset[str], operator: str) -> None:
+        placeholder = value.placeholder
+
+        def check(bindings: Bindings) -> None:
+            tag = type_of(bindings.values[placeholder])
+            if tag not in allowed:
+                raise faults.operand_type(operator, tag)
+
+        self.checks.append(check)
+
+    def require_distinct(self, path: Path, others: Sequence[Path], operator: str) -> None:
+        def check(bindings: Bindings) -> None:
+            found = bindings.path(path)
+            if any(bindings.path(other) == found for other in others):
+                raise faults.not_distinct(operator, spell(found))
+
+        self.checks.append(check)
+
+    def refuse(self, fault: InvalidExpression) -> None:
+        """What is wrong for every request; but a request may have been wrong before it came to that."""
+        message = str(fault)
+
+        def check(_bindings: Bindings) -> None:
+            raise InvalidExpression(message)
+
+        self.checks.append(check)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The top-level attributes looked at, as the text names them."""
+        return roots(self._paths)
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """Those of them that are looked into, by a longer path."""
+        return roots([path for path in self._paths if len(path.parts) > 1])
+
+
+def roots(paths: list[Path]) -> frozenset[str]:
+    return frozenset(str(path.parts[0]) for path in paths)
