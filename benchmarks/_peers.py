@@ -5,6 +5,7 @@ The peers keep their tables in memory, which is where they are fastest; Sortkey 
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+import sortkey
 from tests import maven
 from tests.oracle import local
 
@@ -71,8 +73,9 @@ def install_once(folder: Path, *commands: list[str]) -> None:
     finished.touch()
 
 
-def _nothing() -> None:
-    """Sortkey is what runs this."""
+def _compile_sortkey() -> None:
+    """As pip does with what it installs, and so with the peers; a checkout that nobody has run yet has no bytecode."""
+    compileall.compile_dir(Path(sortkey.__file__).parent, quiet=1)
 
 
 def _sortkey(port: int, folder: Path) -> list[str]:
@@ -115,7 +118,7 @@ def _moto(port: int, _: Path) -> list[str]:
     return [str(program), "--host", "127.0.0.1", "--port", str(port)]
 
 
-SORTKEY: Final = Kind("Sortkey", _nothing, _sortkey)
+SORTKEY: Final = Kind("Sortkey", _compile_sortkey, _sortkey)
 PEERS: Final = (
     Kind("DynamoDB Local", _install_dynamodb_local, _dynamodb_local),
     Kind("dynalite", _install_dynalite, _dynalite),

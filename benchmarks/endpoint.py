@@ -78,6 +78,7 @@ def leave_out(server: str, what: str, why: str) -> None:
 
 def start(stack: ExitStack, folder: Path) -> list[Server]:
     """Sortkey, and every peer that this machine can have, each with an empty table."""
+    SORTKEY.install()
     servers = [launch(stack, SORTKEY, folder)]
     for kind in PEERS:
         try:

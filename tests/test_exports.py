@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+
 import sortkey
 
 EXPORTS = """
@@ -18,3 +23,28 @@ def test_public_names_are_pinned() -> None:
 
 def test_public_names_exist() -> None:
     assert [name for name in sortkey.__all__ if not hasattr(sortkey, name)] == []
+
+
+# The model's names come when they are asked for; whoever looks around, or asks for all, sees them nevertheless.
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import sortkey; assert set(sortkey.__all__) <= set(dir(sortkey))",
+        "from sortkey import *; assert Item.__name__ == 'Item'",
+    ],
+)
+def test_public_names_are_found_before_they_are_used(program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# The comment for the type checker is part of the test: it would be told that there is nothing to ignore.
+def test_a_name_that_is_not_public_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="module 'sortkey' has no attribute 'Itme'"):
+        _ = sortkey.Itme  # type: ignore[attr-defined]
+
+
+# The function has the name of a package, which takes its place if it is imported after it.
+@pytest.mark.parametrize("first", ["sortkey", "sortkey.client.remote", "sortkey.model", "sortkey.cli.db"])
+def test_client_is_the_function_whatever_is_imported_first(first: str) -> None:
+    program = f"import {first}; import sortkey.client.remote_async; import sortkey; sortkey.client('memory:').close()"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,42 +1,63 @@
-"""Sortkey: serving layers on DynamoDB, with a durable DynamoDB engine inside the process."""
+"""Sortkey: serving layers on DynamoDB, with a durable DynamoDB engine inside the process.
+
+The model is imported when the first of its names is asked for: a client or `sortkey db` has no use for it. The client
+is imported at once, because `client` is a function here and a package of the same name, and to import the package later
+would put it in the function's place.
+"""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from sortkey.client import async_client, client
-from sortkey.model import (
-    DeclarationError,
-    DecodeError,
-    EncodeError,
-    Index,
-    Item,
-    Key,
-    KeyChange,
-    KeyPartError,
-    ModelError,
-    NoAccessPath,
-    Path,
-    Table,
-    collection,
-    extra,
-    field,
-    inexact,
-    replace,
-)
-from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present, sized
-from sortkey.model.entries import Entries
-from sortkey.model.operators import add, append, discard, initially
-from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.async_session import open_session as open
-from sortkey.model.sessions.pages import Page
-from sortkey.model.sessions.refusals import (
-    ConditionFailed,
-    CursorError,
-    DeadlineExceeded,
-    ItemMissing,
-    TablesDiffer,
-    TransactionFailed,
-    Unsupported,
-)
-from sortkey.model.sessions.sync_session import Session, connect
-from sortkey.model.sessions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from sortkey.model.public import (
+        AsyncSession,
+        ConditionFailed,
+        CursorError,
+        DeadlineExceeded,
+        DeclarationError,
+        DecodeError,
+        EncodeError,
+        Entries,
+        Index,
+        Item,
+        ItemMissing,
+        Key,
+        KeyChange,
+        KeyPartError,
+        ModelError,
+        NoAccessPath,
+        Page,
+        Path,
+        Session,
+        Table,
+        TablesDiffer,
+        Transaction,
+        TransactionFailed,
+        Unsupported,
+        above,
+        absent,
+        add,
+        append,
+        at_least,
+        at_most,
+        below,
+        collection,
+        connect,
+        discard,
+        extra,
+        field,
+        inexact,
+        initially,
+        one_of,
+        open,
+        other_than,
+        present,
+        replace,
+        sized,
+    )
 
 __all__ = [
     "AsyncSession",
@@ -86,3 +107,16 @@ __all__ = [
     "replace",
     "sized",
 ]
+
+# Hidden from type checkers, which would take it that every name is one of ours.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        found = globals()[name] = getattr(import_module("sortkey.model.public"), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

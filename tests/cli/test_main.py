@@ -28,10 +28,3 @@ def test_wrong_arguments_cost_one_line_and_exit_code_2(argv: list[str], capsys: 
 def test_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "sortkey", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("sortkey ")
-
-
-# The HTTP app takes longer to import than everything that `sortkey db` needs.
-def test_a_command_imports_what_it_needs() -> None:
-    program = "import sys; from sortkey.cli.main import parser; parser(['db']); print('litestar' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

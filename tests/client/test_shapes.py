@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from botocore.model import Shape
 from botocore.parsers import create_parser
+from botocore.utils import parse_timestamp
 
 from sortkey.client import Client
 from sortkey.client.embedded import native
 from sortkey.client.parameters import request
 from sortkey.client.service_model import operation_model
-from sortkey.client.shapes import TIMESTAMPS, Unusual, to_wire
+from sortkey.client.shapes import TIMESTAMPS, Unusual, moment, to_wire
 from sortkey.engine.answers import to_json
 from sortkey.engine.requests import OPERATIONS
 from tests.client.orders import EVERY_TYPE, database_of, key
@@ -125,3 +126,10 @@ def test_request_ids_differ_and_the_rest_of_the_metadata_is_plain(client: Client
     first, second = (client.list_tables()["ResponseMetadata"] for _ in range(2))
     assert first.pop("RequestId") != second.pop("RequestId")
     assert first == second == {"HTTPStatusCode": 200, "HTTPHeaders": {}, "RetryAttempts": 0}
+
+
+# Two moments are equal whatever their time zones are; boto3's have the machine's, and print so.
+@pytest.mark.parametrize("seconds", [0, 1, 1.5, 1_772_345_678.123, 4_102_444_800])
+def test_moments_are_botocores(seconds: float) -> None:
+    theirs = parse_timestamp(cast(Any, seconds))  # its stub knows text only
+    assert repr(moment(seconds)) == repr(theirs)

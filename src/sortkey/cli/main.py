@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from importlib.metadata import version
 
 from sortkey.cli.arguments import Parser
 
@@ -24,8 +24,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser(names: Iterable[str] = COMMANDS) -> Parser:
     top = Parser(prog="sortkey", description="A framework for serving layers on DynamoDB.")
-    top.add_argument("--version", action="version", version=f"sortkey {version('sortkey')}")
+    top.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         import_module(f"sortkey.cli.{name}").add_to(commands)
     return top
+
+
+class Version(argparse.Action):
+    """argparse's own wants the text at once, which is slow to find: importlib.metadata imports half of `email`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        sys.stdout.write(f"sortkey {import_module('importlib.metadata').version('sortkey')}\n")
+        parser.exit()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 from sortkey.client import urls
 from sortkey.client.embedded import EmbeddedClient
 from sortkey.client.embedded_async import AsyncEmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
-from sortkey.client.remote import RemoteClient
-from sortkey.client.remote_async import AsyncRemoteClient
 
 __all__ = ["AsyncClient", "Client", "async_client", "client"]
 
@@ -19,12 +18,26 @@ def client(url: str | os.PathLike[str]) -> Client:
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) behind boto3's low-level DynamoDB
     client. See docs/client.md."""
     store = urls.parse(url)
-    opened = EmbeddedClient(store) if store.remote is None else RemoteClient(store.url, store.remote)
+    opened = EmbeddedClient(store) if store.remote is None else _remote(store.url, store.remote)
     return PrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
 def async_client(url: str | os.PathLike[str]) -> AsyncClient:
     """As `client`, with methods that are awaited."""
     store = urls.parse(url)
-    opened = AsyncEmbeddedClient(store) if store.remote is None else AsyncRemoteClient(store.url, store.remote)
+    opened = AsyncEmbeddedClient(store) if store.remote is None else _async_remote(store.url, store.remote)
     return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened
+
+
+# The remote clients are not imported at the top: with botocore's sessions and urllib3 they take longer than all the
+# rest, and a store in the process needs neither.
+
+
+def _remote(url: str, remote: urls.Remote) -> Client:
+    made: Client = import_module("sortkey.client.remote").RemoteClient(url, remote)
+    return made
+
+
+def _async_remote(url: str, remote: urls.Remote) -> AsyncClient:
+    made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote)
+    return made

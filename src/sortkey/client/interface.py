@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Coroutine
-from typing import Any, Final, Self
-
-from botocore.paginate import Paginator
-from botocore.waiter import Waiter
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from sortkey.client import paging, waiters
 from sortkey.client.capabilities import Capabilities
@@ -16,6 +13,10 @@ from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF
 from sortkey.engine.database import Database
+
+if TYPE_CHECKING:
+    from botocore.paginate import Paginator
+    from botocore.waiter import Waiter
 
 
 class AnyClient(Methods[R]):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import secrets
 from dataclasses import dataclass
-from typing import Any, Final
-
-from botocore.model import ServiceModel
+from typing import TYPE_CHECKING, Any, Final
 
 from sortkey.client.service_model import service_model
+
+if TYPE_CHECKING:
+    from botocore.model import ServiceModel
 
 _PROCESS: Final = secrets.token_hex(16).upper()
 _REQUESTS: Final = itertools.count(10**15)

@@ -1,4 +1,7 @@
-"""Paginators: botocore's own, over the methods of a client."""
+"""Paginators: botocore's and aiobotocore's own, over the methods of a client.
+
+Both are imported by the first paginator that is asked for, not at the top: they are slow to import, and few ask.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore import xform_name
 from botocore.exceptions import OperationNotPageableError
-from botocore.paginate import Paginator
 
 from sortkey.client.service_model import OPERATION_OF, load, operation_model
 from sortkey.engine.requests import OPERATIONS
+
+if TYPE_CHECKING:
+    from botocore.paginate import Paginator
 
 Call = Callable[..., dict[str, Any]]
 AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
@@ -25,7 +30,10 @@ def can_paginate(method: str) -> bool:
 
 def paginator(method: str, call: Call) -> Paginator[dict[str, Any]]:
     """botocore's paginator of a method, which it reaches by `call`. Raises its OperationNotPageableError."""
-    return Paginator(cast(Any, call), _configuration(method), operation_model(OPERATION_OF[method]))
+    made: Paginator[dict[str, Any]] = import_module("botocore.paginate").Paginator(
+        call, _configuration(method), operation_model(OPERATION_OF[method])
+    )
+    return made
 
 
 class AsyncPages(Protocol):
@@ -55,7 +63,6 @@ def async_paginator(method: str, call: AsyncCall) -> AsyncPaginator:
         await asyncio.sleep(0)
         return answer
 
-    # Not at the top: aiobotocore is slow to import, and has no types that a cast would lose.
     made: AsyncPaginator = import_module("aiobotocore.paginate").AioPaginator(
         leaving_a_turn, _configuration(method), operation_model(OPERATION_OF[method])
     )

@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import answers, capabilities, deadline, failures, serialiser, shortcut
+from sortkey.client import answers, capabilities, failures, punctual, serialiser, shortcut
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import Client
@@ -58,7 +58,7 @@ class RemoteClient(Client):
             if service not in self._clients:
                 config = Config(**configuration(self._session))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = deadline.install(serialiser.install(made))
+                self._clients[service] = punctual.install(serialiser.install(made))
                 if service == "dynamodb" and shortcut.is_possible(made):
                     self._shortcut = shortcut.Shortcut(made)
             return self._clients[service]

@@ -1,16 +1,20 @@
-"""botocore's description of DynamoDB, read when first needed: it takes some 50 ms, and most programs never need it."""
+"""botocore's description of DynamoDB, read when first needed: most programs never need it.
+
+To read it takes some 50 ms, and to import what reads it twice as long, so neither is done at the top.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore import xform_name
-from botocore.loaders import Loader
-from botocore.model import OperationModel, ServiceModel
-from botocore.serialize import create_serializer
 
 from sortkey.engine.requests import OPERATIONS
+
+if TYPE_CHECKING:
+    from botocore.model import OperationModel, ServiceModel
 
 OPERATION_OF: Final = {xform_name(operation): operation for operation in OPERATIONS}
 """The operations by their methods' names."""
@@ -22,7 +26,8 @@ _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShar
 
 @cache
 def service_model(service: str = "dynamodb") -> ServiceModel:
-    return ServiceModel(load(service, "service-2"), service)
+    made: ServiceModel = import_module("botocore.model").ServiceModel(load(service, "service-2"), service)
+    return made
 
 
 def service_of(operation: str) -> str:
@@ -42,9 +47,9 @@ def serialise(operation: str, members: dict[str, Any]) -> bytes:
 
 @cache
 def _serialiser() -> Any:
-    return create_serializer("json", include_validation=True)
+    return import_module("botocore.serialize").create_serializer("json", include_validation=True)
 
 
 def load(service: str, kind: str) -> Any:
     """One of the files that botocore has about a service."""
-    return Loader().load_service_model(service, kind)
+    return import_module("botocore.loaders").Loader().load_service_model(service, kind)

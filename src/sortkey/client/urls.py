@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
 
 from sortkey.client.capabilities import STORES
 
@@ -30,8 +31,7 @@ _WHAT_WORKS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(msgspec.Struct, frozen=True):
     """An endpoint, or AWS's own of a region."""
 
     endpoint: str | None
@@ -40,8 +40,7 @@ class Remote:
     """What the endpoint is said to be, one of `capabilities.STORES`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(msgspec.Struct, frozen=True):
     """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None."""
 
     url: str

@@ -1,25 +1,24 @@
-"""Waiters: botocore's own, and its recipes followed without blocking an event loop."""
+"""Waiters: botocore's own, and its recipes followed without blocking an event loop.
+
+botocore's are imported by the first waiter that is asked for, not at the top: they are slow to import, and few ask.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import Any, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from botocore import xform_name
 from botocore.exceptions import ClientError, WaiterError
-from botocore.waiter import (
-    AcceptorConfig,
-    NormalizedOperationMethod,
-    SingleWaiterConfig,
-    Waiter,
-    WaiterModel,
-    is_valid_waiter_error,
-)
 
 from sortkey.client.service_model import load
 from sortkey.engine.requests import OPERATIONS
+
+if TYPE_CHECKING:
+    from botocore.waiter import AcceptorConfig, SingleWaiterConfig, Waiter
 
 Call = Callable[..., dict[str, Any]]
 AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
@@ -28,8 +27,9 @@ AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 def waiter(name: str, methods: Callable[[str], Call]) -> Waiter:
     """`methods` gives an operation's method. Raises ValueError for a waiter that boto3 or the engine does not have."""
     recipe = _recipe(name)
-    answering = NormalizedOperationMethod(cast(Any, methods(recipe.operation)))
-    return Waiter(name, cast(Any, recipe), cast(Any, answering))
+    botocore = _botocore()
+    made: Waiter = botocore.Waiter(name, recipe, botocore.NormalizedOperationMethod(methods(recipe.operation)))
+    return made
 
 
 class AsyncWaiter:
@@ -73,7 +73,7 @@ class AsyncWaiter:
                     reason = f"Waiter encountered a terminal failure state: {acceptor.explanation}"
                     raise WaiterError(self.name, reason, response)
                 return acceptor
-        if is_valid_waiter_error(response):
+        if _botocore().is_valid_waiter_error(response):
             error = response["Error"]
             raise WaiterError(self.name, f"An error occurred ({error['Code']}): {error['Message']}", response)
         return None
@@ -88,6 +88,10 @@ def _recipe(name: str) -> SingleWaiterConfig:
 
 @cache
 def _recipes() -> dict[str, SingleWaiterConfig]:
-    model = WaiterModel(load("dynamodb", "waiters-2"))
+    model = _botocore().WaiterModel(load("dynamodb", "waiters-2"))
     recipes = {xform_name(name): model.get_waiter(name) for name in model.waiter_names}
     return {name: recipe for name, recipe in recipes.items() if recipe.operation in OPERATIONS}
+
+
+def _botocore() -> Any:
+    return import_module("botocore.waiter")

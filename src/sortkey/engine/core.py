@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sortkey.clock import Clock, SystemClock
 from sortkey.engine.batch import WriteBatch
@@ -22,8 +23,7 @@ Work = Callable[[WriteBatch], Answer]
 """The part of a writing operation that runs in the writer's transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     region: str = "local"
     account: str = "000000000000"
     stream_shards: int = 1

@@ -10,6 +10,7 @@ finds values of the wrong type, then `constraints` everything that is missing or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -66,8 +67,17 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
     )
 }
 
-_DECODERS: Final = {name: msgspec.json.Decoder(operation).decode for name, operation in OPERATIONS.items()}
 
+class _Decoders(dict[str, Callable[[bytes], Shape]]):
+    """By operation, each made when first needed: all of them take some 10 ms, and no program needs all."""
+
+    def __missing__(self, operation: str) -> Callable[[bytes], Shape]:
+        made: Callable[[bytes], Shape] = msgspec.json.Decoder(OPERATIONS[operation]).decode
+        self[operation] = made
+        return made
+
+
+_DECODERS: Final = _Decoders()
 
 NOT_JSON: Final = ""
 """AWS says nothing more about a body that it cannot parse."""
@@ -75,9 +85,10 @@ NOT_JSON: Final = ""
 
 def decode(operation: str, body: bytes) -> Shape:
     """The request in a body of JSON."""
-    decoder = _DECODERS.get(operation)
-    if decoder is None:
-        raise _unknown()
+    try:
+        decoder = _DECODERS[operation]
+    except KeyError:
+        raise _unknown() from None
     try:
         return decoder(body)
     except msgspec.ValidationError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from sortkey.engine.batch import WriteBatch, read_count
 from sortkey.engine.core import Core
@@ -39,8 +40,7 @@ def describe_in_batch(core: Core, batch: WriteBatch, record: TableRecord) -> Des
     return _Describer(core.table_arn(record.name), record, batch.now, count).table()
 
 
-@dataclass(frozen=True, slots=True)
-class _Describer:
+class _Describer(msgspec.Struct, frozen=True):
     arn: str
     record: TableRecord
     now: float

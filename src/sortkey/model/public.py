@@ -1,0 +1,85 @@
+"""The model's public names, which the package imports from here when the first of them is asked for."""
+
+from sortkey.model import (
+    DeclarationError,
+    DecodeError,
+    EncodeError,
+    Index,
+    Item,
+    Key,
+    KeyChange,
+    KeyPartError,
+    ModelError,
+    NoAccessPath,
+    Path,
+    Table,
+    collection,
+    extra,
+    field,
+    inexact,
+    replace,
+)
+from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present, sized
+from sortkey.model.entries import Entries
+from sortkey.model.operators import add, append, discard, initially
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.async_session import open_session as open
+from sortkey.model.sessions.pages import Page
+from sortkey.model.sessions.refusals import (
+    ConditionFailed,
+    CursorError,
+    DeadlineExceeded,
+    ItemMissing,
+    TablesDiffer,
+    TransactionFailed,
+    Unsupported,
+)
+from sortkey.model.sessions.sync_session import Session, connect
+from sortkey.model.sessions.transaction import Transaction
+
+__all__ = [
+    "AsyncSession",
+    "ConditionFailed",
+    "CursorError",
+    "DeadlineExceeded",
+    "DeclarationError",
+    "DecodeError",
+    "EncodeError",
+    "Entries",
+    "Index",
+    "Item",
+    "ItemMissing",
+    "Key",
+    "KeyChange",
+    "KeyPartError",
+    "ModelError",
+    "NoAccessPath",
+    "Page",
+    "Path",
+    "Session",
+    "Table",
+    "TablesDiffer",
+    "Transaction",
+    "TransactionFailed",
+    "Unsupported",
+    "above",
+    "absent",
+    "add",
+    "append",
+    "at_least",
+    "at_most",
+    "below",
+    "collection",
+    "connect",
+    "discard",
+    "extra",
+    "field",
+    "inexact",
+    "initially",
+    "one_of",
+    "open",
+    "other_than",
+    "present",
+    "replace",
+    "sized",
+]
