@@ -55,14 +55,15 @@ class Embedded(AnyClient[R]):
         return None if item is None else Unparsed(item.text, item.binary), answer["ConsumedCapacity"]["CapacityUnits"]
 
     def lookup_unparsed(
-        self, table: str, pairs: Collection[tuple[str, str]], consistent: bool
+        self, table: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
     ) -> tuple[Unparsed, int, float] | None:
-        """The items of keys that are two texts each, all of them different: a list, how many, and the units that it
-        took. None for keys and tables that are not so plain; BatchGetItem has an answer to those."""
+        """The items of keys that are two texts each, all of them different: a list, with nulls for those that are not
+        there if `gaps` says so, how many there are, and the units that it took. None for keys and tables that are not
+        so plain; BatchGetItem has an answer to those."""
         database = self._lease.database
         if database is None:
             raise self._lease.refusal()
-        found = rows_of_pairs(database, table, pairs, consistent)
+        found = rows_of_pairs(database, table, pairs, consistent, gaps)
         return None if found is None else (Unparsed(found.items.text, found.items.binary), found.number, found.units)
 
     def _answer(self, operation: str, members: dict[str, Any], plain: bool = False) -> Answer:

@@ -8,19 +8,23 @@ general path (`keys.place_of`) looks again and finds the words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from sortkey.engine.spaces import SPACE_BYTES
 from sortkey.expressions import KeyAttribute
 from sortkey.limits import SORT_KEY_BYTES
 from sortkey.values.attribute import Item
-from sortkey.values.keybytes import TEXT_END, TEXT_SHIFT, partition_hash
+from sortkey.values.keybytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, partition_hash
 
 SHORT: Final = SORT_KEY_BYTES // 4
 """Text of so many characters fits into any key, whatever the characters are."""
+
+EMPTY_SORT: Final = SPACE_BYTES + HASH_BYTES + len(TEXT_END)
+"""Bytes of a row's key whose sort key is an empty text, which none may be."""
 
 PARTITIONS: Final = 4096
 """Of each table's and index's, those whose hashes are remembered."""
@@ -28,7 +32,7 @@ PARTITIONS: Final = 4096
 TextPrefix = Callable[[str], bytes]
 Place = Callable[[Item], bytes | None]
 Places = Callable[[bytes], list[bytes] | None]
-PairPlaces = Callable[[Iterable[tuple[str, str]]], list[bytes] | None]
+PairPlaces = Callable[[Collection[tuple[str, str]]], list[bytes] | None]
 
 # What a value raises that is no text, or no value at all.
 _UNUSUAL: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
@@ -135,14 +139,17 @@ def joining(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
     if sort is None or not _is_text(partition, sort):
         return _elsewhere
 
-    def places(pairs: Iterable[tuple[str, str]]) -> list[bytes] | None:
-        found = []
+    def places(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
+        for text in {text for text, _ in pairs}:
+            if not 0 < len(text) <= SHORT:
+                return None
         try:
-            for text, order in pairs:
-                if not (0 < len(text) <= SHORT and 0 < len(order) <= SHORT):
-                    return None
-                found.append(prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END)
+            found = [prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END for text, order in pairs]
         except UnicodeEncodeError:
+            return None
+        # All sort keys at once, by what they have become: one by one would take as long as making them.
+        lengths = [*map(len, found)]
+        if lengths and not EMPTY_SORT < min(lengths) <= max(lengths) <= EMPTY_SORT + SORT_KEY_BYTES:
             return None
         return found
 

@@ -59,8 +59,13 @@ class Concatenated:
 
     def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
         """Of the value, from the expressions of its fields' values; names in it end with the suffix."""
+        text = self.text(values, suffix)
+        return Expression(f"{{'S': {text.source}}}", text.names)
+
+    def text(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """The same of nothing but its text."""
         encoder, refuse = f"encode{suffix}_", f"refuse{suffix}"
-        source = f"{{'S': {self.template.source(values, encoder)} or {refuse}()}}"
+        source = f"{self.template.source(values, encoder)} or {refuse}()"
         return Expression(source, {**self.template.encoders(encoder), refuse: self.template.refuse_empty})
 
     def __repr__(self) -> str:
@@ -145,6 +150,14 @@ class Native:
 
     def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
         return Expression(f"native{suffix}({', '.join(values)})", {f"native{suffix}": self.of})
+
+    def text(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """Of the text, where it is one."""
+        native = self.expression(values, suffix)
+        source = f"{native.source}['S']"
+        if self.field.kind.base is str:
+            source = f"(text if (text := {values[0]}).__class__ is str and text else {source})"
+        return Expression(source, native.names)
 
     def value_from(self, source: object) -> Value:
         return self.of(getattr(source, self.field.name))

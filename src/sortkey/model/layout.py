@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.codec import Row
+from sortkey.model.each import Each
 from sortkey.model.faults import KeyPartError
 from sortkey.model.generate import function
 from sortkey.model.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
-
+Pairs = list[tuple[str, str]]
+"""The texts of keys that are two texts."""
 
 PARTITIONS: Final = 256
 """Of each key, those whose texts are remembered."""
@@ -61,7 +64,10 @@ class KeyLayout:
         """The fields that may be None, which keeps an item out of the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
-        self._pairs = _pairs(self)
+        is_pair = index is None and [part.tag for part in self.attributes] == ["S", "S"]
+        self._pairs = _pairs(*self.attributes) if is_pair else None
+        shared = set(self.partition_fields).intersection(self.sort_fields)
+        self._pairs_of_each = _pairs_of_each(*self.attributes) if is_pair and not shared else None
         self.questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
         """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
         fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
@@ -92,10 +98,14 @@ class KeyLayout:
         except KeyError as error:
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
 
-    def pairs(self, wanted: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]] | None:
+    def pairs(self, wanted: Sequence[Mapping[str, Any]] | Each) -> Pairs | None:
         """The texts of keys that are two texts, from exactly their fields; None for any other: see `exact`."""
         if self._pairs is None:
             return None
+        if isinstance(wanted, Each):
+            if self._pairs_of_each is not None and tuple(wanted.columns) == self.fields:
+                return self._pairs_of_each(wanted)
+            wanted = list(wanted)
         try:
             pairs = self._pairs(wanted)
         except (KeyError, TypeError):
@@ -131,20 +141,38 @@ def _row(parts: Sequence[KeyAttribute]) -> Expression:
     return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
 
 
-def _pairs(layout: KeyLayout) -> Callable[[Sequence[Mapping[str, Any]]], list[tuple[str, str]]] | None:
+def _pairs(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Sequence[Mapping[str, Any]]], Pairs]:
     """Those of the keys that have as many fields as they should. It raises what the others raise."""
-    partition, sort = layout.partition, layout.sort
-    if layout.is_several or sort is None or partition.template is None or sort.template is None:
-        return None
     # Many keys are looked up at once, and mostly in one partition.
     remembered = lru_cache(PARTITIONS, typed=True)(partition.of)
-    of_sort = sort.expression(_given(sort.fields), "_sort")
-    pair = f"partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}['S']"
+    of_sort = sort.text(_given(sort.fields), "_sort")
+    pair = f"partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}"
+    fields = {*partition.fields, *sort.fields}
     return function(
         ("wanted",),
-        f"[({pair}) for given in wanted if len(given) == {len(layout.fields)}]",
+        f"[({pair}) for given in wanted if len(given) == {len(fields)}]",
         {"partition": remembered, **of_sort.names},
     )
+
+
+def _pairs_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Each], Pairs]:
+    """The same for all combinations of values, which are the combinations of both halves' texts."""
+    partitions, sorts = _texts(partition), _texts(sort)
+    fields = len(partition.fields)
+
+    def pairs(wanted: Each) -> Pairs:
+        columns = tuple(wanted.columns.values())
+        return [*product(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))]
+
+    return pairs
+
+
+def _texts(part: KeyAttribute) -> Callable[[Iterable[tuple[Any, ...]]], list[str]]:
+    """From the values of an attribute's fields to its texts."""
+    values = [f"value{index}" for index in range(len(part.fields))]
+    text = part.text(values)
+    target = "".join(f"{value}, " for value in values)
+    return function(("rows",), f"[{text.source} for ({target}) in rows]", text.names)
 
 
 def _given(fields: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from sortkey.model import (
     replace,
 )
 from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present, sized
+from sortkey.model.each import each
 from sortkey.model.entries import Entries
 from sortkey.model.operators import add, append, discard, initially
 from sortkey.model.sessions.async_session import AsyncSession
@@ -72,6 +73,7 @@ __all__ = [
     "collection",
     "connect",
     "discard",
+    "each",
     "extra",
     "field",
     "inexact",

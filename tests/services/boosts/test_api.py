@@ -94,7 +94,7 @@ def test_a_partner_s_campaigns() -> None:
         ({"partnerIds": ["x"] * (MOST_PARTNERS + 1)}, "partnerIds"),
         ({"partnerIds": ["x", 7]}, "partnerIds[1]"),
         ({"partnerIds": [""]}, "partnerIds[0]"),
-        ({"partnerIds": ["\U0010ffff"]}, "partner: U+10FFFF"),
+        ({"district": "\U0010ffff"}, "district: it holds a character that cannot be printed"),
         ({"district": None}, "district: it is missing, and de is a zoned market"),
         ({"district": "A#B"}, "district: an area has no `#`"),
         ({"at": "2026-08-24T12:30:00"}, "at: "),

@@ -90,7 +90,7 @@ def stored_rows(folder: Path) -> dict[tuple[str, str], Entries]:
                 # Elsewhere than at home, ended campaigns are remembered only against events that come late.
                 known = {name: each for name, each in entries.items() if home or each["status"] == "ACTIVE"}
                 if known:
-                    rows[item["pk"]["S"], item["sk"]["S"]] = known
+                    rows[item["pk"]["S"], item["partner"]["S"]] = known
     return rows
 
 

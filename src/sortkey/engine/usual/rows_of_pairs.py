@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sortkey.engine.capacity import units_of_rows
 from sortkey.engine.core import Core
-from sortkey.engine.stored import Json
+from sortkey.engine.stored import HEADER_BYTES, Json
+
+_GAP: Final = bytes(HEADER_BYTES) + b"null"
 
 
 class Rows(NamedTuple):
     items: Json
-    """A list of those that there are."""
+    """A list of those that there are; with nulls for the others, if the caller wants that."""
     number: int
     units: float
 
 
-def rows_of_pairs(core: Core, table_name: str, pairs: Collection[tuple[str, str]], consistent: bool) -> Rows | None:
-    """As BatchGetItem, of keys that are distinct, and without its limits."""
+def rows_of_pairs(
+    core: Core, table_name: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
+) -> Rows | None:
+    """As BatchGetItem, of keys that are distinct, in their order, and without its limits."""
     snapshot, tables = core.read_tables()
     try:
         table = tables.get(table_name)
         places = None if table is None else table.pair_places(pairs)
         if places is None:
             return None
-        rows = [row for row in map(snapshot.get, places) if row is not None]
+        found = [*map(snapshot.get, places)]
     finally:
         snapshot.abort()
-    return Rows(Json.items(rows), len(rows), units_of_rows(rows, len(places), consistent))
+    rows = [row for row in found if row is not None]
+    listed = [row or _GAP for row in found] if gaps and len(rows) < len(found) else rows
+    return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(places), consistent))

@@ -24,6 +24,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
 
+_texts_of = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
 
 def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
     answer = yield from retried(_get(context, path, consistent), context.pacing)
@@ -66,12 +68,14 @@ def lookup(
 def lookup_as(
     context: Context, key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
 ) -> Steps[list[R]]:
-    """What `read` makes of the rows that there are, in no order."""
+    """What `read` makes of the rows, null where there is none, in the order of the keys."""
     identities, keys = _identified(key, wanted)
-    fetched = yield from _fetch(context, key, dict(zip(identities, keys, strict=True)), consistent=False)
-    found = [row for stored in fetched for row in read(stored.text)]
-    context.meter.returned(key.name, len(found), read=len(found))
-    return found
+    texts: dict[Identity, bytes] = {}
+    for stored in (yield from _fetch(context, key, dict(zip(identities, keys, strict=True)), consistent=False)):
+        rows = map(bytes, _texts_of(stored.text))
+        texts.update(zip(map(identifier(key.layout), stored.parsed()), rows, strict=True))
+    context.meter.returned(key.name, len(texts), read=len(texts))
+    return read(b"[%b]" % b",".join(texts.get(identity, b"null") for identity in identities))
 
 
 def _identified(key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]]) -> tuple[list[Identity], list[Row]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Generic, TypeVar
@@ -16,6 +16,7 @@ from sortkey.client.embedded import Embedded
 from sortkey.client.shapes import to_wire
 from sortkey.client.unparsed import Unparsed
 from sortkey.model import provision
+from sortkey.model.each import Each
 from sortkey.model.explain import Explanation, explain
 from sortkey.model.item import Item
 from sortkey.model.key import BoundKey
@@ -31,6 +32,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
+Wanted = Sequence[Mapping[str, Any]] | Each
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0
@@ -112,29 +114,34 @@ class Shell(Generic[C]):
         return item
 
     def _lookup(
-        self, store: Embedded[Any], key: BoundKey[S], wanted: Sequence[Mapping[str, Any]], consistent: bool
+        self, store: Embedded[Any], key: BoundKey[S], wanted: Wanted, consistent: bool
     ) -> list[S | None] | None:
         """`lookup` in the process, as `_get` is; None for keys that are not two texts."""
         pairs = _pairs(key, wanted)
-        stored = self._stored(store, key, pairs, consistent) if pairs else None
+        stored = self._stored(store, key, dict.fromkeys(pairs), consistent, gaps=False)
         return None if stored is None else list(map(items_by_key(key.schema, stored).get, pairs))
 
     def _lookup_as(
-        self,
-        store: Embedded[Any],
-        key: BoundKey[Any],
-        wanted: Sequence[Mapping[str, Any]],
-        read: Callable[[bytes], list[R]],
+        self, store: Embedded[Any], key: BoundKey[Any], wanted: Wanted, read: Callable[[bytes], list[R]]
     ) -> list[R] | None:
         pairs = _pairs(key, wanted)
-        stored = self._stored(store, key, pairs, consistent=False) if pairs else None
-        return None if stored is None else read(stored.text)
+        distinct = dict.fromkeys(pairs)
+        stored = self._stored(store, key, distinct, consistent=False, gaps=True)
+        if stored is None:
+            return None
+        rows = read(stored.text)
+        if len(distinct) == len(pairs):
+            return rows
+        found = dict(zip(distinct, rows, strict=True))
+        return [found[pair] for pair in pairs]
 
     def _stored(
-        self, store: Embedded[Any], key: BoundKey[Any], pairs: Sequence[tuple[str, str]], consistent: bool
+        self, store: Embedded[Any], key: BoundKey[Any], pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
     ) -> Unparsed | None:
+        if not pairs:
+            return None
         started = perf_counter()
-        found = store.lookup_unparsed(key.schema.table, dict.fromkeys(pairs), consistent)
+        found = store.lookup_unparsed(key.schema.table, pairs, consistent, gaps)
         if found is None:
             return None
         stored, count, units = found
@@ -157,6 +164,11 @@ class Shell(Generic[C]):
         return DeadlineExceeded(f"not done within {self._options.timeout:g} s")
 
 
-def _pairs(key: BoundKey[Any], wanted: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def listed(keys: Iterable[Mapping[str, Any]]) -> Wanted:
+    """The keys that a call is given, to be looked at more than once."""
+    return keys if isinstance(keys, Each) else list(keys)
+
+
+def _pairs(key: BoundKey[Any], wanted: Wanted) -> list[tuple[str, str]]:
     """The keys as pairs of texts; none if they are not, or are an index's, which has no exact keys."""
     return (key.layout.pairs(wanted) or []) if key.layout.index is None else []

@@ -26,7 +26,7 @@ from sortkey.model.sessions import entering, pages, provisioning, reading, trans
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, options
+from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, listed, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.table import Table
@@ -108,16 +108,16 @@ class Session(Shell[Client]):
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[ItemT | None]:
         """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
-        wanted = list(keys)
+        wanted = listed(keys)
         found = None if self._embedded is None else self._lookup(self._embedded, key, wanted, consistent)
         return self._run(reading.lookup(self._context, key, wanted, consistent)) if found is None else found
 
     def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:
-        """What `read` makes of the rows with these exact keys, in no order. It is given lists of rows as DynamoDB's
-        JSON, and makes less of them than whole items: where each microsecond counts."""
-        wanted = list(keys)
+        """What `read` makes of the rows with these exact keys, in their order. It is given a list of rows as DynamoDB's
+        JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
+        wanted = listed(keys)
         found = None if self._embedded is None else self._lookup_as(self._embedded, key, wanted, read)
         return self._run(reading.lookup_as(self._context, key, wanted, read)) if found is None else found
 

@@ -64,7 +64,7 @@ class PartnerRow(Item):
     expires: int | None = None
 
     campaigns = Entries(Campaign, "c:")
-    key = Key("{tenant}#{area}", "{partner}")
+    key = Key("{tenant}#{area}", "{partner}", names=("pk", "partner"))
 
 
 class BoostRow(PartnerRow, table=BOOSTS):

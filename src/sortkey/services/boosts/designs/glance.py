@@ -6,6 +6,7 @@ Making items of fifty rows took longer than fetching them. The structures here n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from typing import Final
 
 import msgspec
@@ -21,8 +22,8 @@ class _Whole(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
     content: int
 
 
-class _Number(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
-    content: str
+class _Real(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+    content: float
 
 
 class _Unread(msgspec.Struct, frozen=True, gc=False):
@@ -33,12 +34,11 @@ class _Campaign(msgspec.Struct, frozen=True, gc=False):
     """As in `boosts.model`. All of it has defaults: a map that is no campaign must not stop a lookup."""
 
     when: _Whole = _Whole(0)
-    score: _Number = _Number("0")
+    score: _Real = _Real(0.0)
     areas: _Unread | None = None
 
 
-class _Attribute(msgspec.Struct, frozen=True, gc=False, rename={"text": "S", "campaign": "M"}):
-    text: str = ""
+class _Attribute(msgspec.Struct, frozen=True, gc=False, rename={"campaign": "M"}):
     campaign: _Campaign | None = None
 
 
@@ -46,19 +46,20 @@ Glance = dict[str, _Attribute]
 """A row's attributes."""
 
 # Not strict, since DynamoDB's numbers are text.
-read: Final = msgspec.json.Decoder(list[Glance], strict=False).decode
+read: Final = msgspec.json.Decoder(list[Glance | None], strict=False).decode
 
 
-def best_of(rows: Iterable[Glance], openings: Sequence[Opening]) -> dict[str, Rank]:
-    """Of each partner the campaign that wins."""
+def best_of(partners: Sequence[str], rows: Iterable[Glance | None], openings: Sequence[Opening]) -> dict[str, Rank]:
+    """Of each partner the campaign that wins. The rows are those of the partners, in one area after the other."""
     now = bits(openings)
     best: dict[str, Rank] = {}
-    for row in rows:
+    for partner, row in zip(cycle(partners), rows, strict=False):
+        if row is None:
+            continue
         for name, attribute in row.items():
             campaign = attribute.campaign
             if campaign is not None and campaign.when.content & now:
-                found = (campaign.areas is not None, -float(campaign.score.content), name[_NAME:])
-                partner = row["partner"].text
+                found = (campaign.areas is not None, -campaign.score.content, name[_NAME:])
                 if partner not in best or found < best[partner]:
                     best[partner] = found
     return best

@@ -11,6 +11,7 @@ from typing import Final
 
 from sortkey.clock import Clock
 from sortkey.model.conditions import sized
+from sortkey.model.each import each
 from sortkey.model.item import Item
 from sortkey.model.operators import add
 from sortkey.model.sessions.async_session import AsyncSession
@@ -197,13 +198,10 @@ class PartnerRows:
     # Reading
 
     async def lookup(self, market: Market, question: Question) -> list[Boost]:
-        keys = [
-            {"tenant": market.tenant, "area": area, "partner": partner}
-            for area in self.areas_read(market, question.district)
-            for partner in question.partners
-        ]
+        areas = self.areas_read(market, question.district)
+        keys = each(tenant=market.tenant, area=areas, partner=question.partners)
         rows = await self._session.lookup_as(self.rows.key, keys, glance.read)
-        return boosts_of(question, glance.best_of(rows, question.openings))
+        return boosts_of(question, glance.best_of(question.partners, rows, question.openings))
 
     async def campaigns_of(self, market: Market, partner: str) -> list[Placement]:
         path = self.rows.key(tenant=market.tenant, area=EVERYWHERE, partner=partner)
@@ -212,8 +210,14 @@ class PartnerRows:
             return []
         return [
             placement
-            for campaign_id, each in sorted(home.campaigns.items())
+            for campaign_id, campaign in sorted(home.campaigns.items())
             for placement in placements(
-                campaign_id, each.areas or (), each.score, each.days, each.slots, each.status, each.version
+                campaign_id,
+                campaign.areas or (),
+                campaign.score,
+                campaign.days,
+                campaign.slots,
+                campaign.status,
+                campaign.version,
             )
         ]
