@@ -71,7 +71,8 @@ def asked(draw: strategies.DrawFn) -> tuple[BoundKey[Any], dict[str, Any]]:
 
 def pairs_or_refusal(key: BoundKey[Any], wanted: Any) -> list[tuple[str, str]] | str | None:
     try:
-        return key.layout.pairs(wanted)
+        pairs = key.layout.pairs(wanted)
+        return None if pairs is None else list(pairs)
     except KeyPartError as refusal:
         return str(refusal)
 

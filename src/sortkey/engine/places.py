@@ -19,6 +19,7 @@ from sortkey.expressions import KeyAttribute
 from sortkey.limits import SORT_KEY_BYTES
 from sortkey.values.attribute import Item
 from sortkey.values.keybytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, partition_hash
+from sortkey.values.pairs import Combined
 
 SHORT: Final = SORT_KEY_BYTES // 4
 """Text of so many characters fits into any key, whatever the characters are."""
@@ -135,22 +136,28 @@ def reading(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
 
 
 def joining(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> PairPlaces:
-    """The same function for keys that are nothing but the texts of partition and sort key."""
+    """The same function for some keys that are nothing but the texts of partition and sort key."""
     if sort is None or not _is_text(partition, sort):
         return _elsewhere
 
     def places(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
-        for text in {text for text, _ in pairs}:
-            if not 0 < len(text) <= SHORT:
-                return None
         try:
-            found = [prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END for text, order in pairs]
+            if isinstance(pairs, Combined):
+                starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT]
+                ends = [order.encode().translate(TEXT_SHIFT) + TEXT_END for order in pairs.sorts]
+                found = [start + end for start in starts for end in ends]
+            else:
+                found = [
+                    prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END
+                    for text, order in pairs
+                    if 0 < len(text) <= SHORT
+                ]
         except UnicodeEncodeError:
             return None
-        # All sort keys at once, by what they have become: one by one would take as long as making them.
+        # The sort keys by what they have become, all at once: one by one would take as long as making them.
         lengths = [*map(len, found)]
-        if lengths and not EMPTY_SORT < min(lengths) <= max(lengths) <= EMPTY_SORT + SORT_KEY_BYTES:
+        if found and (min(lengths) <= EMPTY_SORT or max(lengths) > EMPTY_SORT + SORT_KEY_BYTES):
             return None
-        return found
+        return found if len(found) == len(pairs) else None
 
     return places

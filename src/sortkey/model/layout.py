@@ -12,9 +12,10 @@ from sortkey.model.each import Each
 from sortkey.model.faults import KeyPartError
 from sortkey.model.generate import function
 from sortkey.model.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
+from sortkey.values.pairs import Combined
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
-Pairs = list[tuple[str, str]]
+Pairs = Collection[tuple[str, str]]
 """The texts of keys that are two texts."""
 
 PARTITIONS: Final = 256
@@ -162,7 +163,7 @@ def _pairs_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Eac
 
     def pairs(wanted: Each) -> Pairs:
         columns = tuple(wanted.columns.values())
-        return [*product(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))]
+        return Combined(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))
 
     return pairs
 

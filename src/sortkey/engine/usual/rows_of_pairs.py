@@ -33,5 +33,5 @@ def rows_of_pairs(
     finally:
         snapshot.abort()
     rows = [row for row in found if row is not None]
-    listed = [row or _GAP for row in found] if gaps and len(rows) < len(found) else rows
+    listed = rows if len(rows) == len(found) or not gaps else [row or _GAP for row in found]
     return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(places), consistent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Generic, TypeVar
@@ -20,6 +20,7 @@ from sortkey.model.each import Each
 from sortkey.model.explain import Explanation, explain
 from sortkey.model.item import Item
 from sortkey.model.key import BoundKey
+from sortkey.model.layout import Pairs
 from sortkey.model.meter import Meter
 from sortkey.model.path import Path
 from sortkey.model.sessions.context import Context
@@ -27,6 +28,7 @@ from sortkey.model.sessions.refusals import DeadlineExceeded
 from sortkey.model.sessions.rows import item_of, items_by_key
 from sortkey.model.sessions.steps import Pacing
 from sortkey.model.table import Table
+from sortkey.values.pairs import Combined
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -118,14 +120,14 @@ class Shell(Generic[C]):
     ) -> list[S | None] | None:
         """`lookup` in the process, as `_get` is; None for keys that are not two texts."""
         pairs = _pairs(key, wanted)
-        stored = self._stored(store, key, dict.fromkeys(pairs), consistent, gaps=False)
+        stored = self._stored(store, key, _distinct(pairs), consistent, gaps=False)
         return None if stored is None else list(map(items_by_key(key.schema, stored).get, pairs))
 
     def _lookup_as(
         self, store: Embedded[Any], key: BoundKey[Any], wanted: Wanted, read: Callable[[bytes], list[R]]
     ) -> list[R] | None:
         pairs = _pairs(key, wanted)
-        distinct = dict.fromkeys(pairs)
+        distinct = _distinct(pairs)
         stored = self._stored(store, key, distinct, consistent=False, gaps=True)
         if stored is None:
             return None
@@ -136,7 +138,7 @@ class Shell(Generic[C]):
         return [found[pair] for pair in pairs]
 
     def _stored(
-        self, store: Embedded[Any], key: BoundKey[Any], pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
+        self, store: Embedded[Any], key: BoundKey[Any], pairs: Pairs, consistent: bool, gaps: bool
     ) -> Unparsed | None:
         if not pairs:
             return None
@@ -169,6 +171,10 @@ def listed(keys: Iterable[Mapping[str, Any]]) -> Wanted:
     return keys if isinstance(keys, Each) else list(keys)
 
 
-def _pairs(key: BoundKey[Any], wanted: Wanted) -> list[tuple[str, str]]:
-    """The keys as pairs of texts; none if they are not, or are an index's, which has no exact keys."""
-    return (key.layout.pairs(wanted) or []) if key.layout.index is None else []
+def _pairs(key: BoundKey[Any], wanted: Wanted) -> Pairs:
+    """The keys as pairs of texts; none if they are not."""
+    return key.layout.pairs(wanted) or ()
+
+
+def _distinct(pairs: Pairs) -> Pairs:
+    return pairs if isinstance(pairs, Combined) and pairs.distinct else dict.fromkeys(pairs)
