@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from sortkey.model.annotation import inexact
+from sortkey.model.annotation import in_key, inexact
 from sortkey.model.changes import ChangePlan, dependents, plan
 from sortkey.model.codec import Row
 from sortkey.model.codec import extra_of as extra
@@ -48,6 +48,7 @@ __all__ = [
     "dependents",
     "extra",
     "field",
+    "in_key",
     "inexact",
     "plan",
     "replace",

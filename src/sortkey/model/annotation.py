@@ -24,10 +24,23 @@ class Inexact:
 inexact: Final = Inexact()
 
 
+class InKey:
+    """The mark of `Annotated[str, in_key]`: the primary key holds the field, and it is not stored once more."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "in_key"
+
+
+in_key: Final = InKey()
+
+
 class Annotation(NamedTuple):
     base: Any
     optional: bool
     inexact: bool
+    in_key: bool = False
 
 
 class Unresolved(NamedTuple):
@@ -38,11 +51,12 @@ class Unresolved(NamedTuple):
 
 def read(annotation: Any) -> Annotation:
     """The type itself, and whether None is one of its values."""
-    optional = marked = False
+    optional = False
+    marks: list[Any] = []
     while True:
         if get_origin(annotation) is Annotated:
-            annotation, *marks = get_args(annotation)
-            marked = marked or inexact in marks
+            annotation, *found = get_args(annotation)
+            marks += found
         elif isinstance(annotation, NewType):
             annotation = annotation.__supertype__
         elif type(annotation).__name__ == "TypeAliasType":
@@ -53,7 +67,7 @@ def read(annotation: Any) -> Annotation:
                 raise DeclarationError(f"{annotation} is several types; an attribute has one, or one and None")
             annotation, optional = members[0], True
         else:
-            return Annotation(annotation, optional, marked)
+            return Annotation(annotation, optional, inexact in marks, in_key in marks)
 
 
 def resolve(struct: type[msgspec.Struct]) -> dict[str, Any]:

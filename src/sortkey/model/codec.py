@@ -65,6 +65,17 @@ class Codec:
                 raise self._unknown(name, annotations[name])
         return {name: self._read(name, annotations[name]) for name in names}
 
+    @cached_property
+    def in_key(self) -> frozenset[str]:
+        """The fields that say that the primary key holds them; the type of such a field is always known."""
+        annotations = resolve(self.struct)
+        known = {name: annotations[name] for name in self.struct.__struct_fields__}
+        return frozenset(
+            name
+            for name, annotation in known.items()
+            if not isinstance(annotation, Unresolved) and self._read(name, annotation).in_key
+        )
+
     def field(self, name: str) -> Field:
         """One field, which has to be known; the others may wait."""
         index = self.struct.__struct_fields__.index(name)

@@ -59,8 +59,15 @@ class _Compiler:
         self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
         """Fields, by the attributes that hold them."""
         self.primary = self._layout(key)
+        self._check_in_key()
         if self.primary.sparse:
             raise self._refusal(key, f"{', '.join(self.primary.sparse)} may be None, and then there is no key")
+
+    def _check_in_key(self) -> None:
+        held = {field for part in self.primary.attributes for field in part.fields if part.name not in self.attributes}
+        for name in sorted(self.codec.in_key - held):
+            reason = "its attribute is the key's own" if name in self.primary.fields else "the key does not hold it"
+            raise DeclarationError(f"{self.owner.__name__}.{name}: it cannot be in_key, since {reason}")
 
     def index(self, index: Index) -> KeyLayout:
         if index.several is not None:
@@ -86,6 +93,8 @@ class _Compiler:
 
     def _own(self, index: Index, name: str) -> Native:
         field = self.codec.field(name)
+        if field.kind.in_key:
+            raise self._refusal(index, f"{name} is in_key, so that there is no attribute of it")
         if field.tag not in _KEY_TAGS:
             raise self._refusal(index, f"{name} is stored as {field.tag}, which cannot be a key")
         if field.kind.optional and not field.left_out:
@@ -142,6 +151,8 @@ class _Compiler:
         for name in index.projection:
             if name not in fields:
                 raise self._refusal(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
+            if name in self.codec.in_key:
+                raise self._refusal(index, f"{name} is in_key, and every index has the key")
         return tuple(fields[name] for name in index.projection)
 
     def _refusal(self, declared: Declaration, reason: str) -> DeclarationError:

@@ -123,6 +123,8 @@ def attribute_of(schema: Schema[Any], field: str) -> str:
     fields = schema.codec.by_name
     if field not in fields:
         raise NoAccessPath(f"{schema.name} has no field {field!r}{suggestion(field, fields)}")
+    if fields[field].kind.in_key:
+        raise NoAccessPath(f"{schema.name}.{field} is only in the key, so a path asks for it, not a condition")
     return fields[field].attribute
 
 

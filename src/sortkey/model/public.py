@@ -16,6 +16,7 @@ from sortkey.model import (
     collection,
     extra,
     field,
+    in_key,
     inexact,
     replace,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "each",
     "extra",
     "field",
+    "in_key",
     "inexact",
     "initially",
     "one_of",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -28,8 +28,8 @@ from msgspec import UNSET, Meta, UnsetType
 from sortkey.model.codec import Codec, Field, Row, declared_default
 from sortkey.model.converter import is_set
 from sortkey.model.generate import function
-from sortkey.model.key_attribute import KeyAttribute
-from sortkey.model.layout import KeyLayout
+from sortkey.model.key_attribute import Expression, KeyAttribute
+from sortkey.model.layout import PARTITIONS, KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -102,7 +102,7 @@ class Reader(Generic[T]):
         """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
         self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
         """Those of a list."""
-        made, names = _making(owner, codec, columns)
+        made, names = _making(owner, codec, columns, _held_by_key(codec, primary))
         self.item: Callable[[Any], T] = function(("row",), made, names)
         """The item of a structure."""
         self.items: Callable[[list[Any]], list[T]] = function(("rows",), f"[{made} for row in rows]", names)
@@ -124,6 +124,8 @@ def _halves(primary: KeyLayout) -> dict[str, str]:
 def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
     halves = _halves(primary)
     for index, field in enumerate(codec.fields):
+        if field.kind.in_key:
+            continue
         # Keys are compared, and handed back as they were stored.
         a_key = field.attribute in keys
         in_c = None if a_key else _READ_IN_C.get((field.tag, field.kind.base))
@@ -172,11 +174,34 @@ def _tagged(tag: str, content: Any, nullable: bool) -> Any:
     return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
-def _making(owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column]) -> tuple[str, dict[str, Any]]:
+def _held_by_key(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
+    """The expressions of the fields that only the key has."""
+    found: dict[str, Expression] = {}
+    for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
+        parse = _parsing(part)
+        # Rows of one partition are read together.
+        parsed = lru_cache(PARTITIONS)(parse) if half == "partition" else parse
+        for name in codec.in_key.intersection(part.fields):
+            found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
+    return found
+
+
+def _parsing(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
+    """The fields in a key attribute's content; for None, which has none of them, the codec finds the words."""
+    return lambda content: part.parse({part.tag: content})
+
+
+def _making(
+    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], held: Mapping[str, Expression]
+) -> tuple[str, dict[str, Any]]:
     """The expression of the item of a `row`, and what the names in it are."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
+    for expression in held.values():
+        names |= expression.names
     arguments = [
-        f"{field.name}={_argument(f'{index}', owner, field, columns[field.attribute], names)}"
+        f"{field.name}={held[field.name].source}"
+        if field.name in held
+        else f"{field.name}={_argument(f'{index}', owner, field, columns[field.attribute], names)}"
         for index, field in enumerate(codec.fields)
     ]
     return f"owner({', '.join(arguments)})", names

@@ -104,6 +104,8 @@ class Schema(Generic[T]):
     def encode(self, item: T) -> Row:
         """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
         row = self.codec.encode(item)
+        for attribute in self._unstored:
+            del row[attribute]
         for name, value_from in self._dense:
             row[name] = value_from(item)
         for layout in self._sparse:
@@ -134,12 +136,23 @@ class Schema(Generic[T]):
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self._upgraded(row)
         values = self.codec.decode(row)
+        if self.codec.in_key:
+            values = {**self._held_by_key(row), **values}
         try:
             item = self.owner(**values)
         except TypeError:
             item = self._completed(row, values)
         self.codec.keep_extra(item, row, self._computed)
         return item
+
+    @cached_property
+    def _unstored(self) -> tuple[str, ...]:
+        """The attributes that the key makes superfluous."""
+        return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
+
+    def _held_by_key(self, row: Row) -> dict[str, Any]:
+        held = self.primary.parse(row) or {}
+        return {name: value for name, value in held.items() if name in self.codec.in_key}
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
         """An index that does not project everything still has the fields that its keys are made of."""

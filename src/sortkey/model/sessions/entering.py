@@ -85,6 +85,7 @@ def _changes(schema: Schema[Any], wanted: Entering[Any], placeholders: Placehold
     sets = {
         schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
         for name, value in wanted.path.given.items()
+        if name not in schema.codec.in_key
     }
     sets = {name: value for name, value in sets.items() if value is not None and name not in schema.key_attributes}
     return [
@@ -103,9 +104,9 @@ def _refuse_impossible(schema: Schema[Any], wanted: Entering[Any]) -> None:
         reason = f"{'indexes' if schema.indexes else 'versions'}, so an item has to be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
     for name in wanted.changes:
-        attribute_of(schema, name)
         if name in schema.primary.fields:
             raise KeyChange(f"{schema.name}.{name} is part of the primary key, which no update changes")
+        attribute_of(schema, name)
     lacking = sorted(schema.codec.required - set(schema.primary.fields) - wanted.changes.keys())
     if lacking:
         raise EncodeError(f"{schema.name}: an item that this entry makes would lack {', '.join(lacking)}")

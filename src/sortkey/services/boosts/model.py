@@ -19,7 +19,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import field
 
-from sortkey.model.annotation import inexact
+from sortkey.model.annotation import in_key, inexact
 from sortkey.model.entries import Entries
 from sortkey.model.item import Item, replace
 from sortkey.model.key import Key
@@ -56,8 +56,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartnerRow(Item):
-    tenant: str
-    area: str
+    tenant: Annotated[str, in_key]
+    area: Annotated[str, in_key]
     partner: str
     places: set[str] = field(default_factory=set)
     revision: int = 0
