@@ -75,9 +75,9 @@ class Json:
         return cls(row[HEADER_BYTES:], row[0] >= 0x80, row)
 
     @classmethod
-    def of(cls, item: Item) -> Json:
-        """A part of an item, or a key; whether binary is among it is left to the reader to find out."""
-        return cls(orjson.dumps(item), True)
+    def of(cls, item: Item, binary: bool = True) -> Json:
+        """A part of an item, or a key; whether binary is among it is left to the reader to find out if nobody knows."""
+        return cls(orjson.dumps(item), binary)
 
     @classmethod
     def items(cls, rows: list[bytes], projection: Callable[[Item], Item] | None = None) -> Json:

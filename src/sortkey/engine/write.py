@@ -111,21 +111,27 @@ def updated(found: Found, key: Item, change: Update | None) -> Normalised:
 def _measured(found: Found, change: Update | None, after: Item) -> Normalised | None:
     """The updated item, canonical since both the item and what was written were, and measured by what has changed.
 
-    None when the change went deep, or binary is about: then only a walk over the whole item tells.
+    None when the change went deep, the item is new, or it held binary: then only a walk over the whole item tells.
     """
     if change is None or not change.shallow or found.row is None or stored.has_binary(found.row):
         return None
-    size = found.size
+    size, binary = found.size, False
     before = found.item
+    documents: Item = {}
     for name in change.attributes:
         old, new = before.get(name), after.get(name)
         if old is not None:
             size -= text_size(name) + value_size(old)
-        if new is not None:
-            if type_of(new) not in PLAIN:
-                return None
+        if new is None:
+            continue
+        if type_of(new) in PLAIN:
             size += text_size(name) + value_size(new)
-    return Normalised(after, size, binary=False)
+        else:
+            documents[name] = new
+    if documents:
+        _, added, binary = normalise_item(documents, UPDATED_TOO_DEEP)
+        size += added
+    return Normalised(after, size, binary)
 
 
 def replace(

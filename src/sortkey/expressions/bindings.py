@@ -13,6 +13,7 @@ from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.tree import Path, Value
+from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, normalise_value
 
 DocumentPath = tuple[str | int, ...]
@@ -120,15 +121,21 @@ def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
     checked = {}
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
-        if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str and text.isascii():
-            # Most values are text, which is canonical as it is: not worth a walk.
-            checked[key] = value
-            continue
         try:
-            checked[key] = normalise_value(value)
+            checked[key] = value if _is_plain(value) else normalise_value(value)
         except ValidationException as fault:
             raise ValidationException(f"{parameter} contains invalid value: {fault.message} for key {key}") from None
     return checked
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is text or a number and canonical as it is, as most values are: not worth a walk."""
+    if type(value) is not dict or len(value) != 1:
+        return False
+    ((tag, content),) = value.items()
+    if type(content) is not str:
+        return False
+    return content.isascii() if tag == "S" else tag == "N" and number.canonical(content) is content
 
 
 @lru_cache(maxsize=4096)

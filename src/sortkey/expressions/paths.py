@@ -24,6 +24,8 @@ def resolve(paths: Sequence[Path], bindings: Bindings) -> tuple[DocumentPath, ..
 
     The last path is looked at first: which pair of several is reported is part of the service's answer.
     """
+    if len(paths) == 1:
+        return (bindings.path(paths[0]),)
     resolved: list[DocumentPath] = []
     roots: set[str | int] = set()
     for path in reversed(paths):

@@ -61,13 +61,14 @@ class Program(NamedTuple):
 
 
 class Update:
-    __slots__ = ("_bindings", "_paths", "_program", "attributes", "shallow")
+    __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "shallow")
 
     def __init__(self, program: Program, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
         self._program = program
         self._paths = paths
         self._bindings = bindings
-        self.attributes = frozenset([str(path[0]) for path in paths])
+        self._names = [str(path[0]) for path in paths]
+        self.attributes = frozenset(self._names)
         """The top-level attributes that it writes to."""
         self.shallow = sum(map(len, paths)) == len(paths)
         """Whether it writes whole attributes only."""
@@ -94,8 +95,7 @@ class Update:
 
     def _apply_shallow(self, item: Item) -> Item:
         """The same for most updates, without looking for ways into documents."""
-        program, bindings = self._program, self._bindings
-        names = [str(path[0]) for path in self._paths]
+        program, names, bindings = self._program, self._names, self._bindings
         after = dict(item)
         for index, merge, operand in program.merges:
             merged = merge(item.get(names[index]), bindings.values[operand])

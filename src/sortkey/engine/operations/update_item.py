@@ -12,7 +12,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.stored import Json
 from sortkey.expressions import Bindings, Update, legacy, update
-from sortkey.values.attribute import Item
+from sortkey.values.attribute import Item, Normalised
 
 
 def update_item(core: Core, request: UpdateItem) -> Work:
@@ -37,9 +37,9 @@ def update_item(core: Core, request: UpdateItem) -> Work:
         new = write.updated(found, key, change)
         consumed = write.replace(batch, found, new)
         answer: Answer = {}
-        attributes = _attributes(request.return_values, found, change, new.item)
-        if attributes:
-            answer["Attributes"] = Json.of(attributes)
+        attributes = _attributes(request.return_values, found, change, new)
+        if attributes is not None:
+            answer["Attributes"] = attributes
         return written(batch, answer, request, consumed, key)
 
     return work
@@ -53,14 +53,16 @@ def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
     return None
 
 
-def _attributes(wanted: str | None, found: write.Found, change: Update | None, new: Item) -> Item:
+def _attributes(wanted: str | None, found: write.Found, change: Update | None, new: Normalised) -> Json | None:
+    """Nothing where nothing is left to be told."""
+    part: Item = {}
     match wanted:
-        case "ALL_OLD":
-            return found.item
+        case "ALL_OLD" if found.row is not None:
+            return Json.item(found.row)
         case "ALL_NEW":
-            return new
+            return Json.of(new.item, new.binary)
         case "UPDATED_OLD" if change is not None:
-            return change.updated(found.item)
+            part = change.updated(found.item)
         case "UPDATED_NEW" if change is not None:
-            return change.updated(new)
-    return {}
+            part = change.updated(new.item)
+    return Json.of(part) if part else None

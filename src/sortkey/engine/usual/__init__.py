@@ -15,6 +15,7 @@ from sortkey.engine.usual.batch_get_item import batch_get_item
 from sortkey.engine.usual.get_item import get_item
 from sortkey.engine.usual.put_item import put_item
 from sortkey.engine.usual.query import query
+from sortkey.engine.usual.update_item import update_item
 
 __all__ = ["USUAL_READS", "USUAL_WRITES", "Answered", "UsualWork"]
 
@@ -24,4 +25,7 @@ USUAL_READS: Final[Mapping[str, Callable[[Core, bytes], Answered | None]]] = {
     "Query": query,
 }
 
-USUAL_WRITES: Final[Mapping[str, Callable[[Core, bytes], UsualWork | None]]] = {"PutItem": put_item}
+USUAL_WRITES: Final[Mapping[str, Callable[[Core, bytes], UsualWork | None]]] = {
+    "PutItem": put_item,
+    "UpdateItem": update_item,
+}

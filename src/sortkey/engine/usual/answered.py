@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sortkey.engine import requests
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer
 from sortkey.errors import ValidationException
@@ -29,3 +30,10 @@ UsualWork = Callable[[WriteBatch], Answered | Answer]
 """What is left of a usual write for the writer's transaction. It may find the table unusual after all, and then gives
 what the operation gives, consumed capacity included.
 """
+
+
+def metered(operation: str, body: bytes) -> Any:
+    """The request for the operation, which shall say what it consumed."""
+    request: Any = requests.decode(operation, body)
+    request.return_consumed_capacity = "TOTAL"
+    return request

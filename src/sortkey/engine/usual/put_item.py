@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from sortkey.engine import requests, stored
+from sortkey.engine import stored
 from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Core
 from sortkey.engine.keys import place_in
 from sortkey.engine.operations.put_item import put_item as put_unusual
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
-from sortkey.engine.usual.answered import NOTHING, UNREADABLE, Answered, UsualWork
+from sortkey.engine.usual.answered import NOTHING, UNREADABLE, Answered, UsualWork, metered
 from sortkey.limits import ITEM_BYTES
 from sortkey.values.attribute import normalise_item
 from sortkey.values.capacity import write_units
@@ -47,7 +47,7 @@ def put_item(core: Core, body: bytes) -> UsualWork | None:
         table = core.catalog.require(batch.transaction, name)
         if table.followed:
             # Since a moment ago.
-            return put_unusual(core, _metered(body))(batch)
+            return put_unusual(core, metered("PutItem", body))(batch)
         place = place_in(table, item)
         old = batch.get(place)
         before = 0 if old is None else stored.size(old)
@@ -56,9 +56,3 @@ def put_item(core: Core, body: bytes) -> UsualWork | None:
         return Answered(NOTHING, {name: write_units(max(before, size))})
 
     return work
-
-
-def _metered(body: bytes) -> Any:
-    request: Any = requests.decode("PutItem", body)
-    request.return_consumed_capacity = "TOTAL"
-    return request
