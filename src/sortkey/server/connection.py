@@ -7,12 +7,13 @@ of one, and for a client to take its answer, and would keep a head of any size.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from sortkey.limits import KIB
 from sortkey.server.failures import INVALID, OVERLOADED, Failure
+from sortkey.server.joined import Joined
 from sortkey.wire.server import connections_allowed
 
 HEAD_BYTES: Final = 64 * KIB
@@ -32,7 +33,7 @@ class Connection(HttpToolsProtocol):
     waited = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, Joined(transport, self.loop)))
         if len(self.connections) > _ROOM:
             self._refuse(Failure(503, OVERLOADED, "Too many connections are open; try again."))
 
