@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import product
 from typing import Final, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
@@ -20,6 +21,9 @@ Slot = Literal["breakfast", "lunch", "dinner", "late-night", "all-day"]
 DAYS: Final[tuple[Day, ...]] = get_args(Day)
 SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 ALL_DAY: Final[Slot] = "all-day"
+
+MINUTES: Final = 128
+"""Of the week, whose openings are remembered."""
 
 _MIDNIGHT: Final = 24 * 60
 _CLOCK: Final = re.compile(r"([01]\d|2[0-4]):([0-5]\d)", re.ASCII)
@@ -69,12 +73,15 @@ class Timetable:
     def __init__(self, zone: ZoneInfo, hours: Mapping[Slot, Hours]) -> None:
         self._zone = zone
         self._hours = tuple(hours.items())
+        # Whoever asks asks for now, and now is the same for a minute.
+        self._at = lru_cache(MINUTES)(self._openings)
 
     def openings(self, at: datetime) -> tuple[Opening, ...]:
         """The slots that are on at this instant; they may overlap."""
         local = at.astimezone(self._zone)
-        minute = local.hour * 60 + local.minute
-        today = local.weekday()
+        return self._at(local.weekday(), local.hour * 60 + local.minute)
+
+    def _openings(self, today: int, minute: int) -> tuple[Opening, ...]:
         found = [Opening(DAYS[today], ALL_DAY)]
         for slot, (start, end) in self._hours:
             if start < end:

@@ -83,8 +83,7 @@ class Boosts:
             openings = market.timetable.openings(instant)
         except OverflowError:
             raise Unacceptable("at: this is before or after all time") from None
-        asked = Question(district, tuple(dict.fromkeys(partners)), openings)
-        return await self.design.lookup(market, asked)
+        return await self.design.lookup(market, Question(district, partners, openings))
 
     async def campaigns_of(self, tenant: str, partner: str) -> list[Placement]:
         """All campaigns of a partner."""

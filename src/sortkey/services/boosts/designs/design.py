@@ -40,8 +40,7 @@ class Question(NamedTuple):
     """A lookup: which of these partners are boosted in this district, in the slots that are on."""
 
     district: str | None
-    partners: tuple[str, ...]
-    """Each of them once."""
+    partners: Sequence[str]
     openings: tuple[Opening, ...]
 
 
@@ -50,13 +49,14 @@ Rank = tuple[bool, float, str]
 district before any that runs everywhere, then the best score, then the first id."""
 
 
-def boosts_of(question: Question, best: Mapping[str, Rank]) -> list[Boost]:
-    """The answer, from the winner of each partner that has one."""
+def boosts_of(question: Question, best: dict[str, Rank]) -> list[Boost]:
+    """The answer, from the winner of each partner that has one; it takes them out of `best`, so each comes once."""
     district = question.district or EVERYWHERE
     boosts = []
     for partner in question.partners:
-        if partner in best:
-            everywhere, score, campaign_id = best[partner]
+        winner = best.pop(partner, None)
+        if winner is not None:
+            everywhere, score, campaign_id = winner
             boosts.append(Boost(partner, -score, campaign_id, EVERYWHERE if everywhere else district))
     return boosts
 
