@@ -114,12 +114,15 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
         """Fails in the way that its name says."""
         raise FAILURES[name](shelf)
 
-    @asgi(["/notes-raw", "/notes-raw-broken"], copy_scope=False, scope="read")
+    @asgi(["/notes-raw", "/notes-raw-broken", "/notes-raw-half"], copy_scope=False, scope="read")
     async def raw(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
         if scope["path"].endswith("broken"):
             raise RuntimeError("broken on purpose")
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
-        await send({"type": "http.response.body", "body": b"raw", "more_body": False})
+        if scope["path"].endswith("half"):
+            raise RuntimeError("broken on purpose")
+        await send({"type": "http.response.body", "body": b"r", "more_body": True})
+        await send({"type": "http.response.body", "body": b"aw", "more_body": False})
 
     return [show, write, search, slow_search, fail, raw]
 

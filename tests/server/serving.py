@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.server.asgi import Answer
+from tests.server.calling import Answer
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60

@@ -12,7 +12,7 @@ import pytest
 from sortkey.server import access_log
 from sortkey.server.access_log import CannotLog, Clock, Entry, FileLog, NoLog, open_log
 from sortkey.server.front import Front
-from tests.server.asgi import call
+from tests.server.calling import call
 from tests.server.conftest import WithApp
 
 

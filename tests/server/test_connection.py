@@ -1,4 +1,4 @@
-"""What a client cannot do to the server: send without end, send nothing, take nothing, send nonsense."""
+"""The app on a socket: answers of its own shape to whatever a client does. The connection has tests of its own."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
-from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 import uvloop
 
-from sortkey.server import connection
-from sortkey.server.connection import HEAD_BYTES, PATIENCE_SECONDS, Connection
 from sortkey.server.http_server import HttpServer
 from sortkey.server.metrics import Metrics
+from sortkey.wire.connection import IDLE_SECONDS, LINGER_SECONDS, REQUEST_SECONDS, STALLED_SECONDS, Connection
+from sortkey.wire.request_parser import HEAD_BYTES
 from tests.server.conftest import notes_in_memory
 
 SEARCH = b'{"names": ["a"]}'
 POST = b"POST /notes/s/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+ADDRESSES: WeakKeyDictionary[HttpServer, tuple[str, int]] = WeakKeyDictionary()
 
 
 class Client:
@@ -34,12 +35,16 @@ class Client:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+    async def head(self) -> tuple[int, dict[str, str]]:
         status = int((await self._reader.readline()).split()[1])
         headers = {}
         while (line := (await self._reader.readline()).strip()) != b"":
             name, _, value = line.decode().partition(": ")
             headers[name.lower()] = value
+        return status, headers
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        status, headers = await self.head()
         return status, headers, await self._reader.readexactly(int(headers.get("content-length", 0)))
 
     async def ended(self) -> bool:
@@ -55,8 +60,8 @@ class Client:
             await other.send(GET)
             await other.answer()
         for _ in range(number):
-            for each in tuple(self._server.server_state.connections):
-                assert isinstance(each, Connection)
+            self._server.tick += 1
+            for each in tuple(self._server._connections):
                 each.check()
 
     def served(self) -> bool:
@@ -66,12 +71,12 @@ class Client:
     def stalls(self) -> bool:
         """Whether the server waits for this client to read."""
         served = self._served()
-        return served is not None and served.flow.write_paused
+        return served is not None and served._stalled
 
     def _served(self) -> Connection | None:
-        port = self._writer.get_extra_info("sockname")[1]
-        connections = [each for each in self._server.server_state.connections if isinstance(each, Connection)]
-        return next((each for each in connections if each.client is not None and each.client[1] == port), None)
+        own = self._writer.get_extra_info("sockname")
+        connections = self._server._connections
+        return next((each for each in connections if each._transport.get_extra_info("peername") == own), None)
 
     def close(self) -> None:
         self._writer.close()
@@ -79,8 +84,7 @@ class Client:
 
 @asynccontextmanager
 async def client_of(server: HttpServer) -> AsyncIterator[Client]:
-    host, port = server.servers[0].sockets[0].getsockname()[:2]
-    client = Client(server, *await asyncio.open_connection(host, port))
+    client = Client(server, *await asyncio.open_connection(*ADDRESSES[server]))
     try:
         yield client
     finally:
@@ -92,8 +96,10 @@ def with_server(use: Callable[[HttpServer], Awaitable[None]]) -> None:
         async with notes_in_memory() as (_, app):
             metrics = Metrics()
             server = HttpServer(app(counted=metrics), metrics)
+            listening = socket.create_server(("127.0.0.1", 0))
+            ADDRESSES[server] = listening.getsockname()
             ready = asyncio.Event()
-            serving = asyncio.create_task(server.serve_on(socket.create_server(("127.0.0.1", 0)), ready.set))
+            serving = asyncio.create_task(server.serve(listening, ready.set))
             await ready.wait()
             try:
                 await use(server)
@@ -152,8 +158,6 @@ def test_a_head_without_end(line: bytes) -> None:
             end = b"\r\n" if b":" in line else b""
             for _ in range(HEAD_BYTES // 1000 + 200):
                 await client.send((line + end) * (1000 // len(line + end)))
-                if server.server_state.connections == set():
-                    break
             status, _, body = await client.answer()
             assert (status, json.loads(body)["error"]["code"]) == (431, "too_large")
             assert await client.ended()
@@ -162,28 +166,31 @@ def test_a_head_without_end(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "answers", "seconds"),
     [
-        b"",
-        b"GET /health HTTP/1.1\r\nHo",
-        POST + b"Content-Length: 16\r\n\r\n{",
-        GET + b"GET /hea",
-        POST + b"Content-Length: 99999999\r\n\r\n{",
+        (b"", 0, IDLE_SECONDS),
+        (GET, 1, IDLE_SECONDS),
+        (b"GET /health HTTP/1.1\r\nHo", 0, REQUEST_SECONDS),
+        (POST + b"Content-Length: 16\r\n\r\n{", 0, REQUEST_SECONDS),
+        (GET + b"GET /hea", 1, REQUEST_SECONDS),
+        (POST + b"Content-Length: 99999999\r\n\r\n{", 1, LINGER_SECONDS),
     ],
-    ids=["nothing", "half a head", "half a body", "half a second head", "the rest of what was refused"],
+    ids=["nothing", "nothing more", "half a head", "half a body", "half a second head", "the rest of what was refused"],
 )
-def test_clients_that_do_not_go_on_are_left(sent: bytes) -> None:
+def test_clients_that_do_not_go_on_are_left(sent: bytes, answers: int, seconds: int) -> None:
     async def use(server: HttpServer) -> None:
         async with client_of(server) as client:
             await client.send(sent)
-            if sent.startswith(GET) or b"9999" in sent:
+            for _ in range(answers):
                 await client.answer()
-            if b"9999" in sent:
-                await client.send(b"more")
             # The server's own clock ticks meanwhile, so not quite as many.
-            await client.seconds_pass(PATIENCE_SECONDS - 10)
-            assert client.served()
-            await client.seconds_pass(11)
+            await client.seconds_pass(seconds * 5 // 6)
+            assert client.served() or seconds == LINGER_SECONDS
+            await client.seconds_pass(seconds // 6 + 2)
+            if seconds == REQUEST_SECONDS:
+                status, _, body = await client.answer()
+                assert (status, json.loads(body)["error"]["code"]) == (408, "invalid_request")
+                await client.seconds_pass(LINGER_SECONDS + 1)
             assert await client.ended()
 
     with_server(use)
@@ -196,7 +203,7 @@ def test_a_client_that_does_not_take_its_answers_is_left() -> None:
             await client.send(page * 2000)
             while not client.stalls():
                 await asyncio.sleep(0)
-            await client.seconds_pass(PATIENCE_SECONDS - 10)
+            await client.seconds_pass(STALLED_SECONDS - 10)
             assert client.served()
             await client.seconds_pass(11)
             async with asyncio.timeout(30):
@@ -206,23 +213,60 @@ def test_a_client_that_does_not_take_its_answers_is_left() -> None:
     with_server(use)
 
 
-# Between requests there is uvicorn's own, longer time; and a request that takes us long is not the client's fault.
-def test_idle_and_busy_connections_are_not_taken_for_slow_ones() -> None:
+@pytest.mark.parametrize(
+    ("head", "connection"),
+    [
+        (b"GET /health HTTP/1.1\r\n", None),
+        (b"GET /health HTTP/1.1\r\nConnection: close\r\n", "close"),
+        (b"GET /health HTTP/1.0\r\n", "close"),
+        (b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n", "keep-alive"),
+    ],
+)
+def test_a_connection_stays_or_ends_as_the_client_wishes(head: bytes, connection: str | None) -> None:
     async def use(server: HttpServer) -> None:
         async with client_of(server) as client:
-            await client.send(GET)
-            await client.answer()
-            await client.seconds_pass(PATIENCE_SECONDS + 1)
-            await client.send(GET)
-            assert (await client.answer())[0] == 200
+            await client.send(head + b"Host: x\r\n\r\n")
+            status, headers, _ = await client.answer()
+            assert (status, headers.get("connection")) == (200, connection)
+            if connection == "close":
+                assert await client.ended()
+            else:
+                await client.send(GET)
+                assert (await client.answer())[0] == 200
 
     with_server(use)
 
 
-def test_too_many_connections_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_ROOM", 1)
-
+def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
     async def use(server: HttpServer) -> None:
+        async with client_of(server) as client:
+            await client.send(GET.replace(b"GET", b"HEAD") + GET)
+            head = await client.head()
+            status, headers, body = await client.answer()
+            assert (head[0], head[1]["content-length"]) == (status, headers["content-length"])
+            assert len(body) == int(headers["content-length"]) > 0
+
+    with_server(use)
+
+
+@pytest.mark.parametrize(
+    ("target", "status"), [(b"/notes/s/%61?x=%62", 200), (b"/notes/s/b", 404), (b"*", 400), (b"http://x/health", 400)]
+)
+def test_a_target_is_a_path(target: bytes, status: int) -> None:
+    async def use(server: HttpServer) -> None:
+        async with client_of(server) as client:
+            text = b'{"text": "x"}'
+            await client.send(b"PUT /notes/s/a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+            assert (await client.answer())[0] == 200
+            await client.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await client.answer())[0] == status
+
+    with_server(use)
+
+
+def test_too_many_connections_are_told() -> None:
+    async def use(server: HttpServer) -> None:
+        server._room = 1
         async with client_of(server) as first:
             await first.send(GET)
             await first.answer()
@@ -295,8 +339,10 @@ def test_metrics_count_connections() -> None:
         async with client_of(server) as client:
             await client.send(GET)
             await client.answer()
-            await server.on_tick(0)
-            samples: Any = server._metrics.samples()
+            server.second()
+            samples = server.metrics.samples()
             assert samples["sortkey_http_connections"] == 1
+            assert samples["sortkey_http_received_bytes_total"] == len(GET)
+            assert samples["sortkey_http_sent_bytes_total"] > 0
 
     with_server(use)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sortkey.server.tokens import KnownTokens
-from tests.server.asgi import call
+from tests.server.calling import call
 from tests.server.conftest import notes_in_memory
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}

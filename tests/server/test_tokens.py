@@ -10,7 +10,7 @@ import pytest
 from sortkey.server import tokens
 from sortkey.server.front import Front
 from sortkey.server.tokens import BadTokens, KnownTokens
-from tests.server.asgi import call
+from tests.server.calling import call
 from tests.server.conftest import WithApp
 
 SERVICES = ("notes",)

@@ -77,6 +77,9 @@ class Home:
         self.soon: list[Callable[[], None]] = []
         self.call_soon: Callable[[Callable[[], None]], object] = self.soon.append
 
+    def answering(self, _peer: str) -> Endpoint:
+        return self.endpoint
+
     def joins(self, _connection: Connection) -> bool:
         return self.room
 

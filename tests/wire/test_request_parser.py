@@ -152,6 +152,12 @@ def test_headers_too_long_are_refused_however_they_come(piece: int) -> None:
     assert refused(*(data[start : start + piece] for start in range(0, len(data), piece))) == 431
 
 
+# Of a repeated header only the last is kept, which must not make a head of any length seem short.
+def test_a_head_of_one_header_without_end_is_refused() -> None:
+    lines = b"again: x\r\n" * 100
+    assert refused(b"GET / HTTP/1.1\r\n", *[lines] * (HEAD_BYTES // len(lines) + 1)) == 431
+
+
 def test_a_target_too_long_is_refused() -> None:
     assert refused(b"GET /" + b"a" * (HEAD_BYTES + 1) + b" HTTP/1.1\r\n\r\n") == 414
 

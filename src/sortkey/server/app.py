@@ -10,7 +10,7 @@ from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive,
 
 from sortkey.server import docs_page, metrics
 from sortkey.server.access_log import AccessLog, NoLog
-from sortkey.server.exchange import Allowance, exchange_of
+from sortkey.server.exchange import BODY_BYTES, exchange_of
 from sortkey.server.fast import fast_routes
 from sortkey.server.front import IN_FLIGHT, Front
 from sortkey.server.metrics import Metrics
@@ -30,11 +30,11 @@ def app_of(
     samples: Callable[[], Samples] = dict,
     tokens: Tokens | None = None,
     log: AccessLog | None = None,
-    allowance: Allowance | None = None,
+    body_bytes: int = BODY_BYTES,
     in_flight: int = IN_FLIGHT,
     counted: Metrics | None = None,
 ) -> Front:
-    """An ASGI app. `samples` are further ones for `GET /metrics`."""
+    """Whoever answers their requests. `samples` are further ones for `GET /metrics`."""
     asked = tokens or NoTokens()
     numbers = counted or Metrics()
     routes = [_router(service, asked) for service in services]
@@ -47,7 +47,7 @@ def app_of(
         logging_config=None,
         request_max_body_size=None,
     )
-    return Front(inner, fast_routes(inner.routes, numbers), asked, numbers, log or NoLog(), allowance, in_flight)
+    return Front(inner, fast_routes(inner.routes, numbers), asked, numbers, log or NoLog(), body_bytes, in_flight)
 
 
 def _router(service: Service, tokens: Tokens) -> Router:

@@ -1,74 +1,132 @@
-"""One request and its answer, as everything in the server sees them."""
+"""One request and its answer, as everything in the server sees them.
+
+A request is there as a whole before it begins, and an answer before it is sent: either is one piece, and a failure
+half-way leaves nothing half told.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final, cast
 
-from litestar.types import HTTPReceiveMessage, HTTPSendMessage, Message, Receive, Scope, Send
+from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Scope
 
 from sortkey.limits import MIB
-from sortkey.server.failures import Failure, Refused, overloaded, refused, undecoded
+from sortkey.server.failures import Failure, Refused, refused, undecoded
 
 BODY_BYTES: Final = 8 * MIB
-BUFFERED_BYTES: Final = 256 * MIB
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 _ACCEPTED: Final = frozenset({b"application/json", b"application/x-www-form-urlencoded"})
 """The second is what curl says of `-d '{…}'` when it is told nothing else."""
-KEY: Final = "sortkey.exchange"
+_KEY: Final = "sortkey.exchange"
 """Where a scope keeps its exchange."""
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
-
-class ClientLeft(Exception):
-    """The client went away in the middle of its request."""
-
-
-class Allowance:
-    """How much may be received: by one request, and by all that are arriving in pieces."""
-
-    def __init__(self, body_bytes: int = BODY_BYTES, buffered_bytes: int = BUFFERED_BYTES) -> None:
-        self.body_bytes = body_bytes
-        self.buffered_bytes = buffered_bytes
-        self.buffered = 0
+Header = tuple[bytes, bytes]
 
 
 class Exchange:
-    __slots__ = ("_allowance", "_receive", "_received", "_send", "code", "headers", "id", "started", "status", "token")
+    __slots__ = (
+        "_received",
+        "answer_body",
+        "answer_headers",
+        "client",
+        "code",
+        "headers",
+        "id",
+        "method",
+        "most",
+        "path",
+        "query",
+        "raw_path",
+        "sent",
+        "status",
+        "template",
+        "token",
+    )
 
     def __init__(
-        self, request_id: str, headers: dict[bytes, bytes], receive: Receive, send: Send, allowance: Allowance
+        self,
+        method: str,
+        raw_path: bytes,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        client: str,
     ) -> None:
-        self.id = request_id
+        self.method = method
+        self.raw_path = raw_path
+        self.path = path
+        self.query = query
         self.headers = headers
+        self.sent = body
+        self.client = client
+        self.id = ""
+        self.template = ""
+        """The path as it is declared, if Litestar has found a route."""
         self.token: str | None = None
         self.status = 0
         self.code: str | None = None
         """The failure's; None where all went well."""
-        self.started = False
+        self.most = BODY_BYTES
+        """The most bytes that its body may have."""
+        self.answer_headers: list[Header] = []
+        self.answer_body = b""
         self._received = False
-        self._receive = receive
-        self._send = send
-        self._allowance = allowance
 
-    async def body(self) -> bytes:
-        """The whole body. Raises Refused where it is too large or no JSON, ClientLeft where it never ends."""
-        self._received = True
+    def body(self) -> bytes:
+        """Raises Refused where it is too large or no JSON."""
         headers = self.headers
         content_type = headers.get(b"content-type", b"application/json")
         if content_type not in _ACCEPTED:
             _check_type(content_type)
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise refused(415, "The body must not be compressed.")
-        if int(headers.get(b"content-length", b"0")) > self._allowance.body_bytes:
-            raise self._too_large()
-        body, more = await self._next()
-        return body if not more else await self._rest(body)
+        if len(self.sent) > self.most:
+            raise refused(413, f"The body is too large: at most {self.most:,} bytes.")
+        return self.sent
+
+    def answer(self, status: int, body: bytes, headers: list[Header]) -> None:
+        """The whole answer; `headers` besides its length and the request's id."""
+        self.status = status
+        self.answer_headers = headers
+        self.answer_body = body
+
+    def fail(self, failure: Failure) -> None:
+        self.code = failure.code
+        headers = [(name.encode(), value.encode()) for name, value in failure.headers]
+        self.answer(failure.status, failure.json(), [JSON_TYPE, *headers])
+
+    # As an ASGI app has it
+
+    def scope(self) -> HTTPScope:
+        scope = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": "1.1",
+            # A HEAD is answered as a GET is; the body is left out of what is sent.
+            "method": "GET" if self.method == "HEAD" else self.method,
+            "scheme": "http",
+            "path": self.path,
+            "raw_path": self.raw_path,
+            "query_string": self.query,
+            "root_path": "",
+            "headers": list(self.headers.items()),
+            "server": None,
+            "client": (self.client, 0),
+            "state": {},
+            _KEY: self,
+        }
+        return cast(HTTPScope, scope)
 
     async def receive(self) -> HTTPReceiveMessage:
-        """As ASGI has it, the body in one piece."""
         if self._received:
-            return cast(HTTPReceiveMessage, await self._receive())
-        body = await self.body()
+            # Nothing more will come; that the client leaves is noticed elsewhere.
+            await asyncio.get_running_loop().create_future()
+        self._received = True
+        body = self.body()
         try:
             # Litestar would take what is no text for a fault of ours.
             body.decode()
@@ -77,64 +135,16 @@ class Exchange:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """As ASGI has it, with the request's id among the headers."""
         if message["type"] == "http.response.start":
-            self.started = True
             self.status = message["status"]
-            message["headers"] = [*message["headers"], (b"x-request-id", self.id.encode())]
-        await self._send(message)
-
-    async def answer(self, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-        """The whole answer; `headers` besides its length and the request's id."""
-        self.started = True
-        self.status = status
-        length = (b"content-length", b"%d" % len(body))
-        start = {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [*headers, length, (b"x-request-id", self.id.encode())],
-        }
-        await self._send(cast(HTTPSendMessage, start))
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
-
-    async def fail(self, failure: Failure) -> None:
-        self.code = failure.code
-        headers = [(name.encode(), value.encode()) for name, value in failure.headers]
-        await self.answer(failure.status, failure.json(), [JSON_TYPE, *headers])
-
-    async def _next(self) -> tuple[bytes, bool]:
-        message: Any = await self._receive()
-        if message["type"] != "http.request":
-            raise ClientLeft
-        return message["body"], message["more_body"]
-
-    async def _rest(self, first: bytes) -> bytes:
-        """Bodies that come slowly must not fill the memory, however many they are."""
-        allowance = self._allowance
-        pieces = [first]
-        size = len(first)
-        allowance.buffered += size
-        more = True
-        try:
-            while more:
-                piece, more = await self._next()
-                pieces.append(piece)
-                size += len(piece)
-                allowance.buffered += len(piece)
-                if size > allowance.body_bytes:
-                    raise self._too_large()
-                if allowance.buffered > allowance.buffered_bytes:
-                    raise Refused(overloaded("Too much is being received at once; try again."))
-        finally:
-            allowance.buffered -= size
-        return b"".join(pieces)
-
-    def _too_large(self) -> Refused:
-        return refused(413, f"The body is too large: at most {self._allowance.body_bytes:,} bytes.")
+            own = (b"content-length", b"x-request-id")
+            self.answer_headers = [(name, value) for name, value in message["headers"] if name.lower() not in own]
+        elif message["type"] == "http.response.body":
+            self.answer_body += message["body"]
 
 
 def exchange_of(scope: Scope) -> Exchange:
-    found: Exchange = cast(dict[str, Any], scope)[KEY]
+    found: Exchange = cast(dict[str, Any], scope)[_KEY]
     return found
 
 

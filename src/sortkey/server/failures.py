@@ -32,8 +32,10 @@ CODES: Final[Mapping[int, str]] = {
     404: "not_found",
     405: "method_not_allowed",
     413: "too_large",
+    414: "too_large",
     415: "unsupported_media_type",
     429: OVERLOADED,
+    431: "too_large",
     503: OVERLOADED,
 }
 

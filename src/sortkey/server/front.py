@@ -1,6 +1,6 @@
-"""What stands before every route: a request's id, limits, tokens, failures, metrics, the access log.
+"""What stands before every route: the request's id, limits, failures, metrics and the log.
 
-It is one plain ASGI app around Litestar's, not a stack of middleware, so that it costs a few microseconds and covers
+It is one plain function around Litestar's, not a stack of middleware, so that it costs a few microseconds and covers
 everything alike: the routes that go the short way, Litestar's own, raw ASGI routes, and what is no route at all.
 """
 
@@ -11,12 +11,12 @@ import logging
 import re
 import secrets
 from time import perf_counter, time
-from typing import Any, Final, cast
+from typing import Final
 
-from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+from litestar.types import ASGIApp
 
 from sortkey.server.access_log import AccessLog, Clock, Entry, NoLog
-from sortkey.server.exchange import JSON_TYPE, KEY, Allowance, ClientLeft, Exchange
+from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, Exchange
 from sortkey.server.failures import Refused, failure_of, overloaded
 from sortkey.server.fast import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, OK, Metrics, RouteMetrics
@@ -24,10 +24,6 @@ from sortkey.server.tokens import Tokens
 
 IN_FLIGHT: Final = 1000
 """Requests that may be under way; with more, answers would only come later for all."""
-
-CLIENT_LEFT: Final = "client_left"
-CLIENT_LEFT_STATUS: Final = 499
-"""As the log says it; nobody was there to be answered."""
 
 _REQUEST_ID: Final = re.compile(rb"[\x21\x23-\x5b\x5d-\x7e]{1,128}")
 """Visible letters without quotation marks and backslashes, so that a log line needs no second thought."""
@@ -42,7 +38,7 @@ class Front:
         tokens: Tokens,
         metrics: Metrics,
         log: AccessLog,
-        allowance: Allowance | None = None,
+        body_bytes: int = BODY_BYTES,
         in_flight: int = IN_FLIGHT,
     ) -> None:
         self._app = app
@@ -51,64 +47,55 @@ class Front:
         self._metrics = metrics
         self._log = None if isinstance(log, NoLog) else log
         self._clock = Clock()
-        self._allowance = allowance or Allowance()
+        self._body_bytes = body_bytes
         self._limit = in_flight
         # Unique over processes and restarts, and cheap: eight random bytes once, and a number.
         self._identity = secrets.token_hex(8)
         self._numbers = itertools.count(1)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, exchange: Exchange) -> None:
+        """Whatever happens, the exchange has an answer afterwards."""
         started = perf_counter()
-        request = cast(HTTPScope, scope)
-        headers = dict(request["headers"])
-        exchange = Exchange(self._request_id(headers), headers, receive, send, self._allowance)
         metrics = self._metrics
+        exchange.id = self._request_id(exchange.headers)
+        exchange.most = self._body_bytes
         counted: RouteMetrics | None = None
         metrics.in_flight += 1
         try:
             if metrics.in_flight > self._limit:
                 raise Refused(overloaded("Too many requests are under way; try again."))
-            for route in self._fast.get(request["method"], ()):
-                found = route.path.fullmatch(request["path"])
+            for route in self._fast.get(exchange.method, ()):
+                found = route.path.fullmatch(exchange.path)
                 if found is not None:
                     counted = route.metrics
                     await self._answer(route, found.groupdict(), exchange)
                     break
             else:
-                await self._pass_on(request, exchange)
-        except ClientLeft:
-            exchange.status, exchange.code = CLIENT_LEFT_STATUS, CLIENT_LEFT
+                await self._pass_on(exchange)
         except Exception as error:
-            if exchange.started:
-                # Too late for an answer: the connection ends, which tells the client that this one is not whole.
-                raise
             failure = failure_of(error, exchange.id)
             if failure.logged:
-                _logger.exception("request %s (%s %s) failed", exchange.id, request["method"], request["path"])
-            await exchange.fail(failure)
+                _logger.exception("request %s (%s %s) failed", exchange.id, exchange.method, exchange.path)
+            exchange.fail(failure)
         finally:
             metrics.in_flight -= 1
             seconds = perf_counter() - started
-            counted = counted or metrics.route(_name(request))
+            counted = counted or metrics.route(_name(exchange))
             counted.count(exchange.code or (OK if exchange.status < 400 else str(exchange.status)), seconds)
             if self._log is not None:
-                self._log.write(self._entry(cast(HTTPScope, scope), exchange, seconds))
+                self._log.write(self._entry(exchange, seconds))
 
     async def _answer(self, route: FastRoute, parameters: dict[str, str], exchange: Exchange) -> None:
         exchange.token = self._tokens.check(exchange.headers, route.scope)
-        body = await exchange.body() if route.takes_body else b""
-        answer = await route.answer(parameters, body)
-        await exchange.answer(route.status, answer, [JSON_TYPE])
+        body = exchange.body() if route.takes_body else b""
+        exchange.answer(route.status, await route.answer(parameters, body), [JSON_TYPE])
 
-    async def _pass_on(self, request: HTTPScope, exchange: Exchange) -> None:
-        """To Litestar, which gets a scope of its own to leave its findings in."""
-        # A HEAD is answered as a GET is; the server leaves the body out.
-        method = "GET" if request["method"] == "HEAD" else request["method"]
-        inner = cast(HTTPScope, {**request, "method": method, KEY: exchange})
+    async def _pass_on(self, exchange: Exchange) -> None:
+        scope = exchange.scope()
         try:
-            await self._app(inner, exchange.receive, exchange.send)
+            await self._app(scope, exchange.receive, exchange.send)
         finally:
-            request["path_template"] = inner.get("path_template", "")
+            exchange.template = scope.get("path_template", "")
 
     def _request_id(self, headers: dict[bytes, bytes]) -> str:
         given = headers.get(b"x-request-id")
@@ -116,14 +103,13 @@ class Front:
             return given.decode("ascii")
         return f"{self._identity}-{next(self._numbers):x}"
 
-    def _entry(self, scope: HTTPScope, exchange: Exchange, seconds: float) -> Entry:
-        client: Any = scope["client"]
+    def _entry(self, exchange: Exchange, seconds: float) -> Entry:
         return Entry(
             self._clock.text(time()),
             exchange.id,
-            "" if client is None else client[0],
-            scope["method"],
-            scope["path"],
+            exchange.client,
+            exchange.method,
+            exchange.path,
             exchange.status,
             round(seconds * 1000, 3),
             exchange.code,
@@ -131,7 +117,6 @@ class Front:
         )
 
 
-def _name(request: HTTPScope) -> str:
+def _name(exchange: Exchange) -> str:
     """A route as the metrics call it: the method and the path as declared."""
-    template = request.get("path_template")
-    return f"{request['method']} {template}" if template else NO_ROUTE
+    return f"{exchange.method} {exchange.template}" if exchange.template else NO_ROUTE

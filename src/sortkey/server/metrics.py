@@ -17,6 +17,8 @@ FAMILIES: Final[Families] = {
     "sortkey_http_request_seconds": ("histogram", "From a request's head to its answer, by route."),
     "sortkey_http_requests_in_flight": ("gauge", "Requests that are being answered."),
     "sortkey_http_connections": ("gauge", "Connections that are open."),
+    "sortkey_http_received_bytes_total": ("counter", "Bytes received."),
+    "sortkey_http_sent_bytes_total": ("counter", "Bytes sent."),
     "sortkey_path_calls_total": ("counter", "Requests to the store, by access path."),
     "sortkey_path_rows_read_total": ("counter", "Rows that the store read, by access path."),
     "sortkey_path_rows_returned_total": ("counter", "Rows that the callers got, by access path."),
@@ -54,6 +56,8 @@ class Metrics:
         self._routes: dict[str, RouteMetrics] = {}
         self.in_flight = 0
         self.connections = 0
+        self.received = 0
+        self.sent = 0
 
     def route(self, name: str) -> RouteMetrics:
         found = self._routes.get(name)
@@ -65,6 +69,8 @@ class Metrics:
         samples: Samples = {
             "sortkey_http_requests_in_flight": self.in_flight,
             "sortkey_http_connections": self.connections,
+            "sortkey_http_received_bytes_total": self.received,
+            "sortkey_http_sent_bytes_total": self.sent,
         }
         for route in self._routes.values():
             samples |= route.samples()

@@ -125,7 +125,7 @@ class _Life:
             counted=metrics,
         )
         http = HttpServer(front, metrics)
-        serving = [http.serve_on(plan.listening, self._one_is_ready)]
+        serving = [http.serve(plan.listening, self._one_is_ready)]
         self._servers.append(http)
         if plan.endpoint is not None:
             # On the same loop: in a thread of its own it would take turns with us by the interpreter's lock, and a

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from sortkey.limits import KIB, MIB
-from sortkey.wire.endpoint import Endpoint, Reply
-from sortkey.wire.metrics import Metrics
 from sortkey.wire.request_parser import Event, Refusal, Request, RequestParser
 from sortkey.wire.response import CONTINUE_BYTES
 
@@ -48,11 +46,34 @@ KEEPALIVE: Final = (
 """A peer that vanished without a word is noticed within two minutes."""
 
 
+Reply = Callable[[bytes], None]
+Expect = Callable[[], Reply]
+"""Keeps a place for an answer that comes later, and says who takes it."""
+
+
+class Answering(Protocol):
+    """Who answers requests."""
+
+    def begin(self, request: Request, expect: Expect) -> bytes | None:
+        """The answer; or nothing yet, and then `expect` was called for who will be told."""
+
+    def refuse(self, refusal: Refusal) -> bytes:
+        """The answer to what is not acceptable HTTP."""
+
+    def writes(self, request: Request) -> bool:
+        """Whether the request may begin although answers to earlier ones are outstanding."""
+
+
+class Traffic(Protocol):
+    """Bytes, counted."""
+
+    received: int
+    sent: int
+
+
 class Home(Protocol):
     """What connections have in common: the server."""
 
-    endpoint: Endpoint
-    metrics: Metrics
     tick: int
     """Seconds, counted by the loop; cheaper than asking the clock for each request."""
     buffered: int
@@ -60,6 +81,12 @@ class Home(Protocol):
     stopping: bool
     """Nothing more is begun than what has come already."""
     call_soon: Callable[[Callable[[], None]], object]
+
+    @property
+    def metrics(self) -> Traffic: ...
+
+    def answering(self, peer: str) -> Answering:
+        """Who answers the requests of a connection from there."""
 
     def joins(self, connection: Connection) -> bool:
         """Whether there is room for one more connection."""
@@ -86,7 +113,7 @@ class Slot:
 class Connection(asyncio.Protocol):
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._endpoint = home.endpoint
+        self._endpoint: Answering
         self._metrics = home.metrics
         self._parser = RequestParser()
         self._backlog: deque[Event] = deque()
@@ -102,6 +129,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        self._endpoint = self._home.answering(address[0] if address else "")
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             for option in KEEPALIVE:

@@ -20,6 +20,7 @@ from sortkey.engine.usual import USUAL_READS, USUAL_WRITES, Answered, UsualWork
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.limits import MIB
 from sortkey.wire import metrics, protocol
+from sortkey.wire.connection import Expect, Reply
 from sortkey.wire.gate import Caller, Gate
 from sortkey.wire.metrics import Metrics, OperationMetrics
 from sortkey.wire.prometheus import Samples, render
@@ -36,9 +37,6 @@ HEALTHY: Final = b"healthy: dynamodb.local\n"
 UNKNOWN: Final = "Unknown"
 """What requests without an operation of ours are counted as."""
 
-Reply = Callable[[bytes], None]
-Expect = Callable[[], Reply]
-"""Keeps a place for an answer that comes later, and says who takes it."""
 _logger = logging.getLogger(__name__)
 
 

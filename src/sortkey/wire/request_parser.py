@@ -71,6 +71,7 @@ class RequestParser:
         self._refused = False
         self._fed = 0
         self._chunk_bytes = 0
+        self._first_bytes = 0
         self._in_head = False
         self._expects = False
         self._silent = 0
@@ -100,7 +101,7 @@ class RequestParser:
     def on_message_begin(self) -> None:
         self.receiving = self._in_head = True
         self.body_bytes = 0
-        self._fed = self._chunk_bytes
+        self._fed = self._first_bytes = self._chunk_bytes
         self._silent = 0
         self._target = b""
         self._headers = {}
@@ -163,7 +164,8 @@ class RequestParser:
     def _check_head(self) -> None:
         """Exact, and therefore only done when what was fed could be too much at all."""
         size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items())
-        if size > HEAD_BYTES or len(self._headers) > HEADERS:
+        # A repeated header is kept once, but what came after the first piece is all of this head.
+        if max(size, self._fed - self._first_bytes) > HEAD_BYTES or len(self._headers) > HEADERS:
             self._stop(431, f"The request's headers have more than {HEAD_BYTES} bytes, or are more than {HEADERS}.")
 
     def _stop(self, status: int, message: str) -> None:

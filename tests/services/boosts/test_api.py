@@ -13,7 +13,7 @@ from sortkey.server.app import app_of
 from sortkey.services.boosts import kind
 from sortkey.services.boosts.api import MOST_PARTNERS
 from sortkey.services.boosts.event import MOST_EVENTS
-from tests.server.asgi import Answer, call
+from tests.server.calling import Answer, call
 
 EVENT: dict[str, Any] = {
     "eventId": "e1",

@@ -12,7 +12,7 @@ import pytest
 import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey.services.boosts import kind
-from tests.server.asgi import call
+from tests.server.calling import call
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
