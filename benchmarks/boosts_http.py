@@ -30,8 +30,8 @@ from sortkey.services.boosts.service import TABLES
 
 PARTNERS: Final = 11_000
 CONNECTIONS: Final = 8
-SECONDS: Final = 3
-ROUNDS: Final = 5
+SECONDS: Final = 1
+ROUNDS: Final = 15
 BODIES: Final = 1000
 START_SECONDS: Final = 60
 PATH: Final = f"/boosts/{TENANT}/lookup"

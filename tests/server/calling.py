@@ -46,7 +46,7 @@ async def answer_to(front: Front, request: Request) -> Answer:
     def expect() -> Reply:
         return answered.set_result
 
-    answering = Answering(front, Responses(0.0), "127.0.0.1", set())
+    answering = Answering(front, Responses(0.0), "127.0.0.1")
     return read(answering.begin(request, expect) or await answered)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableSet
 from typing import Final
 from urllib.parse import unquote
 
@@ -20,11 +19,12 @@ NO_PATH: Final = Refusal(400, "The request's target is no path.")
 class Answering:
     """Of one connection."""
 
-    def __init__(self, front: Front, responses: Responses, peer: str, tasks: MutableSet[object]) -> None:
+    def __init__(self, front: Front, responses: Responses, peer: str) -> None:
         self._front = front
         self._responses = responses
         self._peer = peer
-        self._tasks = tasks
+        self._task: asyncio.Task[None] | None = None
+        """What answers the newest request, and would be collected if nobody had it; there is one at a time."""
 
     def begin(self, request: Request, expect: Expect) -> bytes | None:
         raw_path, _, query = request.target.partition(b"?")
@@ -41,10 +41,7 @@ class Answering:
             request.body,
             self._peer,
         )
-        task = asyncio.get_running_loop().create_task(self._answer(exchange, request, expect()))
-        # The loop alone would not keep it from being collected.
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._task = asyncio.create_task(self._answer(exchange, request, expect()))
         return None
 
     async def _answer(self, exchange: Exchange, request: Request, reply: Reply) -> None:

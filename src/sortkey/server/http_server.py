@@ -20,10 +20,9 @@ class HttpServer(Host):
         super().__init__(metrics)
         self._front = front
         self._responses = Responses(time())
-        self._tasks: set[object] = set()
 
     def answering(self, peer: str) -> Answering:
-        return Answering(self._front, self._responses, peer, self._tasks)
+        return Answering(self._front, self._responses, peer)
 
     def second(self) -> None:
         self._responses.tick(time())
