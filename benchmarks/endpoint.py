@@ -27,8 +27,8 @@ from tests.oracle.endpoint import OracleError
 
 SIZES: Final = (1_000, 1_000_000)
 CONNECTIONS: Final = (8, 64)
-TURNS: Final = 3
-SECONDS: Final = 2
+TURNS: Final = 7
+SECONDS: Final = 1
 """Of one turn; what counts is the median of a server's turns, so that one noisy moment decides nothing."""
 WARM_UP_SECONDS: Final = 1
 LOAD_SECONDS: Final = 300
