@@ -126,6 +126,8 @@ def test_a_store_that_goes_away_and_comes_back(broker: Broker, start_worker: Sta
         store.kill()
         produce(broker.bootstrap, topic, [(each.partner_id, as_json(each)) for each in events[50:]])
         feeding.wait_until_retried()
+        # Else the store may be back before the worker has measured, and what it measured last was that all is done.
+        feeding.wait_until_behind()
         store = ServerProcess("--data", tmp_path / "data", "--port", store.url.rpartition(":")[2])
         feeding.wait_until_committed(PARTITIONS)
         assert feeding.stop(signal.SIGTERM) == 0

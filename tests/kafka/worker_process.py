@@ -62,6 +62,10 @@ class WorkerProcess:
         """Until the service has failed at a batch."""
         self._wait(lambda: self.samples("sortkey_feed_messages_total")['{outcome="retried"}'] > 0)
 
+    def wait_until_behind(self) -> None:
+        """Until it has noticed that there is something left: it measures once a second."""
+        self._wait(lambda: any(self.samples("sortkey_feed_lag").values()))
+
     def wait_until_committed(self, partitions: int) -> None:
         """Until it has so many partitions, and there is nothing left in any."""
 

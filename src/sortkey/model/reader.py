@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
+from threading import Lock
 from types import GenericAlias
 from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -52,6 +53,10 @@ _READ_IN_C: Final = {("N", Decimal): Decimal, ("S", UUID): UUID, ("S", date): da
 
 _CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
 """Types of defaults that may stand as they are in every row without one."""
+
+
+_LEARNING: Final = Lock()
+"""Readers share structures, and msgspec crashes if a thread meets one that another makes it learn just now."""
 
 
 class Column(NamedTuple):
@@ -98,10 +103,11 @@ class Reader(Generic[T]):
             kw_only=True,
             gc=False,
         )
-        self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
-        """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
-        self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
-        """Those of a list."""
+        with _LEARNING:
+            self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
+            """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
+            self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
+            """Those of a list."""
         made, names = _making(owner, codec, columns, _held_by_key(codec, primary))
         self.item: Callable[[Any], T] = function(("row",), made, names)
         """The item of a structure."""

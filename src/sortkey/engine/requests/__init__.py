@@ -68,16 +68,11 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
 }
 
 
-class _Decoders(dict[str, Callable[[bytes], Shape]]):
-    """By operation, each made when first needed: all of them take some 10 ms, and no program needs all."""
-
-    def __missing__(self, operation: str) -> Callable[[bytes], Shape]:
-        made: Callable[[bytes], Shape] = msgspec.json.Decoder(OPERATIONS[operation]).decode
-        self[operation] = made
-        return made
-
-
-_DECODERS: Final = _Decoders()
+# All of them now, though that takes 10 ms: msgspec learns what a structure is when it first meets it, and crashes if a
+# second thread meets it meanwhile.
+_DECODERS: Final[dict[str, Callable[[bytes], Shape]]] = {
+    operation: msgspec.json.Decoder(shape).decode for operation, shape in OPERATIONS.items()
+}
 
 NOT_JSON: Final = ""
 """AWS says nothing more about a body that it cannot parse."""
