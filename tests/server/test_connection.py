@@ -250,7 +250,8 @@ def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "status"), [(b"/notes/s/%61?x=%62", 200), (b"/notes/s/b", 404), (b"*", 400), (b"http://x/health", 400)]
+    ("target", "status"),
+    [(b"/notes/s/%61?x=%62", 200), (b"/notes/s/b", 404), (b"*", 400), (b"http://x/health?y", 200), (b"HTTP://x", 404)],
 )
 def test_a_target_is_a_path(target: bytes, status: int) -> None:
     async def use(server: HttpServer) -> None:

@@ -28,6 +28,9 @@ class Answering:
 
     def begin(self, request: Request, expect: Expect) -> bytes | None:
         raw_path, _, query = request.target.partition(b"?")
+        if raw_path[:4].lower() == b"http":
+            # As a proxy would be asked: the whole address.
+            raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
         if not raw_path.startswith(b"/") or not raw_path.isascii():
             request.keep_alive = False
             return self.refuse(NO_PATH)
