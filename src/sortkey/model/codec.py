@@ -68,11 +68,9 @@ class Codec:
     @cached_property
     def in_key(self) -> frozenset[str]:
         """The fields that say that the primary key holds them; the type of such a field is always known."""
-        annotations = resolve(self.struct)
-        known = {name: annotations[name] for name in self.struct.__struct_fields__}
         return frozenset(
             name
-            for name, annotation in known.items()
+            for name, annotation in resolve(self.struct).items()
             if not isinstance(annotation, Unresolved) and self._read(name, annotation).in_key
         )
 
