@@ -15,6 +15,8 @@ from sortkey.engine.database import Database
 from sortkey.wire import committing
 from sortkey.wire.committing import Committing
 from sortkey.wire.endpoint import PendingWrite
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.outbox import Outbox
 
 KEY = b"\0\0\0\0test"
 
@@ -34,7 +36,8 @@ class Writes:
     def __init__(self, database: Database, leads: bool = True) -> None:
         self.threads: list[str] = []
         self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
-        self.committing = Committing(database, self.finished.put_nowait, leads)
+        self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
+        self.committing = Committing(database, self.finished.put_nowait, self.outbox, leads)
 
     def begin(self) -> None:
         write: Any = object()
@@ -70,6 +73,36 @@ def test_the_loop_commits_what_has_arrived_in_one_go(database: Database) -> None
         await writes.finish(5)
         assert database.store.queue.commits == before + 1
         assert set(writes.threads) == {threading.current_thread().name}
+
+    run(story)
+
+
+# Whoever was answered together is back at nearly the same time: one sync more would be one too many.
+def test_a_commit_waits_for_those_who_shared_the_last(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(5):
+            writes.begin()
+        await writes.finish(5)
+        before = database.store.queue.commits
+        database.store.queue.commit_seconds = 10.0
+        for _ in range(5):
+            writes.begin()
+            await asyncio.sleep(0)
+        await writes.finish(5)
+        assert database.store.queue.commits == before + 1
+
+    run(story)
+
+
+def test_but_not_for_ever(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(5):
+            writes.begin()
+        await writes.finish(5)
+        writes.begin()
+        await writes.finish(1)
 
     run(story)
 

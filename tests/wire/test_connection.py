@@ -16,6 +16,7 @@ from sortkey.wire.connection import Connection
 from sortkey.wire.endpoint import Endpoint, PendingWrite
 from sortkey.wire.gate import OpenGate
 from sortkey.wire.metrics import Metrics
+from sortkey.wire.outbox import Outbox
 from sortkey.wire.response import Responses
 from tests.wire.serving import item, request, table
 
@@ -24,10 +25,11 @@ PUT = request("PutItem", {"TableName": "orders", "Item": item(1)})
 
 
 class Transport:
-    """Takes what is written; `full` is how a client looks that does not read."""
+    """Takes what is sent by the end of the loop's turn; `full` is how a client looks that does not read."""
 
     def __init__(self) -> None:
-        self.written = b""
+        self.sent = b""
+        self.outbox: Outbox
         self.state = "open"
         self.reading = True
         self.full = False
@@ -36,8 +38,16 @@ class Transport:
     def get_extra_info(self, _name: str) -> None:
         return None
 
+    @property
+    def written(self) -> bytes:
+        self.outbox.send()
+        return self.sent
+
+    def is_closing(self) -> bool:
+        return self.state in ("closed", "aborted")
+
     def write(self, data: bytes) -> None:
-        self.written += data
+        self.sent += data
         if self.full and self.connection is not None:
             self.connection.pause_writing()
 
@@ -76,6 +86,7 @@ class Home:
         self.room = True
         self.soon: list[Callable[[], None]] = []
         self.call_soon: Callable[[Callable[[], None]], object] = self.soon.append
+        self.outbox = Outbox(self.metrics, self.call_soon)
 
     def answering(self, _peer: str) -> Endpoint:
         return self.endpoint
@@ -85,6 +96,12 @@ class Home:
 
     def leaves(self, connection: Connection) -> None:
         pass
+
+    def end_turn(self) -> None:
+        """What was left for later on the loop, once."""
+        due, self.soon[:] = self.soon[:], []
+        for callback in due:
+            callback()
 
     def finish_commits(self, number: int) -> None:
         """Wait for that many writes, and answer them."""
@@ -118,6 +135,7 @@ def connection(home: Home, transport: Transport) -> Connection:
 def connected(home: Home, transport: Transport) -> Connection:
     connection = Connection(home)
     transport.connection = connection
+    transport.outbox = home.outbox
     connection.connection_made(cast(asyncio.Transport, cast(Any, transport)))
     return connection
 
@@ -125,6 +143,23 @@ def connected(home: Home, transport: Transport) -> Connection:
 def test_a_read_is_answered_at_once(connection: Connection, transport: Transport) -> None:
     connection.data_received(GET)
     assert transport.statuses() == [200]
+
+
+def test_the_answers_of_one_turn_are_sent_together(home: Home) -> None:
+    transports = [Transport(), Transport()]
+    connections = [connected(home, transport) for transport in transports]
+    for connection in connections:
+        connection.data_received(GET)
+    assert [transport.sent for transport in transports] == [b"", b""]
+    home.end_turn()
+    assert all(transport.sent for transport in transports)
+
+
+# Its last request and its end may come in one turn, and then nothing is left to be done but to close.
+def test_a_client_that_hangs_up_in_the_same_turn_has_its_answer(connection: Connection, transport: Transport) -> None:
+    connection.data_received(GET)
+    assert connection.eof_received() is False
+    assert transport.sent.startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_write_is_answered_when_it_is_committed(home: Home, connection: Connection, transport: Transport) -> None:
@@ -204,6 +239,7 @@ def test_a_client_that_does_not_read_is_not_read_from(connection: Connection, tr
 def test_a_client_that_never_reads_is_left(home: Home, connection: Connection, transport: Transport) -> None:
     transport.full = True
     connection.data_received(GET)
+    home.end_turn()
     home.tick += limits.STALLED_SECONDS + 1
     connection.check()
     assert transport.state == "aborted"
@@ -214,9 +250,9 @@ def test_one_client_does_not_keep_the_loop(home: Home, connection: Connection, t
     connection.data_received(GET * 200)
     turns = [len(transport.statuses())]
     while home.soon:
-        home.soon.pop(0)()
+        home.end_turn()
         turns.append(len(transport.statuses()))
-    assert turns == [64, 128, 192, 200]
+    assert turns[:4] == [64, 128, 192, 200]
     assert transport.reading
 
 
@@ -317,7 +353,7 @@ def test_stopping_finishes_what_is_under_way(home: Home, connection: Connection,
 def test_stopping_closes_what_is_idle(connection: Connection, transport: Transport) -> None:
     connection.data_received(GET)
     connection.stop()
-    assert transport.state == "closed"
+    assert (transport.statuses(), transport.state) == ([200], "closed")
 
 
 # A bug in an operation costs one answer, not the connection.

@@ -5,6 +5,10 @@ the loop for the interpreter, which is worth half of a write's cost. But meanwhi
 commits only while writing is most of what it does and the disk is quick; else the write queue's own thread does it, and
 reads go on beside it. (PutItem at 8 connections took 105 µs of processor time on the loop, 178 beside it; of nine reads
 and a write, the loop served a third less.)
+
+Clients whose writes shared a commit get their answers together, and come back together. The loop waits for them a
+little before the next commit, or half of them would be one sync late. (PutItem at 8 connections: 4.5 writes a commit
+without, 8 with, and a quarter more a second.)
 """
 
 from __future__ import annotations
@@ -12,23 +16,29 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import Final
 
 from sortkey.engine.database import Database
 from sortkey.engine.usual import UsualWork
 from sortkey.storage import Done
 from sortkey.wire.endpoint import PendingWrite
+from sortkey.wire.outbox import Outbox
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may hold up the loop."""
+PATIENCE: Final = 0.5
+"""Of the time that a commit takes: how long it waits for the next write, while fewer are there than it had lately."""
 
 
 class Committing:
     """Takes writes from the endpoint and hands them back when they are durable."""
 
-    def __init__(self, database: Database, finish: Callable[[PendingWrite], None], leads: bool) -> None:
+    def __init__(self, database: Database, finish: Callable[[PendingWrite], None], outbox: Outbox, leads: bool) -> None:
+        """`finish` puts a write's answer into the outbox."""
         self._queue = database.store.queue
         self._finish = finish
+        self._outbox = outbox
         self._leads = leads
         self._loop = asyncio.get_running_loop()
         self._planned = False
@@ -36,6 +46,9 @@ class Committing:
         self._done: deque[PendingWrite] = deque()
         self._leading = False
         self._woken = False
+        self._expected = 0
+        self._seen = 0
+        self._seen_at = 0.0
         self.reads = 0
         """Begun since the last commit was planned."""
 
@@ -58,12 +71,33 @@ class Committing:
 
     def _commit(self) -> None:
         mostly_writing = self.reads <= self._writes
+        leads = self._leads and mostly_writing and self._queue.commit_seconds < QUICK_SECONDS
+        if leads and self._more_to_come():
+            self._loop.call_soon(self._commit)
+            return
         self._planned = False
-        self._writes = self.reads = 0
-        if not (self._leads and mostly_writing and self._queue.commit_seconds < QUICK_SECONDS and self._lead()):
+        self._writes = self.reads = self._seen = 0
+        if not (leads and self._lead()):
             self._queue.summon()
 
+    def _more_to_come(self) -> bool:
+        """Whether clients whose writes shared the last commit are likely to be back in a moment."""
+        if self._writes >= self._expected:
+            self._expected = self._writes
+            return False
+        now = perf_counter()
+        if self._writes > self._seen:
+            self._seen = self._writes
+            self._seen_at = now
+        if now - self._seen_at < self._queue.commit_seconds * PATIENCE:
+            return True
+        # They may have left, or only be late: a lone client waits for nobody after a few commits.
+        self._expected = (self._expected + self._writes) // 2
+        return False
+
     def _lead(self) -> bool:
+        # Nobody's answer waits for the disk whose request did not need it.
+        self._outbox.send()
         self._leading = True
         try:
             return self._queue.lead()
@@ -76,3 +110,5 @@ class Committing:
         self._woken = False
         while self._done:
             self._finish(self._done.popleft())
+            # Not all at the end: whose answer is out may send its next write before the next commit.
+            self._outbox.send()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from sortkey.limits import KIB, MIB
+from sortkey.wire.outbox import Outbox, Traffic
 from sortkey.wire.request_parser import Event, Refusal, Request, RequestParser
 from sortkey.wire.response import CONTINUE_BYTES
 
@@ -64,13 +65,6 @@ class Answering(Protocol):
         """Whether the request may begin although answers to earlier ones are outstanding."""
 
 
-class Traffic(Protocol):
-    """Bytes, counted."""
-
-    received: int
-    sent: int
-
-
 class Home(Protocol):
     """What connections have in common: the server."""
 
@@ -81,6 +75,7 @@ class Home(Protocol):
     stopping: bool
     """Nothing more is begun than what has come already."""
     call_soon: Callable[[Callable[[], None]], object]
+    outbox: Outbox
 
     @property
     def metrics(self) -> Traffic: ...
@@ -115,6 +110,7 @@ class Connection(asyncio.Protocol):
         self._home = home
         self._endpoint: Answering
         self._metrics = home.metrics
+        self._outbox = home.outbox
         self._parser = RequestParser()
         self._backlog: deque[Event] = deque()
         self._slots: deque[Slot] = deque()
@@ -168,8 +164,7 @@ class Connection(asyncio.Protocol):
             return False
         answer = self._endpoint.begin(event, self._expect)
         if answer is not None:
-            self._metrics.sent += len(answer)
-            self._transport.write(answer)
+            self._outbox.put(self._transport, answer)
         return True
 
     def _expect(self) -> Reply:
@@ -181,6 +176,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client has sent its last; it may still read."""
         self._ended = True
+        self._outbox.send()
         return bool(self._backlog or self._slots)
 
     def pause_writing(self) -> None:
@@ -199,8 +195,7 @@ class Connection(asyncio.Protocol):
         self._slots.clear()
         self._since = self._home.tick
         if slot.answer is not None:
-            self._metrics.sent += len(slot.answer)
-            self._transport.write(slot.answer)
+            self._outbox.put(self._transport, slot.answer)
         return True
 
     def flush(self) -> None:
@@ -242,6 +237,7 @@ class Connection(asyncio.Protocol):
         """Close as soon as nothing is under way."""
         half = self._parser.receiving and not self._ended
         if not (self._backlog or self._slots or half or self._lingering):
+            self._outbox.send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -307,9 +303,7 @@ class Connection(asyncio.Protocol):
         return isinstance(event, Refusal) or (isinstance(event, Request) and not event.keep_alive)
 
     def _send(self, answers: list[bytes]) -> None:
-        whole = answers[0] if len(answers) == 1 else b"".join(answers)
-        self._metrics.sent += len(whole)
-        self._transport.write(whole)
+        self._outbox.put(self._transport, answers[0] if len(answers) == 1 else b"".join(answers))
 
     def _part(self, answer: bytes) -> None:
         """Send a last answer. What the client still sends is thrown away for a while, or it would never read it."""
@@ -319,7 +313,8 @@ class Connection(asyncio.Protocol):
         self._slots.clear()
         if self._closed:
             return
-        self._send([answer])
+        self._outbox.put(self._transport, answer)
+        self._outbox.send()
         if self._ended:
             self._transport.close()
         else:

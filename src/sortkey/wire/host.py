@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
-from sortkey.wire.connection import Answering, Connection, Traffic
+from sortkey.wire.connection import Answering, Connection
+from sortkey.wire.outbox import Outbox, Traffic
 
 CONNECTIONS: Final = 10_000
 OTHER_FILES: Final = 64
@@ -37,6 +38,7 @@ class Host(ABC):
         self.buffered = 0
         self.stopping = False
         self.call_soon: Callable[[Callable[[], None]], object] = asyncio.get_running_loop().call_soon
+        self.outbox = Outbox(metrics, self.call_soon)
 
     @abstractmethod
     def answering(self, peer: str) -> Answering:

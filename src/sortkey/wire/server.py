@@ -28,7 +28,7 @@ class Server(Host):
         self._siblings = siblings
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
-        committing = Committing(database, self._finish, leads)
+        committing = Committing(database, self._finish, self.outbox, leads)
         self.endpoint = Endpoint(database, self._responses, self.metrics, gate, committing, self._samples_of_all)
 
     def answering(self, _peer: str) -> Endpoint:
