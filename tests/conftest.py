@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.kafka.fixtures import broker, start_worker
 
@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")
 
 # A busy machine makes a single example slow, which says nothing about the code.
-settings.register_profile("sortkey", deadline=None, print_blob=True)
+settings.register_profile("sortkey", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 # `make quick` tries fewer examples of each property; `make test` all of them.
 settings.register_profile("quick", settings.get_profile("sortkey"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sortkey"))

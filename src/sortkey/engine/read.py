@@ -7,8 +7,8 @@ chunk has left the range is told by its last key, because keys come in order; on
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import Final
+from itertools import accumulate, islice
+from typing import Final, NamedTuple
 
 from sortkey.engine import stored
 from sortkey.limits import PAGE_BYTES
@@ -19,43 +19,36 @@ FIRST_CHUNK: Final = 32
 CHUNK: Final = 256
 
 
-class Page:
-    """Rows looked at, and whether the range goes on behind them."""
-
-    __slots__ = ("more", "rows")
-
-    def __init__(self, rows: list[bytes], more: bool) -> None:
-        self.rows = rows
-        self.more = more
-
-    @property
-    def size(self) -> int:
-        return stored.total_size(self.rows)
+class Page(NamedTuple):
+    rows: list[bytes]
+    """Those looked at."""
+    size: int
+    """Theirs together, by AWS's rules."""
+    more: bool
+    """Whether the range goes on behind them."""
 
 
 def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit: int | None) -> Page:
     """Read rows with low <= key < high in key order, or against it."""
     if low >= high:
-        return Page([], more=False)
+        return Page([], 0, more=False)
     walk = _Walk(transaction, low, high, forward)
     rows: list[bytes] = []
-    length = 0
+    size = 0
     wanted = FIRST_CHUNK if limit is None else min(CHUNK, limit)
     while wanted:
         fetched = walk.fetch(wanted)
         rows += fetched
-        length += sum(map(len, fetched))
-        # A stored row is longer than the item's size, so most pages need not be measured.
-        if length >= PAGE_BYTES:
-            kept = _within_page(rows)
-            if kept is not None:
-                # A page full of bytes looks ahead; one at its limit only says that more may come.
-                more = kept < len(rows) or len(rows) == limit or bool(walk.fetch(1))
-                return Page(rows[:kept], more)
+        size += stored.total_size(fetched)
+        if size >= PAGE_BYTES:
+            kept, size = _within_page(rows)
+            # A page full of bytes looks ahead; one at its limit only says that more may come.
+            more = kept < len(rows) or len(rows) == limit or bool(walk.fetch(1))
+            return Page(rows[:kept], size, more)
         if len(fetched) < wanted:
-            return Page(rows, more=False)
+            return Page(rows, size, more=False)
         wanted = CHUNK if limit is None else min(CHUNK, limit - len(rows))
-    return Page(rows, more=True)
+    return Page(rows, size, more=True)
 
 
 class _Walk:
@@ -106,11 +99,7 @@ class _Walk:
         return rows[:inside]
 
 
-def _within_page(rows: list[bytes]) -> int | None:
-    """How many rows make a full page: the row that reaches 1 MB still belongs to it. None when they do not fill one."""
-    size = 0
-    for count, row in enumerate(rows, 1):
-        size += stored.size(row)
-        if size >= PAGE_BYTES:
-            return count
-    return None
+def _within_page(rows: list[bytes]) -> tuple[int, int]:
+    """How many of these rows, which are too many, make a full page, and its size. The row that reaches 1 MB belongs."""
+    sizes = accumulate(map(stored.size, rows))
+    return next((count, size) for count, size in enumerate(sizes, 1) if size >= PAGE_BYTES)

@@ -40,8 +40,8 @@ def text(row: bytes) -> bytes:
 
 
 def texts(rows: list[bytes]) -> bytes:
-    """The items as one JSON list."""
-    return b"[%b]" % b",".join(map(_text, rows))
+    """The items as the inside of a JSON list."""
+    return b",".join(map(_text, rows))
 
 
 def size(row: bytes) -> int:
@@ -85,4 +85,4 @@ class Json:
         if projection is not None:
             return cls(b"[%b]" % b",".join([orjson.dumps(projection(decode(row))) for row in rows]), True)
         # The flag is the topmost bit, so if any row has it, the greatest has.
-        return cls(texts(rows), bool(rows) and max(rows)[0] >= 0x80)
+        return cls(b"[%b]" % texts(rows), bool(rows) and max(rows)[0] >= 0x80)

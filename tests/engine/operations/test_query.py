@@ -288,6 +288,15 @@ def test_capacity_is_rounded_once_a_page(call: Call) -> None:
     assert query(call, "id = :p", ConsistentRead=True, **members)["ConsumedCapacity"]["CapacityUnits"] == 3.0
 
 
+# What is fetched together and then left for the next page is not paid for by this one.
+def test_capacity_of_a_full_page_is_of_what_it_holds(call: Call) -> None:
+    create(call, "table", "id:S", "at:N")
+    for number in range(6):
+        call("PutItem", TableName="table", Item={"id": s("p"), "at": n(number), "v": s("x" * 300_000)})
+    page = query(call, "id = :p", Select="COUNT", ReturnConsumedCapacity="TOTAL", ConsistentRead=True)
+    assert (page["Count"], page["ConsumedCapacity"]["CapacityUnits"]) == (4, 293.0)
+
+
 def test_missing_table(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ResourceNotFoundException", "Requested resource not found"):
         query(call, "id = :p")

@@ -60,7 +60,7 @@ def _collect(snapshot: Transaction, tables: list[Table | None], request: UsualBa
         asked += len(places)
         length += sum(map(len, rows))
         units[table.name] = units_of_rows(rows, len(places), keys.consistent_read)
-        parts.append(b"%b:%b" % (orjson.dumps(given), texts(rows)))
+        parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
     if asked > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
         return None
     return Answered(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)

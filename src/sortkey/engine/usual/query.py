@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from functools import lru_cache
+from operator import attrgetter
+from typing import Annotated, Final, Literal
 
 import msgspec
 import orjson
@@ -10,11 +13,11 @@ import orjson
 from sortkey.engine.core import Core
 from sortkey.engine.operations.query import bounds
 from sortkey.engine.places import ShortText
-from sortkey.engine.read import page
+from sortkey.engine.read import Page, page
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import NameBindings, PositiveInteger, Shape, TableName
 from sortkey.engine.schema import Table
-from sortkey.engine.stored import decode, texts, total_size
+from sortkey.engine.stored import text, texts
 from sortkey.engine.usual.answered import UNREADABLE, Answered
 from sortkey.expressions import KeyRange, usual_form
 from sortkey.values.capacity import read_units
@@ -30,6 +33,9 @@ class UsualQuery(Shape, kw_only=True, forbid_unknown_fields=True):
     consistent_read: bool = False
     return_consumed_capacity: Literal["NONE"] | None = None
 
+
+TABLES: Final = 1024
+"""Whose keys' forms are remembered."""
 
 _decode = msgspec.json.Decoder(UsualQuery).decode
 _Terms = dict[str, tuple[str, str]]
@@ -52,8 +58,7 @@ def query(core: Core, body: bytes) -> Answered | None:
         found = page(snapshot, low, high, request.scan_index_forward, request.limit)
     finally:
         snapshot.abort()
-    units = read_units(total_size(found.rows), request.consistent_read)
-    return Answered(_text(table, found.rows, found.more), {name: units})
+    return Answered(_text(table, found), {name: read_units(found.size, request.consistent_read)})
 
 
 def _terms(request: UsualQuery) -> _Terms | None:
@@ -90,8 +95,21 @@ def _range(table: Table, terms: _Terms) -> KeyRange | None:
     return KeyRange(equal, (), sort, operator, ({"S": text},))
 
 
-def _text(table: Table, rows: list[bytes], more: bool) -> bytes:
+def _text(table: Table, page: Page) -> bytes:
+    rows = page.rows
     rest = b""
-    if more and rows:
-        rest = b',"LastEvaluatedKey":%b' % orjson.dumps(table.key_of(decode(rows[-1])))
-    return b'{"Count":%d,"ScannedCount":%d,"Items":%b%b}' % (len(rows), len(rows), texts(rows), rest)
+    if page.more and rows:
+        rest = b',"LastEvaluatedKey":%b' % _key_reader(table.names)(text(rows[-1]))
+    return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (len(rows), len(rows), texts(rows), rest)
+
+
+@lru_cache(maxsize=TABLES)
+def _key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
+    """From an item's JSON to its key's, a third of what it takes to read all of the item."""
+    members = [(f"member{number}", msgspec.Raw) for number in range(len(names))]
+    key = msgspec.defstruct("Key", members, rename=dict(zip((name for name, _ in members), names, strict=True)))
+    decode = msgspec.json.Decoder(key).decode
+    # As an object, the names in their order before the values that are yet to come.
+    form = b"{%b}" % b",".join(b"%b:%%b" % orjson.dumps(name).replace(b"%", b"%%") for name in names)
+    values = attrgetter(*(name for name, _ in members))
+    return lambda text: form % values(decode(text))
