@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -103,6 +104,28 @@ def test_but_not_for_ever(database: Database) -> None:
         await writes.finish(5)
         writes.begin()
         await writes.finish(1)
+
+    run(story)
+
+
+# Or the first of many who write now and then would wait for the last of them.
+def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(committing, "perf_counter", lambda: float(next(seconds)))
+
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(20):
+            writes.begin()
+        await writes.finish(20)
+        before = database.store.queue.commits
+        database.store.queue.commit_seconds = 4 / committing.PATIENCE
+        for _ in range(10):
+            writes.begin()
+            for _ in range(3):
+                await asyncio.sleep(0)
+        await writes.finish(10)
+        assert database.store.queue.commits > before + 1
 
     run(story)
 

@@ -28,7 +28,7 @@ from sortkey.wire.outbox import Outbox
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may hold up the loop."""
 PATIENCE: Final = 0.5
-"""Of the time that a commit takes: how long it waits for the next write, while fewer are there than it had lately."""
+"""Of the time that a commit takes: how long in all it waits for writes to come, while there are fewer than lately."""
 
 
 class Committing:
@@ -47,8 +47,11 @@ class Committing:
         self._leading = False
         self._woken = False
         self._expected = 0
+        """How many writes the next commit hopes for."""
         self._seen = 0
-        self._seen_at = 0.0
+        self._looked = 0.0
+        self._idle = 0.0
+        """Seconds in which it waited and none came."""
         self.reads = 0
         """Begun since the last commit was planned."""
 
@@ -77,6 +80,7 @@ class Committing:
             return
         self._planned = False
         self._writes = self.reads = self._seen = 0
+        self._idle = 0.0
         if not (leads and self._lead()):
             self._queue.summon()
 
@@ -88,8 +92,10 @@ class Committing:
         now = perf_counter()
         if self._writes > self._seen:
             self._seen = self._writes
-            self._seen_at = now
-        if now - self._seen_at < self._queue.commit_seconds * PATIENCE:
+        else:
+            self._idle += now - self._looked
+        self._looked = now
+        if self._idle < self._queue.commit_seconds * PATIENCE:
             return True
         # They may have left, or only be late: a lone client waits for nobody after a few commits.
         self._expected = (self._expected + self._writes) // 2
