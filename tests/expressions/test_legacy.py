@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sortkey.errors import SerializationException
 from sortkey.expressions import KeyAttribute, KeyRange, legacy
 from tests.expressions.refused import refused
 
@@ -115,6 +116,16 @@ def test_expected_refuses(said: dict[str, Any], message: str) -> None:
 def test_names_must_not_be_empty() -> None:
     with refused("Empty attribute name"):
         expects(compare("EQ", ABC), name="")
+
+
+def test_names_must_not_be_too_long() -> None:
+    with refused("Attribute name is too large, must be less than 65536 bytes"):
+        expects(compare("EQ", ABC), name="é" * 32_768)
+
+
+def test_names_must_be_unicode() -> None:
+    with pytest.raises(SerializationException):
+        expects(compare("EQ", ABC), name="\ud800")
 
 
 PK, SK = KeyAttribute("pk", "S"), KeyAttribute("sk", "S")

@@ -52,6 +52,16 @@ def test_between(filled: Pair) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "update", [{"Value": {"S": "v"}}, {"Action": "ADD", "Value": {"N": "1"}}, {"Action": "DELETE"}]
+)
+@pytest.mark.parametrize("length", [65_535, 65_536])
+def test_long_names(plain: Pair, update: dict[str, Any], length: int) -> None:
+    plain.answer("PutItem", TableName="plain", Item=KEY)
+    plain.same("UpdateItem", TableName="plain", Key=KEY, AttributeUpdates={"x" * length: update})
+    plain.same("UpdateItem", TableName="plain", Key={"pk": {"S": "none"}}, AttributeUpdates={"x" * length: update})
+
+
 @pytest.mark.parametrize("operator", [None, "AND", "OR", "XOR"])
 def test_conditional_operators(filled: Pair, operator: str | None) -> None:
     chosen = {} if operator is None else {"ConditionalOperator": operator}

@@ -13,8 +13,9 @@ from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions.faults import InvalidExpression
 from sortkey.expressions.tree import Path, Value
-from sortkey.values import number
+from sortkey.values import number, refusals
 from sortkey.values.attribute import AttributeValue, normalise_value
+from sortkey.values.size import text_size
 
 DocumentPath = tuple[str | int, ...]
 """A path whose names are attribute names, no longer placeholders."""
@@ -99,19 +100,22 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         raise ValidationException(f"{parameter} must not be empty")
     for key, name in names.items():
         _check_placeholder(parameter, "#", key)
-        if fault := _name_fault(name):
+        if fault := name_fault(name):
             raise ValidationException(f"{parameter} contains invalid value: {fault} for key {key}")
     return names
 
 
-def _name_fault(name: str | None) -> str | None:
+def name_fault(name: str | None) -> str | None:
+    """What is wrong with an attribute's name."""
     if name is None:
         return "null"
     if not name:
-        return "Empty attribute name"
-    if len(name.encode()) >= limits.ATTRIBUTE_NAME_BYTES:
-        return f"Attribute name is too large, must be less than {limits.ATTRIBUTE_NAME_BYTES} bytes"
-    return None
+        return refusals.EMPTY_NAME
+    try:
+        size = text_size(name)
+    except UnicodeEncodeError:
+        raise refusals.not_unicode() from None
+    return refusals.NAME_TOO_LONG if size >= limits.ATTRIBUTE_NAME_BYTES else None
 
 
 def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:

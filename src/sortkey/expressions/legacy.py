@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compute_value
-from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.bindings import Bindings, name_fault
 from sortkey.expressions.condition import Condition, compile_condition
 from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
@@ -220,8 +220,8 @@ def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:
 
 
 def _check_name(name: str) -> None:
-    if not name:
-        raise ValidationException("Empty attribute name")
+    if fault := name_fault(name):
+        raise ValidationException(fault)
 
 
 def _invalid(fault: str) -> ValidationException:
