@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -68,5 +69,8 @@ def test_a_topic_that_is_not_there(broker: Broker) -> None:
 def test_the_topic_for_dead_letters_is_made_when_missing(broker: Broker) -> None:
     settings = kafka(broker.bootstrap, broker.topic(1))
     prepare(settings, 60)
-    assert settings.dead_letters in broker.admin.list_topics(timeout=60).topics
+    # The broker says that it is made, and may take a moment more to see it itself.
+    until = monotonic() + 60
+    while settings.dead_letters not in broker.admin.list_topics(timeout=60).topics:
+        assert monotonic() < until
     prepare(settings, 60)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from sortkey.feeds.dead_letters import DeadLetters
 from sortkey.feeds.kafka_settings import KafkaSettings
@@ -74,16 +74,27 @@ class Commits:
         self._dead_letters.close()
 
     def _commit_offsets(self) -> None:
+        self._check_member()
         for each in self._kafka.commit(offsets=self._positions(), asynchronous=False):
             if each.error is not None:
                 raise KafkaException(each.error)
         self._done()
 
     def _commit_with_dead_letters(self) -> None:
+        member = self._kafka.consumer_group_metadata()
+        # Only now, or it could be put out of the group before it has said who it is.
+        self._check_member()
         self._in_doubt = True
-        self._dead_letters.send(self._rejected, self._positions(), self._kafka.consumer_group_metadata())
+        self._dead_letters.send(self._rejected, self._positions(), member)
         self._in_doubt = False
         self._done()
+
+    def _check_member(self) -> None:
+        """The broker refuses a member of the past, but only by its name, which is gone as soon as librdkafka knows that
+        it was put out; some time before `on_lost` tells us. Offsets in a transaction it takes from nobody as well.
+        """
+        if not self._kafka.memberid():
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
     def _done(self) -> None:
         self._counted.commits["ok"] += 1
