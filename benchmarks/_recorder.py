@@ -8,7 +8,7 @@ import orjson
 
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
-from sortkey.client.unparsed import Unparsed
+from sortkey.client.unparsed_items import Unparsed
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 
@@ -21,7 +21,7 @@ class Recorder(AsyncClient):
         self._client = client
         self.reads = 0
         self.writes = 0
-        """Requests that write, refused ones included."""
+        """Requests that write, rejected ones included."""
         self.units = 0.0
         self.texts: list[bytes] = []
         """The rows that came back, as lists of JSON."""

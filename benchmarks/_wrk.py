@@ -27,7 +27,7 @@ class Measured(msgspec.Struct, frozen=True):
     seconds: float
     p50: float
     p99: float
-    refused: int
+    rejected: int
     broken: int
 
     @property
@@ -36,9 +36,9 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def complaint(self) -> str | None:
-        """Why the numbers say nothing: a server that refuses quickly looks fast."""
-        if self.refused or self.broken:
-            return f"{self.refused:,} of {self.requests:,} answers were errors, {self.broken:,} connections broke"
+        """Why the numbers say nothing: a server that rejects quickly looks fast."""
+        if self.rejected or self.broken:
+            return f"{self.rejected:,} of {self.requests:,} answers were errors, {self.broken:,} connections broke"
         if not self.requests:
             return "no request was answered in time"
         return None
@@ -81,7 +81,7 @@ def run(url: str, requests: Path, connections: int, seconds: int) -> Measured:
     finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=False)
     if finished.returncode != 0:
         # It could not even connect.
-        return Measured(0, seconds, 0, 0, refused=0, broken=connections)
+        return Measured(0, seconds, 0, 0, rejected=0, broken=connections)
     return read(finished.stdout)
 
 

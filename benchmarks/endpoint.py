@@ -153,7 +153,7 @@ def typical(turns: list[Measured]) -> Measured:
     """The turn in the middle, with all that went wrong in any."""
     middle = sorted(turns, key=lambda turn: turn.rate)[len(turns) // 2]
     return msgspec.structs.replace(
-        middle, refused=sum(turn.refused for turn in turns), broken=sum(turn.broken for turn in turns)
+        middle, rejected=sum(turn.rejected for turn in turns), broken=sum(turn.broken for turn in turns)
     )
 
 

@@ -23,12 +23,12 @@ import sortkey as sk
 from benchmarks._peers import working_folder
 from sortkey.cli.bench import Result
 from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.lane import BATCH
 from sortkey.feeds.message import Consumer, Message, Rejected
+from sortkey.feeds.partition_lane import BATCH
 from sortkey.feeds.subscription import RECEIVED, UPKEEP_SECONDS
 from sortkey.feeds.worker import Worker
+from sortkey.services.boosts.definition import BOOSTS
 from sortkey.services.boosts.demo import REGIONS, events_of
-from sortkey.services.boosts.kind import BOOSTS
 from tests.kafka.broker import Broker, running
 from tests.kafka.topic import produce
 from tests.maven import Unavailable

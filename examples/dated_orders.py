@@ -43,8 +43,8 @@ def main(url: str) -> None:
             print(db.explain(path), "\n")
         try:
             Order.key(customer="ann", month=8)
-        except sk.NoAccessPath as refusal:
-            print("any August:", refusal)
+        except sk.NoAccessPath as error:
+            print("any August:", error)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ LAYERS = (
     ("model",),
     ("client",),
     ("wire",),
+    ("http",),
     ("engine",),
     ("expressions",),
     ("storage",),

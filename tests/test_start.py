@@ -57,7 +57,7 @@ def test_the_package() -> None:
     assert imported_by("import sortkey") & {*REMOTE, *APPLICATION, "sortkey.model"} == set()
 
 
-# Creating a table and being refused are as usual as reading: neither is worth botocore's service model.
+# Creating a table and being rejected are as usual as reading: neither is worth botocore's service model.
 def test_a_client_in_the_process() -> None:
     assert imported_by(USE_A_CLIENT) & {*REMOTE, *APPLICATION, "sortkey.model"} == set()
 

@@ -7,8 +7,8 @@ import pytest
 from benchmarks._wrk import Measured
 from benchmarks.endpoint import Invalid, row, trusted
 
-GOOD = Measured(requests=300, seconds=3.0, p50=1.0, p99=2.0, refused=0, broken=0)
-BAD = Measured(requests=300, seconds=3.0, p50=1.0, p99=2.0, refused=7, broken=0)
+GOOD = Measured(requests=300, seconds=3.0, p50=1.0, p99=2.0, rejected=0, broken=0)
+BAD = Measured(requests=300, seconds=3.0, p50=1.0, p99=2.0, rejected=7, broken=0)
 
 
 def test_a_peer_with_errors_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,27 +17,27 @@ from benchmarks._wrk import Measured, NoWrk, read, require, run, write_requests
 REPORT = """Running 3s test @ http://127.0.0.1:8000
   1 threads and 8 connections
 Requests/sec:  20000.00
-{"requests":60000,"seconds":3.000000,"p50":0.250000,"p99":1.500000,"refused":0,"broken":0}
+{"requests":60000,"seconds":3.000000,"p50":0.250000,"p99":1.500000,"rejected":0,"broken":0}
 """
 
 
 def test_reads_the_line_below_the_report() -> None:
     measured = read(REPORT)
-    assert measured == Measured(requests=60_000, seconds=3.0, p50=0.25, p99=1.5, refused=0, broken=0)
+    assert measured == Measured(requests=60_000, seconds=3.0, p50=0.25, p99=1.5, rejected=0, broken=0)
     assert measured.rate == 20_000
     assert measured.complaint is None
 
 
 @pytest.mark.parametrize(
-    ("requests", "refused", "broken", "complaint"),
+    ("requests", "rejected", "broken", "complaint"),
     [
         (500, 3, 0, "3 of 500 answers were errors, 0 connections broke"),
         (500, 0, 2, "0 of 500 answers were errors, 2 connections broke"),
         (0, 0, 0, "no request was answered in time"),
     ],
 )
-def test_a_run_with_errors_does_not_count(requests: int, refused: int, broken: int, complaint: str) -> None:
-    assert Measured(requests, 3.0, 1.0, 2.0, refused, broken).complaint == complaint
+def test_a_run_with_errors_does_not_count(requests: int, rejected: int, broken: int, complaint: str) -> None:
+    assert Measured(requests, 3.0, 1.0, 2.0, rejected, broken).complaint == complaint
 
 
 def test_says_how_to_get_wrk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_says_how_to_get_wrk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Recorder(BaseHTTPRequestHandler):
-    """Answers a PutItem, refuses everything else, and remembers what it was sent."""
+    """Answers a PutItem, rejects everything else, and remembers what it was sent."""
 
     protocol_version = "HTTP/1.1"
     seen: set[tuple[str, bytes]]
@@ -66,7 +66,7 @@ class Recorder(BaseHTTPRequestHandler):
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="there is no wrk")
 @pytest.mark.slow
-def test_sends_what_is_written_and_counts_refusals(tmp_path: Path) -> None:
+def test_sends_what_is_written_and_counts_errors(tmp_path: Path) -> None:
     Recorder.seen = set()
     with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as server:
         server.daemon_threads = True
@@ -77,7 +77,7 @@ def test_sends_what_is_written_and_counts_refusals(tmp_path: Path) -> None:
         measured = run(f"http://127.0.0.1:{server.server_port}", file, connections=2, seconds=3)
         server.shutdown()
     assert Recorder.seen == {("DynamoDB_20120810.PutItem", b'{"a": 1}'), ("DynamoDB_20120810.GetItem", b'{"b": 2}')}
-    assert 0 < measured.refused < measured.requests
+    assert 0 < measured.rejected < measured.requests
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="there is no wrk")

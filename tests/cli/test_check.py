@@ -6,8 +6,8 @@ import pytest
 
 from sortkey.cli import check
 from sortkey.cli.main import main
-from sortkey.engine.check import CheckReport
-from sortkey.engine.checking.findings import Progress
+from sortkey.engine.check.database_check import CheckReport
+from sortkey.engine.check.findings import Progress
 
 
 def finding(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:

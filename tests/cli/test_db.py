@@ -16,7 +16,7 @@ from sortkey.cli.main import main
 from sortkey.storage import environment
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """The one line that a wrong start costs."""
     try:
         code = main([str(argument) for argument in arguments])
@@ -55,26 +55,26 @@ def test_one_line_says_that_it_serves_and_a_signal_stops_it(
 def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        line = refusal(capsys, "db", "--data", tmp_path / "d", "--port", port, "--workers", workers)
+        line = error(capsys, "db", "--data", tmp_path / "d", "--port", port, "--workers", workers)
     assert line == f"sortkey db: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
 # Whoever reaches the port may do everything.
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
 def test_without_keys_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
-    assert "--keys" in refusal(capsys, "db", "--memory", "--host", host)
+    assert "--keys" in error(capsys, "db", "--memory", "--host", host)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_folder_of_another_version(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: str) -> None:
     with lmdb.open(str(tmp_path), lib_version=1) as other, other.begin(write=True) as transaction:
         transaction.put(environment.FORMAT_KEY, b"999")
-    line = refusal(capsys, "db", "--data", tmp_path, "--port", "0", "--workers", workers)
+    line = error(capsys, "db", "--data", tmp_path, "--port", "0", "--workers", workers)
     assert "data format 999" in line
 
 
 def test_a_folder_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "/dev/null/data" in refusal(capsys, "db", "--data", "/dev/null/data", "--port", "0")
+    assert "/dev/null/data" in error(capsys, "db", "--data", "/dev/null/data", "--port", "0")
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_a_folder_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    refusal(capsys, "db", *arguments)
+    error(capsys, "db", *arguments)

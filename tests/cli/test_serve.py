@@ -15,8 +15,8 @@ import pytest
 
 from sortkey.cli.main import main
 from sortkey.server import tokens
-from sortkey.services.registry import KINDS
-from tests.cli.test_db import refusal
+from sortkey.services.registry import SERVICES
+from tests.cli.test_db import error
 
 SERVICE = "boosts"
 HASH = "0" * 64
@@ -27,9 +27,9 @@ def serve(*arguments: str | Path) -> tuple[str | Path, ...]:
 
 
 def test_an_unknown_service_is_told_the_known(capsys: pytest.CaptureFixture[str]) -> None:
-    line = refusal(capsys, "serve", "bosts")
+    line = error(capsys, "serve", "bosts")
     assert "there is no service 'bosts'" in line
-    assert all(name in line for name in KINDS)
+    assert all(name in line for name in SERVICES)
 
 
 @pytest.mark.parametrize("port", ["--port", "--db-port"])
@@ -50,13 +50,13 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], port:
 # Whoever reaches the port may do everything.
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
 def test_without_tokens_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
-    assert "--tokens" in refusal(capsys, *serve("--host", host))
+    assert "--tokens" in error(capsys, *serve("--host", host))
 
 
 def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tokens.toml"
     file.write_text(f'[a]\nsha256 = "{HASH}"\nscopes = ["{SERVICE}:read"]\n')
-    line = refusal(capsys, "up", "--host", "0.0.0.0", "--port", "0", "--tokens", file, "--store", "memory:")
+    line = error(capsys, "up", "--host", "0.0.0.0", "--port", "0", "--tokens", file, "--store", "memory:")
     assert "--keys" in line
 
 
@@ -75,13 +75,13 @@ def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pyt
     ],
 )
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
-    assert told in refusal(capsys, *serve(*arguments))
+    assert told in error(capsys, *serve(*arguments))
 
 
 def test_settings_that_the_service_does_not_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "sortkey.toml"
     config.write_text(f"[{SERVICE}]\nunheard-of = 3\n")
-    assert "unheard-of" in refusal(capsys, *serve("--config", config))
+    assert "unheard-of" in error(capsys, *serve("--config", config))
 
 
 class TestToken:
@@ -91,7 +91,7 @@ class TestToken:
         for name in ("search", "importer"):
             assert main(["token", name, f"{SERVICE}:read", "--tokens", str(file)]) == 0
             made.append(capsys.readouterr().out.strip())
-        known = tokens.load(file, KINDS)
+        known = tokens.load(file, SERVICES)
         for token, name in zip(made, ("search", "importer"), strict=True):
             assert token not in file.read_text()
             assert known.check({b"authorization": b"Bearer " + token.encode()}, f"{SERVICE}:read") == name
@@ -105,7 +105,7 @@ class TestToken:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, scope: str, told: str
     ) -> None:
         file = tmp_path / "tokens.toml"
-        assert told in refusal(capsys, "token", name, scope, "--tokens", file)
+        assert told in error(capsys, "token", name, scope, "--tokens", file)
         assert not file.exists()
 
     def test_a_name_has_one_token(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ class TestToken:
         assert main(arguments) == 0
         capsys.readouterr()
         before = file.read_text()
-        assert "already" in refusal(capsys, *arguments)
+        assert "already" in error(capsys, *arguments)
         assert file.read_text() == before
 
 
@@ -133,7 +133,7 @@ def test_up_needs_no_arguments(tmp_path: Path) -> None:
     assert ready == "ready"
     with urllib.request.urlopen(f"{url}/openapi.json") as answer:
         served = {tag["name"] for tag in json.load(answer)["tags"]}
-    assert served == set(KINDS)
+    assert served == set(SERVICES)
     process.send_signal(signal.SIGTERM)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (0, "")

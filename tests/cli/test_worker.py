@@ -16,7 +16,7 @@ import pytest
 import sortkey as sk
 from sortkey.cli import worker
 from sortkey.cli.main import main
-from sortkey.services.boosts.kind import BOOSTS
+from sortkey.services.boosts.definition import BOOSTS
 from sortkey.services.boosts.service import Boosts
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
@@ -28,7 +28,7 @@ from tests.wire.serving import ServerProcess
 PARTITIONS = 2
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     """The one line that a wrong start costs."""
     code = main(["worker", *map(str, arguments)])
     printed = capsys.readouterr()
@@ -42,28 +42,28 @@ NOWHERE = ("--kafka", "127.0.0.1:1", "--topic", "t")
 
 
 def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no service 'boost'; there are boosts" in refusal(capsys, "boost", *NOWHERE)
+    assert "there is no service 'boost'; there are boosts" in error(capsys, "boost", *NOWHERE)
 
 
 # Kafka would be told that messages are done with, and they would be nowhere.
 def test_a_store_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--store memory: would be gone" in refusal(capsys, "boosts", *NOWHERE, "--store", "memory:")
+    assert "--store memory: would be gone" in error(capsys, "boosts", *NOWHERE, "--store", "memory:")
 
 
 def test_a_store_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "unknown scheme 'ftp'" in refusal(capsys, "boosts", *NOWHERE, "--store", "ftp://x")
+    assert "unknown scheme 'ftp'" in error(capsys, "boosts", *NOWHERE, "--store", "ftp://x")
 
 
 def test_properties_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "kafka.properties"
     file.write_text("group.id=mine\n")
-    assert f"{file}, line 1: group.id" in refusal(capsys, "boosts", *NOWHERE, "--kafka-config", file)
+    assert f"{file}, line 1: group.id" in error(capsys, "boosts", *NOWHERE, "--kafka-config", file)
 
 
 def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert "Address already in use" in refusal(capsys, "boosts", *NOWHERE, "--metrics-port", port)
+        assert "Address already in use" in error(capsys, "boosts", *NOWHERE, "--metrics-port", port)
 
 
 def test_a_broker_that_is_not_there(
@@ -72,20 +72,20 @@ def test_a_broker_that_is_not_there(
     monkeypatch.setattr(worker, "START_SECONDS", 0.5)
     monkeypatch.chdir(tmp_path)
     address = f"127.0.0.1:{free_port()}"
-    line = refusal(capsys, "boosts", "--kafka", address, "--topic", "t")
+    line = error(capsys, "boosts", "--kafka", address, "--topic", "t")
     assert f"cannot reach Kafka at {address} within 0.5 s" in line
     # Nothing was begun.
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_topic_that_is_not_there(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
-    line = refusal(capsys, "boosts", "--kafka", broker.bootstrap, "--topic", "nobody-made-this")
+    line = error(capsys, "boosts", "--kafka", broker.bootstrap, "--topic", "nobody-made-this")
     assert "there is no topic 'nobody-made-this'" in line
 
 
 def test_a_store_that_is_not_there(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     store = f"http://127.0.0.1:{free_port()}"
-    line = refusal(capsys, "boosts", "--kafka", broker.bootstrap, "--topic", broker.topic(1), "--store", store)
+    line = error(capsys, "boosts", "--kafka", broker.bootstrap, "--topic", broker.topic(1), "--store", store)
     assert f"the store {store} cannot be used" in line
 
 

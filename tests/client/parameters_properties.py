@@ -63,7 +63,7 @@ def test_requests_are_what_boto3_would_send(item: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def empty() -> Iterator[Client]:
-    """A client of a store without tables: what boto3 would send, it refuses."""
+    """A client of a store without tables: what boto3 would send, it rejects."""
     with sk.client("memory:") as client:
         yield client
 
@@ -81,6 +81,6 @@ def test_mistakes_are_found_as_botocore_finds_them(empty: Client, item: dict[str
 
 
 def parameter_mistakes(client: Client, members: dict[str, Any]) -> str | None:
-    with pytest.raises((ParamValidationError, ClientError)) as refusal:
+    with pytest.raises((ParamValidationError, ClientError)) as error:
         client.put_item(**members)
-    return str(refusal.value) if isinstance(refusal.value, ParamValidationError) else None
+    return str(error.value) if isinstance(error.value, ParamValidationError) else None

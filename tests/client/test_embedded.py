@@ -47,7 +47,7 @@ def test_records_can_be_awaited(orders: Client) -> None:
 
 
 @pytest.mark.parametrize(("iterator", "kind"), [("nonsense", ClientError), (None, ParamValidationError)])
-def test_waiting_at_a_bad_iterator_is_refused(client: Client, iterator: Any, kind: type[Exception]) -> None:
+def test_waiting_at_a_bad_iterator_is_rejected(client: Client, iterator: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         client.wait_for_records(ShardIterator=iterator, Timeout=0)
 

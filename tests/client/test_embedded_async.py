@@ -1,4 +1,4 @@
-"""The async twin: the same answers and refusals, and an event loop that is never held up or let down."""
+"""The async twin: the same answers and errors, and an event loop that is never held up or let down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from botocore.exceptions import ParamValidationError
 
 import sortkey as sk
 from sortkey.client import AsyncClient
-from sortkey.engine.batch import WriteBatch
+from sortkey.engine.write_batch import WriteBatch
 from tests.client.orders import EVERY_TYPE, ORDERS, database_of, key
 
 
@@ -42,15 +42,15 @@ def hold_writer(client: AsyncClient) -> Callable[[], None]:
     return release.set
 
 
-def test_answers_and_refusals_are_those_of_the_sync_client() -> None:
+def test_answers_and_errors_are_those_of_the_sync_client() -> None:
     async def session(client: AsyncClient) -> None:
         await client.put_item(TableName="orders", Item=EVERY_TYPE)
         answer = assert_type(await client.get_item(TableName="orders", Key=key(1)), dict[str, Any])
         assert answer["Item"] == EVERY_TYPE
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
-        with pytest.raises(client.exceptions.ConditionalCheckFailedException) as refusal:
+        with pytest.raises(client.exceptions.ConditionalCheckFailedException) as error:
             await client.delete_item(TableName="orders", Key=key(1), ConditionExpression="attribute_exists(paid)")
-        assert refusal.value.operation_name == "DeleteItem"
+        assert error.value.operation_name == "DeleteItem"
         with pytest.raises(client.exceptions.ResourceNotFoundException):
             await client.put_item(TableName="missing", Item=key(1))
         with pytest.raises(ParamValidationError):

@@ -37,7 +37,7 @@ def test_methods_are_documented(method: object) -> None:
     assert inspect.getdoc(method)
 
 
-# A member that the service model lacks would be refused by botocore, if ever it came to look.
+# A member that the service model lacks would be rejected by botocore, if ever it came to look.
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_engine_knows_no_member_that_boto3_does_not(operation: str) -> None:
     shape: Any = operation_model(operation).input_shape

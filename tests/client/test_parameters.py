@@ -34,9 +34,9 @@ class Table(StrEnum):
     ],
 )
 def test_mistakes_are_botocores_errors(orders: Client, members: dict[str, Any], said: str) -> None:
-    with pytest.raises(ParamValidationError, match="Parameter validation failed") as refusal:
+    with pytest.raises(ParamValidationError, match="Parameter validation failed") as error:
         orders.get_item(**members)
-    assert said in str(refusal.value)
+    assert said in str(error.value)
 
 
 # Nobody there to send it to, but boto3 would not have come so far.
@@ -45,10 +45,10 @@ def test_mistakes_come_before_a_missing_table(client: Client) -> None:
         client.put_item(TableName="missing", Item={"customer": "ada"})
 
 
-def test_what_boto3_would_send_is_refused_by_the_engine(orders: Client) -> None:
-    with pytest.raises(ClientError) as refusal:
+def test_what_boto3_would_send_is_rejected_by_the_engine(orders: Client) -> None:
+    with pytest.raises(ClientError) as error:
         orders.get_item(TableName="orders", Key={"customer": {"S": "ada"}})
-    assert refusal.value.response["Error"] == {
+    assert error.value.response["Error"] == {
         "Code": "ValidationException",
         "Message": "The provided key element does not match the schema",
     }
@@ -70,7 +70,7 @@ def test_what_boto3_takes_is_taken(orders: Client, given: dict[str, Any], kept: 
 
 
 # A boto3 that is newer than the engine knows parameters that the engine would leave unread.
-def test_what_only_boto3_knows_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_boto3_knows_is_rejected(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_model, "serialise", lambda _operation, _members: b"{}")
     with pytest.raises(ParamValidationError, match='"Novelty", must be one of: ExclusiveStartTableName, Limit'):
         client.list_tables(Novelty=True)

@@ -38,18 +38,18 @@ def test_an_item_comes_back_as_it_went(store: str) -> None:
 
 
 # `client.exceptions` has one set of classes, so that code which catches one is right on every store.
-def test_refusals_are_of_one_set_of_classes(store: str) -> None:
+def test_errors_are_of_one_set_of_classes(store: str) -> None:
     with sk.client(store) as client:
         client.create_table(**ORDERS)
         client.put_item(TableName="orders", Item=EVERY_TYPE)
-        with pytest.raises(client.exceptions.ConditionalCheckFailedException) as refusal:
+        with pytest.raises(client.exceptions.ConditionalCheckFailedException) as error:
             client.put_item(
                 TableName="orders",
                 Item=EVERY_TYPE,
                 ConditionExpression="attribute_not_exists(customer)",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        response: Any = refusal.value.response
+        response: Any = error.value.response
         assert response["Item"] == EVERY_TYPE
         with pytest.raises(client.exceptions.ValidationException):
             client.get_item(TableName="orders", Key={"customer": {"S": "ada"}})
@@ -154,7 +154,7 @@ def test_an_endpoint_says_what_it_can_do(store: str, request: pytest.FixtureRequ
 
 
 # Who may use one table only may not list them.
-def test_a_refusal_says_what_the_endpoint_is(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_error_says_what_the_endpoint_is(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def session() -> None:
         async with sk.async_client(our_endpoint) as client:
             assert await client.capabilities() == SORTKEY

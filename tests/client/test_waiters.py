@@ -32,7 +32,7 @@ def test_a_waiter_waits(client: Client) -> None:
 
 # Waiters that need an operation which is not here do not exist here.
 @pytest.mark.parametrize("name", ["table_gone", "export_completed", "TableExists"])
-def test_unknown_waiters_are_refused(client: Client, name: str) -> None:
+def test_unknown_waiters_are_rejected(client: Client, name: str) -> None:
     with pytest.raises(ValueError, match=f"Waiter does not exist: {name}"):
         client.get_waiter(name)
 
@@ -57,17 +57,17 @@ def test_the_async_waiter_succeeds_and_fails_as_botocores(orders: Client) -> Non
     assert asyncio.run(session()) == str(late.value)
 
 
-# A refusal that no acceptor expects ends the waiting at once.
-def test_an_unexpected_refusal_ends_the_wait(client: Client) -> None:
+# An error that no acceptor expects ends the waiting at once.
+def test_an_unexpected_error_ends_the_wait(client: Client) -> None:
     async def session() -> str:
         async with sk.async_client("memory:") as client:
-            with pytest.raises(WaiterError) as refusal:
+            with pytest.raises(WaiterError) as error:
                 await client.get_waiter("table_exists").wait(TableName="a b", WaiterConfig={"Delay": 3600})
-            return str(refusal.value)
+            return str(error.value)
 
-    with pytest.raises(WaiterError) as refusal:
+    with pytest.raises(WaiterError) as error:
         client.get_waiter("table_exists").wait(TableName="a b", WaiterConfig={"Delay": 3600})
-    assert asyncio.run(session()) == str(refusal.value)
+    assert asyncio.run(session()) == str(error.value)
 
 
 def test_the_async_waiter_waits() -> None:

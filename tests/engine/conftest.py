@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine.check import check_database
+from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
 from sortkey.errors import DynamoDBError
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sortkey.clock import ManualClock
-from sortkey.engine.check import check_database
+from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
 from sortkey.errors import ConditionalCheckFailedException, TransactionCanceledException
 from tests.engine.samples import b, create, index, n, s, walk
@@ -43,7 +43,7 @@ class Access(NamedTuple):
 
     def place(self, item: Item) -> tuple[Place, ...]:
         """Where in its partition an item lies."""
-        return tuple(place_of(item[name]) for name in self.sort)
+        return tuple(row_key_of(item[name]) for name in self.sort)
 
 
 TABLE: Final = Access(None, ("id",), ("at",))
@@ -92,7 +92,7 @@ writes = st.dictionaries(keys, st.none() | attributes, min_size=1, max_size=6)
 """What to leave at some keys: an item's other attributes, or nothing."""
 
 
-def place_of(value: dict[str, Any]) -> Place:
+def row_key_of(value: dict[str, Any]) -> Place:
     """A key attribute's value as Python orders it: numbers by value, text by code point, binary by its bytes."""
     if "B" in value:
         return b64decode(value["B"])
@@ -322,13 +322,13 @@ def _last_condition(
     """What a key condition ends in, its values, and what it means in Python."""
     if sort is None or operator is None or (operator.startswith("begins") and sort in ("at", "num")):
         return [], {}, lambda _item: True
-    low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=place_of)
+    low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=row_key_of)
     values = {":x": low, ":y": high} if ":y" in operator else {":x": low}
     matches = OPERATORS[operator]
     return (
         [operator],
         values,
-        lambda item: matches(place_of(item[sort]), place_of(low), place_of(high)),
+        lambda item: matches(row_key_of(item[sort]), row_key_of(low), row_key_of(high)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sortkey.engine.answers import to_json, to_plain
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.stored_item import Json
 
 LEAF = Json(b'{"id":{"S":"1"}}', binary=False)
 ANSWER = {"Item": LEAF, "Count": 1, "Deep": {"list": [LEAF, {"leaf": LEAF}]}}

@@ -19,8 +19,8 @@ def test_unknown_operation(call: Call, expect_error: ExpectError) -> None:
         call("RestoreTableFromBackup")
 
 
-# Everything that is refused is refused before anything is written, in whatever group the request was.
-def test_refused_write_leaves_its_neighbours(db: Database, call: Call) -> None:
+# Everything that is rejected is rejected before anything is written, in whatever group the request was.
+def test_rejected_write_leaves_its_neighbours(db: Database, call: Call) -> None:
     create(call, "table", "id:S")
     done: dict[int, BaseException | None] = {}
     finished = threading.Semaphore(0)
@@ -68,7 +68,7 @@ def test_increments_of_many_threads_add_up(db: Database, call: Call) -> None:
     assert call("GetItem", TableName="table", Key={"id": s("1")})["Item"]["v"] == n(200)
 
 
-def test_closed_database_refuses_writes() -> None:
+def test_closed_database_rejects_writes() -> None:
     database = Database(None)
     create(lambda operation, **members: database.call(operation, members), "table", "id:S")
     database.close()

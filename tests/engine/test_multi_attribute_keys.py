@@ -125,7 +125,7 @@ def test_legacy_key_conditions(call: Call) -> None:
 
 
 @pytest.mark.usefixtures("matches")
-def test_refuses_gaps_and_early_ranges(call: Call, expect_error: ExpectError) -> None:
+def test_rejects_gaps_and_early_ranges(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException", "Query condition missed key schema element: region"):
         call("Query", **asked("tournament = :t", {":t": s("winter")}))
     with expect_error("ValidationException", "Query condition missed key schema element: round"):

@@ -7,7 +7,7 @@ import contextlib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.lexer import tokens
 from sortkey.expressions.parser import parse_condition, parse_projection, parse_update
 from sortkey.expressions.tree import Action, Condition, Path
@@ -36,7 +36,7 @@ def test_spaces_do_not_matter(tree: Condition) -> None:
     assert parse_condition(" \n".join(words)) == tree
 
 
-# Whatever the text, there is a tree or a refusal, and never another exception.
+# Whatever the text, there is a tree or an error, and never another exception.
 @given(st.text(st.sampled_from("ab#:v.,()[]0<>=+- \nANDORTINSEM_é"), max_size=60))
 @example("(" * 4096)
 @example("NOT " * 1000)

@@ -75,8 +75,8 @@ def outcome(apply: Apply, text: str, request: tuple[dict[str, str], dict[str, An
     try:
         applied = apply(text, bindings, item)
         bindings.check_all_used()
-    except ValidationException as refusal:
-        return refusal.message
+    except ValidationException as error:
+        return error.message
     return applied
 
 

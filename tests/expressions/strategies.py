@@ -57,7 +57,7 @@ bound: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ":any": values,
     }
 )
-"""What placeholders stand for; mostly of a known type, so that not every second expression is refused."""
+"""What placeholders stand for; mostly of a known type, so that not every second expression is rejected."""
 
 _parts = st.one_of(st.sampled_from(NAMES), st.integers(0, 3))
 paths: st.SearchStrategy[Path] = st.builds(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, condition
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 NAMES, VALUES = "ExpressionAttributeNames", "ExpressionAttributeValues"
 
@@ -34,7 +34,7 @@ NAMES, VALUES = "ExpressionAttributeNames", "ExpressionAttributeValues"
     ],
 )
 def test_names_are_checked(names: dict[str, str], message: str) -> None:
-    with refused(message):
+    with rejected(message):
         Bindings(names, None)
 
 
@@ -51,7 +51,7 @@ def test_names_are_checked(names: dict[str, str], message: str) -> None:
     ],
 )
 def test_values_are_checked(values: dict[str, Any], message: str) -> None:
-    with refused(message):
+    with rejected(message):
         Bindings(None, values)
 
 
@@ -64,22 +64,22 @@ def test_values_are_canonical() -> None:
 def test_every_placeholder_must_be_used() -> None:
     bindings = Bindings({"#a": "a", "#b": "b"}, {":v": {"S": "x"}, ":w": {"S": "y"}})
     condition("#a = :v", bindings, "ConditionExpression")
-    with refused(f"Value provided in {NAMES} unused in expressions: keys: {{#b}}"):
+    with rejected(f"Value provided in {NAMES} unused in expressions: keys: {{#b}}"):
         bindings.check_all_used()
     condition("#b = :v", bindings, "ConditionExpression")
-    with refused(f"Value provided in {VALUES} unused in expressions: keys: {{:w}}"):
+    with rejected(f"Value provided in {VALUES} unused in expressions: keys: {{:w}}"):
         bindings.check_all_used()
     condition("#b = :w", bindings, "ConditionExpression")
     bindings.check_all_used()
 
 
-def test_what_is_not_bound_is_refused() -> None:
-    with refused(
+def test_what_is_not_bound_is_rejected() -> None:
+    with rejected(
         "Invalid FilterExpression: An expression attribute name used in the document path is not defined; "
         "attribute name: #a"
     ):
         condition("#a = :v", Bindings(None, None), "FilterExpression")
-    with refused(
+    with rejected(
         "Invalid FilterExpression: An expression attribute value used in expression is not defined; attribute value: :v"
     ):
         condition("a = :v", Bindings(None, None), "FilterExpression")
@@ -88,15 +88,15 @@ def test_what_is_not_bound_is_refused() -> None:
 def test_a_path_has_at_most_32_levels() -> None:
     bindings = Bindings(None, None)
     assert condition("a" + ".a" * 31 + " = b", bindings, "ConditionExpression")({}) is False
-    with refused("Invalid ConditionExpression: The document path has too many nesting levels; nesting levels: 33"):
+    with rejected("Invalid ConditionExpression: The document path has too many nesting levels; nesting levels: 33"):
         condition("a" + "[0]" * 32 + " = b", bindings, "ConditionExpression")
 
 
 # The service lists them in the order of its own hash set.
 def test_unused_placeholders_are_listed_as_the_service_does() -> None:
     bindings = Bindings({"#e": "e", "#c": "c"}, {":w": {"S": "x"}, ":z": {"S": "x"}})
-    with refused(f"Value provided in {NAMES} unused in expressions: keys: {{#c, #e}}"):
+    with rejected(f"Value provided in {NAMES} unused in expressions: keys: {{#c, #e}}"):
         bindings.check_all_used()
     condition("#c = #e", bindings, "ConditionExpression")
-    with refused(f"Value provided in {VALUES} unused in expressions: keys: {{:z, :w}}"):
+    with rejected(f"Value provided in {VALUES} unused in expressions: keys: {{:z, :w}}"):
         bindings.check_all_used()

@@ -1,4 +1,4 @@
-"""Conditions: what each comparator and function says of each type, and what is refused before any item is seen."""
+"""Conditions: what each comparator and function says of each type, and what is rejected before any item is seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, Condition, condition
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 VALUES: dict[str, Any] = {
     ":a": {"S": "a"},
@@ -175,7 +175,7 @@ DISTINCT = "The first operand must be distinct from the remaining operands for t
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("s < :true", TYPE + "<, operand type: BOOL"),
         (":list >= s", TYPE + ">=, operand type: L"),
@@ -212,14 +212,14 @@ DISTINCT = "The first operand must be distinct from the remaining operands for t
         ),
     ],
 )
-def test_what_can_never_hold_is_refused(text: str, fault: str) -> None:
-    with refused(f"Invalid ConditionExpression: {fault}"):
+def test_what_can_never_hold_is_rejected(text: str, error: str) -> None:
+    with rejected(f"Invalid ConditionExpression: {error}"):
         compiled(text)
 
 
 # Both operands are looked at from left to right, before what their operator thinks of them.
 def test_the_first_fault_in_the_text_is_told() -> None:
-    with refused(
+    with rejected(
         "Invalid ConditionExpression: An expression attribute value used in expression is not defined; "
         "attribute value: :w"
     ):
@@ -228,13 +228,13 @@ def test_the_first_fault_in_the_text_is_told() -> None:
 
 def test_three_hundred_operators() -> None:
     assert compiled(" AND ".join(f"a{i} <> b" for i in range(150)))({})
-    with refused("Invalid ConditionExpression: The expression contains too many operators; operator count: 301"):
+    with rejected("Invalid ConditionExpression: The expression contains too many operators; operator count: 301"):
         compiled(" AND ".join(f"a{i} <> b" for i in range(151)))
 
 
 def test_a_hundred_choices() -> None:
     assert not compiled(f"n IN ({', '.join(f'a{i}' for i in range(100))})")({})
-    with refused(
+    with rejected(
         "Invalid ConditionExpression: The IN operator is provided with too many operands; number of operands: 101"
     ):
         compiled(f"n IN ({', '.join(f'a{i}' for i in range(101))})")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, KeyAttribute, KeyAttributes, KeyRange, key_condition
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 VALUES: dict[str, Any] = {
     ":v": {"S": "a"},
@@ -95,19 +95,19 @@ UNSUPPORTED = "Query key condition not supported"
     ],
 )
 def test_what_no_key_answers(text: str, message: str) -> None:
-    with refused(message):
+    with rejected(message):
         resolved(text, SK)
 
 
 def test_a_key_without_sort_attribute_takes_one_condition() -> None:
     assert resolved("pk = :v") == KeyRange({"pk": VALUES[":v"]}, (), None, None, ())
-    with refused(UNSUPPORTED):
+    with rejected(UNSUPPORTED):
         resolved("pk = :v AND sk = :v")
 
 
 def test_the_sort_key_has_its_own_type() -> None:
     assert resolved("pk = :v AND sk = :n", KeyAttribute("sk", "N")).operands == ({"N": "1"},)
-    with refused(MISMATCH):
+    with rejected(MISMATCH):
         resolved("pk = :v AND sk = :v", KeyAttribute("sk", "N"))
 
 
@@ -164,5 +164,5 @@ def test_multi_attribute_ranges(
     ],
 )
 def test_what_no_multi_attribute_key_answers(text: str, message: str) -> None:
-    with refused(message):
+    with rejected(message):
         resolved_multi(text)

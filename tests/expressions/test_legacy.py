@@ -1,4 +1,4 @@
-"""The older parameters mean what the expressions mean, and are refused in their own words."""
+"""The older parameters mean what the expressions mean, and are rejected in their own words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from sortkey.errors import SerializationException
 from sortkey.expressions import KeyAttribute, KeyRange, legacy
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 ITEM: dict[str, Any] = {
     "s": {"S": "abc"},
@@ -66,7 +66,7 @@ def test_conditional_operator() -> None:
     assert not legacy.filters(conditions, "AND", "ScanFilter")(ITEM)
     assert legacy.filters(conditions, "OR", "ScanFilter")(ITEM)
     assert legacy.filters(conditions, "OR", "ScanFilter").attributes == {"s", "n"}
-    with refused("ConditionalOperator can only be used when Filter or Expected has two or more elements"):
+    with rejected("ConditionalOperator can only be used when Filter or Expected has two or more elements"):
         legacy.filters({"s": compare("EQ", ABC)}, "OR", "ScanFilter")
 
 
@@ -108,18 +108,18 @@ def test_conditional_operator() -> None:
         (compare("eq", ABC), "Comparison type does not exist in DynamoDB"),
     ],
 )
-def test_expected_refuses(said: dict[str, Any], message: str) -> None:
-    with refused(message):
+def test_expected_rejects(said: dict[str, Any], message: str) -> None:
+    with rejected(message):
         expects(said)
 
 
 def test_names_must_not_be_empty() -> None:
-    with refused("Empty attribute name"):
+    with rejected("Empty attribute name"):
         expects(compare("EQ", ABC), name="")
 
 
 def test_names_must_not_be_too_long() -> None:
-    with refused("Attribute name is too large, must be less than 65536 bytes"):
+    with rejected("Attribute name is too large, must be less than 65536 bytes"):
         expects(compare("EQ", ABC), name="é" * 32_768)
 
 
@@ -162,22 +162,22 @@ def test_key_conditions_on_multi_attribute_keys() -> None:
         ),
     ],
 )
-def test_key_conditions_refuse(conditions: dict[str, Any], message: str) -> None:
-    with refused(message):
+def test_key_conditions_reject(conditions: dict[str, Any], message: str) -> None:
+    with rejected(message):
         legacy.key_conditions(conditions).resolve((PK,), (SK,))
 
 
 # A negated equality is no range of keys.
 def test_not_equal_is_not_indexable() -> None:
-    with refused("Attempted conditional constraint is not an indexable operation"):
+    with rejected("Attempted conditional constraint is not an indexable operation"):
         legacy.key_conditions({"pk": compare("EQ", ABC), "sk": compare("NE", ABC)}).resolve((PK,), (SK,))
 
 
 def test_attributes_to_get() -> None:
     assert legacy.attributes_to_get(["s.a", "gone"])(ITEM) == {"s.a": {"S": "dotted"}}
-    with refused("AttributesToGet cannot be empty"):
+    with rejected("AttributesToGet cannot be empty"):
         legacy.attributes_to_get([])
-    with refused("One or more parameter values were invalid: Duplicate value in attribute name: s"):
+    with rejected("One or more parameter values were invalid: Duplicate value in attribute name: s"):
         legacy.attributes_to_get(["s", "s"])
 
 
@@ -217,6 +217,6 @@ def test_attribute_updates(name: str, said: dict[str, Any], after: dict[str, Any
         ("s", {"Action": "DELETE", "Value": {"SS": ["a"]}}, "Type mismatch for attribute to update"),
     ],
 )
-def test_attribute_updates_refuse(name: str, said: dict[str, Any], message: str) -> None:
-    with refused(message):
+def test_attribute_updates_reject(name: str, said: dict[str, Any], message: str) -> None:
+    with rejected(message):
         legacy.attribute_updates({name: said}).apply(ITEM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition, parse_projection, parse_update
 from sortkey.expressions.tree import (
     Add,
@@ -96,9 +96,9 @@ def test_update_sections_come_in_any_order_and_case() -> None:
     ],
 )
 def test_a_syntax_error_names_the_token_and_its_neighbours(text: str, token: str, near: str) -> None:
-    with pytest.raises(InvalidExpression) as fault:
+    with pytest.raises(InvalidExpression) as error:
         parse_condition(text)
-    assert str(fault.value) == f'Syntax error; token: "{token}", near: "{near}"'
+    assert str(error.value) == f'Syntax error; token: "{token}", near: "{near}"'
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_syntax_error_names_the_token_and_its_neighbours(text: str, token: str
     ],
 )
 def test_syntax_errors_of_updates(text: str, token: str, near: str) -> None:
-    with pytest.raises(InvalidExpression) as fault:
+    with pytest.raises(InvalidExpression) as error:
         parse_update(text)
-    assert str(fault.value) == f'Syntax error; token: "{token}", near: "{near}"'
+    assert str(error.value) == f'Syntax error; token: "{token}", near: "{near}"'
 
 
 @pytest.mark.parametrize("text", ["((a = :v))", "((a)) = :v", "NOT ((a = :v))", "((a = :v)) AND", "(" * 999 + "a"])
-def test_redundant_parentheses_are_refused_where_they_close(text: str) -> None:
+def test_redundant_parentheses_are_rejected_where_they_close(text: str) -> None:
     with pytest.raises(InvalidExpression, match="The expression has redundant parentheses;"):
         parse_condition(text)
 

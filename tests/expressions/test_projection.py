@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, projection
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 ITEM: dict[str, Any] = {
     "a": {"S": "x"},
@@ -61,7 +61,7 @@ def test_attributes() -> None:
     ],
 )
 def test_paths_must_not_meet(text: str, how: str, one: str, two: str) -> None:
-    with refused(
+    with rejected(
         f"Invalid ProjectionExpression: Two document paths {how} with each other; must remove or rewrite one of these "
         f"paths; path one: {one}, path two: {two}"
     ):
@@ -73,5 +73,5 @@ def test_neighbours_do_not_meet() -> None:
 
 
 def test_syntax() -> None:
-    with refused('Invalid ProjectionExpression: Syntax error; token: "(", near: "size(a"'):
+    with rejected('Invalid ProjectionExpression: Syntax error; token: "(", near: "size(a"'):
         project("size(a)")

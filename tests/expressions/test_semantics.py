@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition, parse_projection, parse_update
 from sortkey.expressions.reserved import RESERVED_WORDS
 
@@ -18,7 +18,7 @@ def test_aws_lists_573_reserved_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("Status = :v", RESERVED + "Status"),
         ("a.name = :v", RESERVED + "name"),
@@ -29,20 +29,20 @@ def test_aws_lists_573_reserved_words() -> None:
         ("attribute_exists(contains(a, :v))", MISPLACED + "contains"),
         ("a = if_not_exists(a, b)", "The function is not allowed in a condition expression; function: if_not_exists"),
         ("a[2147483648] = :v", "List index is not within the allowable range; index: [2147483648]"),
-        # Of several faults, the first in the text; a function before its arguments.
+        # Of several errors, the first in the text; a function before its arguments.
         ("foo(status)", UNKNOWN + "foo"),
         ("size(status)", MISPLACED + "size"),
         ("status = :v AND foo(a)", RESERVED + "status"),
     ],
 )
-def test_conditions(text: str, fault: str) -> None:
+def test_conditions(text: str, error: str) -> None:
     with pytest.raises(InvalidExpression) as raised:
         parse_condition(text)
-    assert str(raised.value) == fault
+    assert str(raised.value) == error
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("SET status = :v", RESERVED + "status"),
         ("SET a = size(b)", "The function is not allowed in an update expression; function: size"),
@@ -51,10 +51,10 @@ def test_conditions(text: str, fault: str) -> None:
         ("SET a = IF_NOT_EXISTS(a, :v)", UNKNOWN + "IF_NOT_EXISTS"),
     ],
 )
-def test_updates(text: str, fault: str) -> None:
+def test_updates(text: str, error: str) -> None:
     with pytest.raises(InvalidExpression) as raised:
         parse_update(text)
-    assert str(raised.value) == fault
+    assert str(raised.value) == error
 
 
 def test_projections() -> None:

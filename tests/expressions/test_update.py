@@ -1,4 +1,4 @@
-"""Updates: what each action makes of an item, and which items it refuses."""
+"""Updates: what each action makes of an item, and which items it rejects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, Update, update
-from tests.expressions.refused import refused
+from tests.expressions.rejected import rejected
 
 VALUES: dict[str, Any] = {
     ":n": {"N": "9"},
@@ -147,7 +147,7 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
     ],
 )
 def test_items_that_an_update_does_not_fit(text: str, message: str) -> None:
-    with refused(message):
+    with rejected(message):
         compiled(text).apply(ITEM)
 
 
@@ -155,7 +155,7 @@ TYPE = "Incorrect operand type for operator or function; "
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("ADD a :s", TYPE + "operator: ADD, operand type: STRING, typeSet: ALLOWED_FOR_ADD_OPERAND"),
         ("ADD a :l", TYPE + "operator: ADD, operand type: LIST, typeSet: ALLOWED_FOR_ADD_OPERAND"),
@@ -198,8 +198,8 @@ TYPE = "Incorrect operand type for operator or function; "
         ),
     ],
 )
-def test_what_fits_no_item(text: str, fault: str) -> None:
-    with refused(f"Invalid UpdateExpression: {fault}"):
+def test_what_fits_no_item(text: str, error: str) -> None:
+    with rejected(f"Invalid UpdateExpression: {error}"):
         compiled(text)
 
 

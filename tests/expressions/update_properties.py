@@ -19,7 +19,7 @@ GONE = ("GONE", None)
 """Stands for a removed element until all changes are made, so that indexes keep meaning the list as it was."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The interpreter cannot make the update; neither may the compiled one."""
 
 
@@ -34,7 +34,7 @@ def test_compiled_updates_do_what_the_tree_says(
     before = deepcopy(item)
     try:
         expected = interpret(actions, values, item)
-    except Refused:
+    except Rejected:
         expected = None
     try:
         after = compiled.apply(item)
@@ -70,7 +70,7 @@ def result(action: Action, values: dict[str, Any], before: Any) -> Any:
             if existing is MISSING:
                 return (tag, operand) if isinstance(action, Add) else MISSING
             if existing[0] != tag:
-                raise Refused
+                raise Rejected
             if isinstance(action, Delete):
                 return (tag, existing[1] - operand) if existing[1] - operand else MISSING
             return tag, existing[1] + operand if isinstance(operand, Decimal) else existing[1] | operand
@@ -81,7 +81,7 @@ def assigned(value: Operand | Arithmetic, values: dict[str, Any], before: Any) -
         case Path():
             found = at(before, value.parts)
             if found is MISSING:
-                raise Refused
+                raise Rejected
             return found
         case Value():
             return plain(values[value.placeholder])
@@ -101,14 +101,14 @@ def assigned(value: Operand | Arithmetic, values: dict[str, Any], before: Any) -
 
 def content(value: Any, tag: str) -> Any:
     if value[0] != tag:
-        raise Refused
+        raise Rejected
     return value[1]
 
 
 def put(document: Any, parts: tuple[str | int, ...], outcome: Any) -> None:
     parent, last = at(document, parts[:-1]), parts[-1]
     if parent is MISSING or parent[0] != ("M" if isinstance(last, str) else "L"):
-        raise Refused
+        raise Rejected
     inside = parent[1]
     if isinstance(last, int):
         put_element(inside, last, outcome)

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import sortkey
 from sortkey.client import Client
-from sortkey.engine.upkeep import backfill, garbage
+from sortkey.engine.janitor import backfill, garbage
 from tests.faults import bank
 from tests.faults.crash_writer import Log
 

@@ -19,7 +19,7 @@ from sortkey.client import Client
 from tests.faults import bank
 
 WRITERS = 4
-KINDS = ("red", "green", "blue")
+SERVICES = ("red", "green", "blue")
 
 
 def main(path: str, seed: int, log: Connection) -> None:
@@ -84,7 +84,7 @@ def state_after(slot: str, step: int) -> dict[str, str | int] | None:
     return {
         "id": slot,
         "step": step,
-        "kind": KINDS[step % len(KINDS)],
+        "kind": SERVICES[step % len(SERVICES)],
         "expires": int(bank.FAR_FUTURE) + step,
         "padding": "x" * (37 * step % 2000),
     }

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 import sortkey
-from sortkey.engine import spaces
-from sortkey.engine.catalog import Catalog
-from sortkey.engine.check import check
+from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
+from sortkey.engine.rows import spaces
+from sortkey.engine.tables.catalog import Catalog
 from sortkey.storage import Transaction, after_prefix, ascending, open_existing
 from tests.faults import bank, chore_writer
 from tests.faults.processes import Program, killed

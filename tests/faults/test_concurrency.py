@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sortkey
-from sortkey.engine.check import check
+from sortkey.engine.check.database_check import check
 from tests.faults import bank, crowd
 from tests.faults.processes import PROCESSES
 

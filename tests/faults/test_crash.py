@@ -9,7 +9,7 @@ import pytest
 
 import sortkey
 from sortkey.client import Client
-from sortkey.engine.check import check
+from sortkey.engine.check.database_check import check
 from tests.faults import bank, crash_writer
 from tests.faults.crash_writer import WRITERS, state_after
 from tests.faults.processes import killed

@@ -39,7 +39,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def kafka(bootstrap: str, topic: str, **properties: str) -> KafkaSettings:
-    return KafkaSettings(bootstrap, topic, "g", f"{topic}-refused", properties)
+    return KafkaSettings(bootstrap, topic, "g", f"{topic}-rejected", properties)
 
 
 def test_a_property_that_does_not_exist() -> None:

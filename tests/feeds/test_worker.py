@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sortkey.feeds.flow import PARTITION_LOAD, TOTAL_LOAD
+from sortkey.feeds.flow_control import PARTITION_LOAD, TOTAL_LOAD
 from sortkey.feeds.message import Message
 from sortkey.feeds.subscription import RECEIVED, WorkerFailed
 from sortkey.feeds.worker import Worker

@@ -15,12 +15,12 @@ Outcome = Answer | OracleError
 Request = tuple[str, dict[str, Any]]
 
 ANSWERED: Final = "answered"
-"""Stands for any outcome that is not a refusal."""
+"""Stands for any outcome that is not an error."""
 
 
 @dataclass(frozen=True)
-class Refused:
-    """At least one side refuses, and not as the other does.
+class Rejected:
+    """At least one side rejects, and not as the other does.
 
     `ours` and `theirs` are what the sides say, `Code: message` or ANSWERED, with `…` for any text; `|` stands between
     two that they may say. An example is a chain of requests to the tables `plain` and `orders`; its last one shows it.
@@ -41,7 +41,7 @@ class Answered:
     """Both sides answer; `corrected` makes of DynamoDB Local's answer the one that AWS would have given.
 
     It may look at ours where AWS's cannot be told from theirs, and must then make sure that ours is a likely one. The
-    same goes for two refusals and the members that they have besides code and message.
+    same goes for two errors and the members that they have besides code and message.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Answered:
         return theirs
 
 
-Difference = Refused | Answered
+Difference = Rejected | Answered
 
 
 def _says(texts: str, outcome: Outcome) -> bool:

@@ -1,10 +1,10 @@
-"""Where expressions are refused on one side, or with other words."""
+"""Where expressions are rejected on one side, or with other words."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+from tests.oracle.difference import ANSWERED, Difference, Rejected, Request
 
 INVALID: Final = "ValidationException: Invalid …: "
 
@@ -17,28 +17,28 @@ def scan(condition: str, **values: dict[str, Any]) -> Request:
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
-    Refused(
+    Rejected(
         id="reserved-size",
         why="SIZE is among AWS's reserved words. DynamoDB Local takes it for a name where no parenthesis follows.",
         ours=f"{INVALID}Attribute name is a reserved keyword; reserved keyword: size",
         theirs=f"{ANSWERED} | ConditionalCheckFailedException: …",
         example=(scan("size = :v", v={"S": "x"}),),
     ),
-    Refused(
+    Rejected(
         id="attribute-type-listing",
         why="The types that `attribute_type` knows are listed in an order of their own each time Java starts.",
         ours=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
         theirs=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
         example=(scan("attribute_type(a, b)"),),
     ),
-    Refused(
+    Rejected(
         id="binary-bounds",
         why="A message that quotes binary bounds quotes their content here, and there the Java object that holds it.",
         ours=f"{INVALID}The BETWEEN operator requires …",
         theirs=f"{INVALID}The BETWEEN operator requires …HeapByteBuffer…",
         example=(scan("a BETWEEN :l AND :h", l={"B": "YWI="}, h={"S": ""}),),
     ),
-    Refused(
+    Rejected(
         id="projection-size",
         why="The message about a long expression ends in its size; DynamoDB Local leaves it out for projections.",
         ours=f"{INVALID}Expression size has exceeded the maximum allowed size; expression size: …",

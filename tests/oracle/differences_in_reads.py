@@ -1,10 +1,10 @@
-"""Where Query and Scan are refused on one side, or with other words."""
+"""Where Query and Scan are rejected on one side, or with other words."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+from tests.oracle.difference import ANSWERED, Difference, Rejected, Request
 
 VALIDATION: Final = "ValidationException: "
 INVALID: Final = f"{VALIDATION}One or more parameter values were invalid: "
@@ -21,36 +21,36 @@ def scan(**members: Any) -> tuple[Request]:
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
-    Refused(
+    Rejected(
         id="key-condition-lacks-key",
         why="AWS names the key attribute that a query says nothing of.",
         ours=f"{VALIDATION}Query condition missed key schema element: …",
         theirs=f"{VALIDATION}Query condition missed key schema element",
         example=query("sk = :s"),
     ),
-    Refused(
+    Rejected(
         id="projected-without-index",
         why="AWS's words.",
         ours=f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName",
         theirs=f"{VALIDATION}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         example=query("pk = :p", Select="ALL_PROJECTED_ATTRIBUTES"),
     ),
-    Refused(
+    Rejected(
         id="consistent-global-scan",
         why="AWS's words.",
         ours=f"{VALIDATION}Consistent reads are not supported on global secondary indexes",
         theirs=f"{VALIDATION}Consistent read cannot be true when scanning a GSI",
         example=scan(IndexName="by_kind", ConsistentRead=True),
     ),
-    Refused(
+    Rejected(
         id="scan-filter-projection",
-        why="A filter on attributes that an index does not hold is refused in a scan as it is in a query; DynamoDB "
+        why="A filter on attributes that an index does not hold is rejected in a scan as it is in a query; DynamoDB "
         "Local looks the attributes up in the table.",
         ours=f"{INVALID}Secondary index … does not project one or more filter attributes: […]",
         theirs=ANSWERED,
         example=scan(IndexName="by_sk", FilterExpression="attribute_exists(n)"),
     ),
-    Refused(
+    Rejected(
         id="scan-segments",
         why="AWS's words for segments that make no sense.",
         ours=f"{VALIDATION}The TotalSegments parameter is required but was not present … | "
@@ -61,7 +61,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{VALIDATION}1 validation error detected: Value … at 'segment' failed to satisfy constraint: …",
         example=scan(Segment=0),
     ),
-    Refused(
+    Rejected(
         id="start-key-outside",
         why="AWS tells a starting key of another partition from one outside the range of sort keys.",
         ours=f"{VALIDATION}The provided starting key is outside query boundaries based on provided conditions",

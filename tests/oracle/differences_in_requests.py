@@ -1,10 +1,10 @@
-"""Where requests are refused on one side, or with other words, before an expression is looked at."""
+"""Where requests are rejected on one side, or with other words, before an expression is looked at."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.oracle.difference import ANSWERED, Difference, Refused, Request
+from tests.oracle.difference import ANSWERED, Difference, Rejected, Request
 
 KEY: Final = {"pk": {"S": "x"}}
 ORDER: Final = {"pk": {"S": "x"}, "sk": {"S": "y"}}
@@ -22,14 +22,14 @@ def get(**members: Any) -> tuple[Request]:
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
-    Refused(
+    Rejected(
         id="serialization",
-        why="AWS refuses JSON of a wrong type by name; DynamoDB Local converts it, or breaks.",
+        why="AWS rejects JSON of a wrong type by name; DynamoDB Local converts it, or breaks.",
         ours="SerializationException: …",
         theirs=f"{ANSWERED} | {BROKEN} | {VALIDATION}…",
         example=put({"N": 5}),
     ),
-    Refused(
+    Rejected(
         id="request-model",
         why="AWS holds a request against its service model and reports all that is wrong; DynamoDB Local some of it, "
         "each in its own words.",
@@ -37,35 +37,35 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         theirs=f"{VALIDATION}… | {BROKEN} | {ANSWERED}",
         example=get(ReturnConsumedCapacity="SOME"),
     ),
-    Refused(
+    Rejected(
         id="table-names",
         why="AWS's words for a name that no table can have.",
         ours=f"{VALIDATION}TableName must be at least 3 characters long and at most 255 characters long",
         theirs=f"{VALIDATION}Invalid table/index name.  Table/index names must be between 3 and 255 characters long, …",
         example=get(TableName="pl"),
     ),
-    Refused(
+    Rejected(
         id="missing-table",
         why="AWS's words for a table that is not there.",
         ours="ResourceNotFoundException: Requested resource not found",
         theirs="ResourceNotFoundException: Cannot do operations on a non-existent table",
         example=get(TableName="missing"),
     ),
-    Refused(
+    Rejected(
         id="not-a-number",
         why="AWS's words, which quote what is no number.",
         ours=f"{VALIDATION}…The parameter cannot be converted to a numeric value…",
         theirs=f"{VALIDATION}…A value provided cannot be converted into a number…",
         example=put({"N": "x"}),
     ),
-    Refused(
+    Rejected(
         id="number-digits",
         why="AWS's words for a number of more than 38 digits.",
         ours=f"{VALIDATION}…Attempting to store more than 38 significant digits in a Number…",
         theirs=f"{VALIDATION}…DynamoDB only supports precision up to 38 digits…",
         example=put({"N": "1" * 39}),
     ),
-    Refused(
+    Rejected(
         id="set-duplicates",
         why="AWS's words, which quote the set and end in a full stop.",
         ours=f"{VALIDATION}…Input collection […]…contains duplicates.…",
@@ -73,14 +73,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{VALIDATION}…Input collection of type BS contains duplicates.…",
         example=put({"SS": ["a", "a"]}),
     ),
-    Refused(
+    Rejected(
         id="return-values",
         why="AWS's words for ReturnValues that an operation does not know.",
         ours=f"{VALIDATION}ReturnValues can only be ALL_OLD or NONE",
         theirs=f"{VALIDATION}Return values set to invalid value",
         example=(("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": "ALL_NEW"}),),
     ),
-    Refused(
+    Rejected(
         id="empty-update-returns",
         why="An update without any action may ask for what it has updated; DynamoDB Local breaks.",
         ours=ANSWERED,
@@ -90,7 +90,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             ("UpdateItem", {"TableName": "plain", "Key": KEY, "ReturnValues": "UPDATED_OLD"}),
         ),
     ),
-    Refused(
+    Rejected(
         id="key-schema",
         why="AWS says of any `Key` with other attributes than the table's, or of other types, that it does not match.",
         ours=f"{VALIDATION}The provided key element does not match the schema",
@@ -99,14 +99,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{INVALID}Type mismatch for key | {VALIDATION}Invalid attribute value type",
         example=get(Key=KEY | {"a": {"S": "x"}}),
     ),
-    Refused(
+    Rejected(
         id="item-lacks-key",
         why="AWS names the key attribute that an item lacks.",
         ours=f"{INVALID}Missing the key … in the item",
         theirs=f"{VALIDATION}One of the required keys was not given a value",
         example=(("PutItem", {"TableName": "plain", "Item": {"a": {"S": "x"}}}),),
     ),
-    Refused(
+    Rejected(
         id="key-length",
         why="AWS says which of the keys is too long.",
         ours=f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes | "
@@ -115,21 +115,21 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "and range primary key values must be under 1024 bytes",
         example=(("PutItem", {"TableName": "plain", "Item": {"pk": {"S": "x" * 2049}}}),),
     ),
-    Refused(
+    Rejected(
         id="key-type",
         why="AWS says which key attribute is of which wrong type.",
         ours=f"{INVALID}Type mismatch for key … expected: … actual: …",
         theirs=f"{INVALID}Type mismatch for key | {VALIDATION}Invalid attribute value type",
         example=(("PutItem", {"TableName": "plain", "Item": {"pk": {"N": "1"}}}),),
     ),
-    Refused(
+    Rejected(
         id="index-key-type",
         why="AWS says which attribute has not the type that its index declares.",
         ours=f"{INVALID}Type mismatch for Index Key … Expected: … Actual: … IndexName: …",
         theirs=f"{INVALID}Type mismatch for Index Key | {VALIDATION}Invalid attribute value type",
         example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"n": {"S": "x"}}}),),
     ),
-    Refused(
+    Rejected(
         id="index-key-updates",
         why="An update may no more spoil an index's key than a put may; DynamoDB Local looks for empty values only.",
         ours=f"{VALIDATION}The update expression attempted to update the secondary index key to unsupported type | "
@@ -148,14 +148,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             ),
         ),
     ),
-    Refused(
+    Rejected(
         id="index-key-length",
         why="AWS says which attribute is too long for its index.",
         ours=f"{INVALID}Size limit exceeded for Index Key … Actual Size: … Max Size: … IndexName: …",
         theirs=f"{INVALID}Size limit exceeded",
         example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"city": {"S": "x" * 2049}}}),),
     ),
-    Refused(
+    Rejected(
         id="start-key-schema",
         why="AWS's words for an ExclusiveStartKey that is not one of the table or index.",
         ours=f"{VALIDATION}The provided starting key is invalid…",
@@ -165,14 +165,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "The provided starting key is invalid…",
         example=(("Scan", {"TableName": "orders", "ExclusiveStartKey": KEY}),),
     ),
-    Refused(
+    Rejected(
         id="start-key-length",
         why="No row can have a longer key than AWS allows, so none can be gone on from; DynamoDB Local does not look.",
         ours=f"{VALIDATION}The provided starting key is invalid: …exceeded…",
         theirs=ANSWERED,
         example=(("Scan", {"TableName": "plain", "ExclusiveStartKey": {"pk": {"S": "x" * 2049}}}),),
     ),
-    Refused(
+    Rejected(
         id="cancellation-reasons",
         why="AWS cancels a transaction for what is wrong with one of its actions, and gives the reasons in order.",
         ours="TransactionCanceledException: …ValidationError…",
@@ -188,7 +188,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             ),
         ),
     ),
-    Refused(
+    Rejected(
         id="two-generations",
         why="Expressions and the parameters that they replaced do not mix; DynamoDB Local lets KeyConditions pass.",
         ours=f"{VALIDATION}Can not use both expression and non-expression parameters in the same request: …",
@@ -204,7 +204,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             ),
         ),
     ),
-    Refused(
+    Rejected(
         id="key-conditions",
         why="AWS's words for a comparison that no key can answer.",
         ours=f"{VALIDATION}Attempted conditional constraint is not an indexable operation | "
@@ -223,14 +223,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             ),
         ),
     ),
-    Refused(
+    Rejected(
         id="attributes-to-get",
         why="AWS's words for a name twice in AttributesToGet; DynamoDB Local has them for BatchGetItem only.",
         ours=f"{INVALID}Duplicate value in attribute name: …",
         theirs=f"{VALIDATION}Cannot have two attributes with the same name",
         example=get(AttributesToGet=["a", "a"]),
     ),
-    Refused(
+    Rejected(
         id="token-mismatch",
         why="DynamoDB Local gives no message.",
         ours="IdempotentParameterMismatchException: The request uses a client request token that was used before …",

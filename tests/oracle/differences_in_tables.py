@@ -1,11 +1,11 @@
-"""Where tables are defined, described or changed otherwise, or refused with other words."""
+"""Where tables are defined, described or changed otherwise, or rejected with other words."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from tests.oracle import corrections
-from tests.oracle.difference import ANSWERED, Answered, Difference, Refused, Request
+from tests.oracle.difference import ANSWERED, Answered, Difference, Rejected, Request
 from tests.oracle.tables import PLAIN, index, keys, table
 
 VALIDATION: Final = "ValidationException: "
@@ -46,7 +46,7 @@ def update(**members: Any) -> tuple[Request]:
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
-    Refused(
+    Rejected(
         id="table-definitions",
         why="AWS's words for tables that cannot be.",
         ours=f"{INVALID}… | {VALIDATION}Invalid KeySchema: … | "
@@ -54,7 +54,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         theirs=MISNAMED,
         example=create(table("tab", "pk", "pk")),
     ),
-    Refused(
+    Rejected(
         id="multi-attribute-keys",
         why="A global index's key may have several attributes since November 2025; this DynamoDB Local is older.",
         ours=ANSWERED,
@@ -63,7 +63,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
             table("tab", "pk", global_=[index("several") | {"KeySchema": [*keys("a"), *keys("b"), *keys("pk")]}])
         ),
     ),
-    Refused(
+    Rejected(
         id="table-parameter",
         why="AWS's words for a request that names no table.",
         ours=f"{VALIDATION}The parameter 'TableName' is required but was not present in the request",
@@ -71,7 +71,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{VALIDATION}Value null at 'tableName' failed to satisfy constraint: Member must not be null",
         example=(("DescribeTable", {}),),
     ),
-    Refused(
+    Rejected(
         id="units-on-demand",
         why="On demand there are no units, and an empty list of indexes is none; DynamoDB Local ignores both.",
         ours=f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when … | "
@@ -79,21 +79,21 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         theirs=ANSWERED,
         example=create(table("tab", "pk", ProvisionedThroughput=UNITS)),
     ),
-    Refused(
+    Rejected(
         id="missing-described-table",
         why="AWS's words, which name the table that is not there.",
         ours="ResourceNotFoundException: Requested resource not found: Table: … not found",
         theirs="ResourceNotFoundException: Cannot do operations on a non-existent table",
         example=(("DescribeTable", {"TableName": "missing"}),),
     ),
-    Refused(
+    Rejected(
         id="existing-table",
         why="AWS's words for a table that is there already.",
         ours="ResourceInUseException: Table already exists: …",
         theirs="ResourceInUseException: Cannot create preexisting table",
         example=create(PLAIN),
     ),
-    Refused(
+    Rejected(
         id="table-updates",
         why="AWS's words for changes that cannot be.",
         ours=f"{VALIDATION}At least one of ProvisionedThroughput, BillingMode, … is required | "
@@ -103,21 +103,21 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         f"{VALIDATION}No Attribute Schema Defined | {BROKEN}",
         example=update(),
     ),
-    Refused(
+    Rejected(
         id="endpoints",
         why="DynamoDB Local has no DescribeEndpoints.",
         ours=ANSWERED,
         theirs="UnknownOperationException: …",
         example=(("DescribeEndpoints", {}),),
     ),
-    Refused(
+    Rejected(
         id="tags",
         why="DynamoDB Local has no tags.",
         ours=f"{ANSWERED} | AccessDeniedException: …",
         theirs="UnknownOperationException: Tagging is not currently supported in DynamoDB Local.",
         example=(("ListTagsOfResource", {"ResourceArn": "arn:aws:dynamodb:local:000000000000:table/plain"}),),
     ),
-    Refused(
+    Rejected(
         id="stream-arns",
         why="AWS's service model gives the shortest length of a stream's ARN, and of a shard iterator.",
         ours=f"{VALIDATION}… validation error… detected: …",

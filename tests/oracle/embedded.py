@@ -1,4 +1,4 @@
-"""The engine inside this process, called as an endpoint is: JSON in, JSON or a refusal out."""
+"""The engine inside this process, called as an endpoint is: JSON in, JSON or an error out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Embedded:
         try:
             answer = self._database.execute(operation, requests.decode(operation, body))
         except DynamoDBError as error:
-            refusal = {"__type": error.code, "message": error.message, **to_plain(error.members)}
-            raise OracleError(error.code, error.message, refusal) from None
+            members = {"__type": error.code, "message": error.message, **to_plain(error.members)}
+            raise OracleError(error.code, error.message, members) from None
         plain: dict[str, Any] = orjson.loads(to_json(answer))
         return plain
 

@@ -17,7 +17,7 @@ DESCRIBE_TRIES: Final = 50
 
 
 class OracleError(Exception):
-    """The endpoint's refusal: what it is called, what it says, and all of the answer."""
+    """The endpoint's error: what it is called, what it says, and all of the answer."""
 
     def __init__(self, code: str, message: str, body: dict[str, Any]) -> None:
         super().__init__(f"{code}: {message}")
@@ -27,7 +27,7 @@ class OracleError(Exception):
 
     @property
     def members(self) -> dict[str, Any]:
-        """What the refusal holds besides code and message, such as `Item` or `CancellationReasons`."""
+        """What the error holds besides code and message, such as `Item` or `CancellationReasons`."""
         return {name: value for name, value in self.body.items() if name not in ("__type", "message", "Message")}
 
 

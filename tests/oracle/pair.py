@@ -1,4 +1,4 @@
-"""One request, two databases: ours and the oracle. Answers must be equal, and so must refusals."""
+"""One request, two databases: ours and the oracle. Answers must be equal, and so must errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from tests.oracle.canonical import canonical
-from tests.oracle.difference import Difference, Outcome, Refused, Request
+from tests.oracle.difference import Difference, Outcome, Rejected, Request
 from tests.oracle.endpoint import OracleError
 
 SHOWN: Final = 8
@@ -44,17 +44,17 @@ class Pair:
         self._known = known
 
     def same(self, operation: str, **members: Any) -> Outcome:
-        """Our outcome, which is the oracle's too, whether an answer or a refusal."""
+        """Our outcome, which is the oracle's too, whether an answer or an error."""
         return self.compare(operation, members)[0]
 
     def answer(self, operation: str, **members: Any) -> dict[str, Any]:
-        """As `same`, and both must answer: a family whose requests are all refused would compare little."""
+        """As `same`, and both must answer: a family whose requests are all rejected would compare little."""
         outcome = self.same(operation, **members)
         if isinstance(outcome, OracleError):
-            raise AssertionError(f"{operation} was refused by both: {outcome}\n{_shown(members)}")
+            raise AssertionError(f"{operation} was rejected by both: {outcome}\n{_shown(members)}")
         return outcome
 
-    def refusal(self, operation: str, **members: Any) -> OracleError:
+    def error(self, operation: str, **members: Any) -> OracleError:
         outcome = self.same(operation, **members)
         if not isinstance(outcome, OracleError):
             raise AssertionError(f"{operation} was answered by both: {_shown(outcome)}\n{_shown(members)}")
@@ -99,7 +99,7 @@ class Pair:
     def agree(self, request: Request, ours: Outcome, theirs: Outcome) -> bool:
         """Whether the outcomes are the same, but for what is known to differ."""
         for difference in self._known:
-            if isinstance(difference, Refused):
+            if isinstance(difference, Rejected):
                 if difference.excuses(ours, theirs):
                     return True
             else:
@@ -110,8 +110,8 @@ class Pair:
 def _outcome(side: Side, operation: str, members: dict[str, Any]) -> Outcome:
     try:
         return side.call(operation, members)
-    except OracleError as refusal:
-        return refusal
+    except OracleError as error:
+        return error
 
 
 def _comparable(operation: str, outcome: Outcome) -> Any:

@@ -10,10 +10,10 @@ from typing import Final
 import uvloop
 
 from sortkey.engine.database import Database
-from sortkey.wire.gate import OpenGate
-from sortkey.wire.listening import listen, url_of
+from sortkey.http.listener import listen, url_of
+from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.server import Server
-from sortkey.wire.siblings import NoSiblings
+from sortkey.wire.worker_metrics import NoOtherWorkers
 from tests.oracle.endpoint import Endpoint
 
 SECONDS: Final = 60
@@ -43,6 +43,6 @@ class Served(Endpoint):
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        server = Server(self._database, OpenGate(), NoSiblings())
+        server = Server(self._database, NoAuthentication(), NoOtherWorkers())
         loop = asyncio.get_running_loop()
         await server.serve(self._listening, lambda: self._started.put((loop, server)))

@@ -75,9 +75,9 @@ def test_reads_of_indexes(orders: Pair, target: str, count: int) -> None:
 
 
 def test_failed_conditions(orders: Pair) -> None:
-    """A refusal says nothing of what it took, on either side."""
+    """An error says nothing of what it took, on either side."""
     orders.answer("PutItem", TableName="orders", Item=sized(3000))
-    orders.refusal(
+    orders.error(
         "PutItem",
         TableName="orders",
         Item=KEY,

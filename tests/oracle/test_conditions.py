@@ -58,7 +58,7 @@ def test_size(filled: Pair, comparator: str) -> None:
     filled.each(("Scan", scan(f"size(a) {comparator} :n", {":n": {"N": count}})) for count in "0 1 2 3 4 9".split())
 
 
-# An operand of size may be a value or itself a size; a type that has no size is refused or never true.
+# An operand of size may be a value or itself a size; a type that has no size is rejected or never true.
 @pytest.mark.parametrize("operand", BY_TYPE)
 def test_size_of_values_and_compared_with_types(filled: Pair, operand: str) -> None:
     filled.each(
@@ -230,9 +230,9 @@ def test_failed_writes_return_the_item(plain: Pair, stored: str) -> None:
     key, condition = {"pk": {"S": "x"}}, {"ConditionExpression": "attribute_not_exists(a)"}
     for returned in ("ALL_OLD", "NONE"):
         options = {"TableName": "plain", "ReturnValuesOnConditionCheckFailure": returned, **condition}
-        plain.refusal("PutItem", Item=key, **options)
-        plain.refusal("DeleteItem", Key=key, **options)
-        plain.refusal("UpdateItem", Key=key, UpdateExpression="REMOVE a", **options)
+        plain.error("PutItem", Item=key, **options)
+        plain.error("DeleteItem", Key=key, **options)
+        plain.error("UpdateItem", Key=key, UpdateExpression="REMOVE a", **options)
 
 
 @pytest.mark.parametrize(

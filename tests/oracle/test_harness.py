@@ -1,4 +1,4 @@
-"""The oracle itself: that it answers, refuses and forgets as the families rely on."""
+"""The oracle itself: that it answers, rejects and forgets as the families rely on."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def test_each_test_starts_without_tables(oracle: Endpoint, turn: int) -> None:
     oracle.call("CreateTable", TABLE)
 
 
-def test_refusals_carry_code_and_message(oracle: Endpoint) -> None:
-    with pytest.raises(OracleError) as refusal:
+def test_errors_carry_code_and_message(oracle: Endpoint) -> None:
+    with pytest.raises(OracleError) as error:
         oracle.call("GetItem", {"TableName": "missing", "Key": {"pk": {"S": "a"}}})
-    assert refusal.value.code == "ResourceNotFoundException"
-    assert refusal.value.message == "Cannot do operations on a non-existent table"
+    assert error.value.code == "ResourceNotFoundException"
+    assert error.value.message == "Cannot do operations on a non-existent table"
 
 
 # AWS calls it SerializationException; DynamoDB Local fails inside, with an answer of the same form.
 def test_a_body_need_not_be_json(oracle: Endpoint) -> None:
-    with pytest.raises(OracleError) as refusal:
+    with pytest.raises(OracleError) as error:
         oracle.send("ListTables", b"{")
-    assert refusal.value.code in {"SerializationException", "InternalFailure"}
+    assert error.value.code in {"SerializationException", "InternalFailure"}
 
 
 def test_streams_are_reached_by_their_own_target(oracle: Endpoint) -> None:

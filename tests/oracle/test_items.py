@@ -1,4 +1,4 @@
-"""PutItem, GetItem, DeleteItem: what is stored, what comes back, and what is refused."""
+"""PutItem, GetItem, DeleteItem: what is stored, what comes back, and what is rejected."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ def test_return_values(plain: Pair, wanted: str) -> None:
     ids=repr,
 )
 def test_values_that_are_none(plain: Pair, value: Any) -> None:
-    plain.refusal("PutItem", TableName="plain", Item=KEY | {"a": value})
-    plain.refusal(
+    plain.error("PutItem", TableName="plain", Item=KEY | {"a": value})
+    plain.error(
         "UpdateItem",
         TableName="plain",
         Key=KEY,
         UpdateExpression="SET a = :v",
         ExpressionAttributeValues={":v": value},
     )
-    plain.refusal("GetItem", TableName="plain", Key={"pk": value})
+    plain.error("GetItem", TableName="plain", Key={"pk": value})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""DynamoDB's limits, each from both sides: what just fits, and what is refused."""
+"""DynamoDB's limits, each from both sides: what just fits, and what is rejected."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from tests.oracle.tables import index, table
 from tests.oracle.walk import walk_apart, walk_together
 
 COUNT = 7
-KINDS = {"S": [{"S": text} for text in ("a", "ab", "abc", "b", "ba", "c", "ca")]}
-KINDS["N"] = [{"N": number} for number in ("-20", "-3.5", "0", "0.5", "7", "70", "700")]
-KINDS["B"] = [{"B": data} for data in ("AA==", "AAE=", "YQ==", "YWI=", "YWJj", "Yg==", "/w==")]
+SERVICES = {"S": [{"S": text} for text in ("a", "ab", "abc", "b", "ba", "c", "ca")]}
+SERVICES["N"] = [{"N": number} for number in ("-20", "-3.5", "0", "0.5", "7", "70", "700")]
+SERVICES["B"] = [{"B": data} for data in ("AA==", "AAE=", "YQ==", "YWI=", "YWJj", "Yg==", "/w==")]
 
 
 def sorted_by(kind: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def sorted_by(kind: str) -> dict[str, Any]:
 def fill(pair: Pair, kind: str) -> None:
     """The same values, each in another order, in the sort keys of the table and of its indexes."""
     pair.create(sorted_by(kind))
-    values = KINDS[kind]
+    values = SERVICES[kind]
     for position in range(COUNT):
         item = {
             "pk": {"S": "p"},
@@ -71,7 +71,7 @@ def query(target: str, condition: str = "", values: dict[str, Any] | None = None
 
 
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SERVICES)
 @pytest.mark.parametrize("target", TARGETS)
 def test_pages_at_every_limit(pair: Pair, target: str, kind: str, forward: bool) -> None:
     fill(pair, kind)
@@ -94,26 +94,26 @@ def test_going_on_from_a_row_that_is_gone(pair: Pair, target: str, forward: bool
     pair.answer("Query", **request, ExclusiveStartKey=page["LastEvaluatedKey"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SERVICES)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("operator", ["=", "<", "<=", ">", ">="])
 def test_comparisons_of_sort_keys(pair: Pair, target: str, kind: str, operator: str) -> None:
     fill(pair, kind)
     sort_key = SORT_KEYS[target]
-    for value in [*KINDS[kind], {"S": "aa"}, {"N": "5"}, {"B": "AAA="}]:
+    for value in [*SERVICES[kind], {"S": "aa"}, {"N": "5"}, {"B": "AAA="}]:
         for forward in (True, False):
             condition = f" AND {sort_key} {operator} :v"
             pair.same("Query", **query(target, condition, {":v": value}, ScanIndexForward=forward))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SERVICES)
 @pytest.mark.parametrize("target", TARGETS)
 def test_ranges_and_prefixes_of_sort_keys(pair: Pair, target: str, kind: str) -> None:
     fill(pair, kind)
     sort_key = SORT_KEYS[target]
-    for value in KINDS[kind]:
+    for value in SERVICES[kind]:
         pair.same("Query", **query(target, f" AND begins_with({sort_key}, :v)", {":v": value}))
-        for other in KINDS[kind]:
+        for other in SERVICES[kind]:
             between = query(target, f" AND {sort_key} BETWEEN :l AND :h", {":l": value, ":h": other})
             pair.same("Query", **between)
 
@@ -272,7 +272,7 @@ def test_scans_in_segments(placed: Pair, target: str, total: int) -> None:
     ],
     ids=lambda members: " ".join(f"{name}={value}"[:50] for name, value in members.items()),
 )
-def test_scans_that_are_refused(placed: Pair, members: dict[str, Any]) -> None:
+def test_scans_that_are_rejected(placed: Pair, members: dict[str, Any]) -> None:
     placed.same("Scan", TableName="orders", **members)
 
 

@@ -150,5 +150,5 @@ def _count(side: Side, start: dict[str, Any], limit: int) -> int:
     ],
     ids=str,
 )
-def test_requests_that_are_refused(pair: Pair, operation: str, members: dict[str, Any]) -> None:
+def test_requests_that_are_rejected(pair: Pair, operation: str, members: dict[str, Any]) -> None:
     pair.same(operation, **members)

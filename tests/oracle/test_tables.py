@@ -31,7 +31,7 @@ def test_life_of_a_table(pair: Pair, case: str) -> None:
     name = {"TableName": GOOD[case]["TableName"]}
     pair.answer("CreateTable", **GOOD[case])
     pair.answer("DescribeTable", **name)
-    pair.refusal("CreateTable", **GOOD[case])
+    pair.error("CreateTable", **GOOD[case])
     pair.answer("ListTables")
     pair.same("DeleteTable", **name)
     pair.same("DescribeTable", **name)
@@ -83,7 +83,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_tables_that_cannot_be(pair: Pair, case: str) -> None:
-    pair.refusal("CreateTable", **BAD[case])
+    pair.error("CreateTable", **BAD[case])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_tables_that_cannot_be(pair: Pair, case: str) -> None:
     ],
     ids=str,
 )
-def test_requests_that_are_refused(pair: Pair, operation: str, members: dict[str, Any]) -> None:
+def test_requests_that_are_rejected(pair: Pair, operation: str, members: dict[str, Any]) -> None:
     pair.same(operation, **members)
 
 

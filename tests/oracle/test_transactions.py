@@ -122,7 +122,7 @@ def test_tokens_make_a_repetition_harmless(both: Pair) -> None:
     both.answer("TransactWriteItems", **request)
     both.answer("TransactWriteItems", **request)
     both.answer("Scan", TableName="plain")
-    both.refusal("TransactWriteItems", TransactItems=[update("b")], ClientRequestToken="token")
+    both.error("TransactWriteItems", TransactItems=[update("b")], ClientRequestToken="token")
     both.answer("TransactWriteItems", TransactItems=[update("b")], ClientRequestToken="another")
 
 

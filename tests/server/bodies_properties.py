@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sortkey.server.front import Front
+from sortkey.server.middleware import Middleware
 from tests.server.calling import Answer, call
 from tests.server.conftest import notes_in_memory
 from tests.server.notes import Search
@@ -37,12 +37,12 @@ BODIES = st.binary(max_size=40) | (JSON | SEARCHES).map(lambda value: json.dumps
 class Served:
     """One app for all examples."""
 
-    def __init__(self, runner: asyncio.Runner, front: Front) -> None:
+    def __init__(self, runner: asyncio.Runner, middleware: Middleware) -> None:
         self._runner = runner
-        self._front = front
+        self._middleware = middleware
 
     def search(self, body: bytes) -> Answer:
-        return self._runner.run(call(self._front, "POST", "/notes/s/search", body))
+        return self._runner.run(call(self._middleware, "POST", "/notes/s/search", body))
 
 
 @pytest.fixture(scope="module")

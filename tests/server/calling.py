@@ -6,11 +6,11 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
-from sortkey.server.answering import Answering
-from sortkey.server.front import Front
+from sortkey.http.connection import Reply
+from sortkey.http.request_parser import Request
+from sortkey.server.middleware import Middleware
+from sortkey.server.request_handler import RequestHandler
 from sortkey.server.response import Responses
-from sortkey.wire.connection import Reply
-from sortkey.wire.request_parser import Request
 
 
 class Answer(NamedTuple):
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> dict[str, Any]:
-        """What every failure has, and nothing beside it."""
+        """What every error_answer has, and nothing beside it."""
         answer = self.json()
         assert answer.keys() == {"error"}
         error: dict[str, Any] = answer["error"]
@@ -33,20 +33,20 @@ class Answer(NamedTuple):
         return error
 
 
-async def call(front: Front, method: str, path: str, body: object = None, **headers: str) -> Answer:
+async def call(middleware: Middleware, method: str, path: str, body: object = None, **headers: str) -> Answer:
     """A whole request; a body that is not bytes is sent as JSON."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
-    return await answer_to(front, Request(method.encode(), path.encode(), named, content, keep_alive=True))
+    return await answer_to(middleware, Request(method.encode(), path.encode(), named, content, keep_alive=True))
 
 
-async def answer_to(front: Front, request: Request) -> Answer:
+async def answer_to(middleware: Middleware, request: Request) -> Answer:
     answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def expect() -> Reply:
         return answered.set_result
 
-    answering = Answering(front, Responses(0.0), "127.0.0.1")
+    answering = RequestHandler(middleware, Responses(0.0), "127.0.0.1")
     return read(answering.begin(request, expect) or await answered)
 
 

@@ -11,22 +11,22 @@ import pytest
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey.server.front import Front
 from sortkey.server.metrics import path_samples
+from sortkey.server.middleware import Middleware
 from tests.server.notes import Note, Notes
 
-Use = Callable[[Front], Awaitable[None]]
+Use = Callable[[Middleware], Awaitable[None]]
 WithApp = Callable[..., None]
 
 
 @asynccontextmanager
-async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Front]]]:
+async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Middleware]]]:
     """The service, and what makes an app of it."""
     async with sk.open("memory:", tables=[Note]) as session:
         notes = Notes(session, {})
         await notes.start()
 
-        def app(**settings: Any) -> Front:
+        def app(**settings: Any) -> Middleware:
             return app_of([notes], lambda: path_samples(session.meter.readings()), **settings)
 
         yield notes, app
@@ -36,7 +36,7 @@ async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Front]]]
 def with_app() -> WithApp:
     """Runs what a test does with an app, given the app's settings."""
 
-    def run(use: Callable[[Front], Coroutine[Any, Any, None]], **settings: Any) -> None:
+    def run(use: Callable[[Middleware], Coroutine[Any, Any, None]], **settings: Any) -> None:
         async def whole() -> None:
             async with notes_in_memory() as (_, app):
                 await use(app(**settings))

@@ -6,11 +6,11 @@ import sys
 from typing import Any, cast
 
 from sortkey.cli.main import main
-from sortkey.services.registry import KINDS
+from sortkey.services.registry import SERVICES
 from tests.server.notes import KIND
 
 if __name__ == "__main__":
-    kinds = cast(dict[str, Any], KINDS)
+    kinds = cast(dict[str, Any], SERVICES)
     kinds.clear()
     kinds[KIND.name] = KIND
     sys.exit(main())

@@ -14,7 +14,7 @@ from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 import sortkey as sk
 from sortkey.feeds.message import Message, Rejected
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.services.kind import BadSettings, Kind
+from sortkey.services.definition import BadSettings, ServiceDefinition
 from sortkey.services.service import Progress, Unacceptable, Unknown
 
 DEMO = 10
@@ -127,18 +127,18 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
     return [show, write, search, slow_search, fail, raw]
 
 
-def _refusal(code: str) -> ClientError:
+def _error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "on purpose"}}, "PutItem")
 
 
 FAILURES: Mapping[str, Any] = {
     "unexpected": lambda _: RuntimeError("a secret"),
-    "throttled": lambda _: _refusal("ProvisionedThroughputExceededException"),
-    "limited": lambda _: _refusal("RequestLimitExceeded"),
-    "full": lambda _: _refusal("InternalServerError"),
-    "refused": lambda _: _refusal("ValidationException"),
+    "throttled": lambda _: _error("ProvisionedThroughputExceededException"),
+    "limited": lambda _: _error("RequestLimitExceeded"),
+    "full": lambda _: _error("InternalServerError"),
+    "rejected": lambda _: _error("ValidationException"),
     "late": lambda _: sk.DeadlineExceeded("not done within 30 s"),
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }
 
-KIND = Kind("notes", "a service for the server's tests", lambda _: [Note], Notes)
+KIND = ServiceDefinition("notes", "a service for the server's tests", lambda _: [Note], Notes)

@@ -11,7 +11,7 @@ import pytest
 
 from sortkey.server import access_log
 from sortkey.server.access_log import CannotLog, Clock, Entry, FileLog, NoLog, open_log
-from sortkey.server.front import Front
+from sortkey.server.middleware import Middleware
 from tests.server.calling import call
 from tests.server.conftest import WithApp
 
@@ -28,10 +28,10 @@ def test_each_request_is_a_line(with_app: WithApp, tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     log = open_log(str(path))
 
-    async def use(front: Front) -> None:
-        await call(front, "POST", "/notes/s/search", {"names": ["a"]}, x_request_id="one")
-        await call(front, "GET", '/not"hing\n', x_request_id="two")
-        await call(front, "GET", "/notes-raw", x_request_id="three")
+    async def use(middleware: Middleware) -> None:
+        await call(middleware, "POST", "/notes/s/search", {"names": ["a"]}, x_request_id="one")
+        await call(middleware, "GET", '/not"hing\n', x_request_id="two")
+        await call(middleware, "GET", "/notes-raw", x_request_id="three")
 
     with_app(use, log=log)
     log.close()

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 import pytest
 import uvloop
 
+from sortkey.http.connection import IDLE_SECONDS, LINGER_SECONDS, REQUEST_SECONDS, STALLED_SECONDS, Connection
+from sortkey.http.request_parser import HEAD_BYTES
 from sortkey.server.http_server import HttpServer
 from sortkey.server.metrics import Metrics
-from sortkey.wire.connection import IDLE_SECONDS, LINGER_SECONDS, REQUEST_SECONDS, STALLED_SECONDS, Connection
-from sortkey.wire.request_parser import HEAD_BYTES
 from tests.server.conftest import notes_in_memory
 
 SEARCH = b'{"names": ["a"]}'
@@ -175,7 +175,14 @@ def test_a_head_without_end(line: bytes) -> None:
         (GET + b"GET /hea", 1, REQUEST_SECONDS),
         (POST + b"Content-Length: 99999999\r\n\r\n{", 1, LINGER_SECONDS),
     ],
-    ids=["nothing", "nothing more", "half a head", "half a body", "half a second head", "the rest of what was refused"],
+    ids=[
+        "nothing",
+        "nothing more",
+        "half a head",
+        "half a body",
+        "half a second head",
+        "rest of a rejected one",
+    ],
 )
 def test_clients_that_do_not_go_on_are_left(sent: bytes, answers: int, seconds: int) -> None:
     async def use(server: HttpServer) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sortkey.server import tokens
-from sortkey.server.front import Front
+from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import BadTokens, KnownTokens
 from tests.server.calling import call
 from tests.server.conftest import WithApp
@@ -43,10 +43,12 @@ def test_a_route_takes_its_scope(with_app: WithApp, file: Path, method: str, pat
     known, made = tokens_of(file, reader=["notes:read"], writer=["notes:write"])
     good, poor = ("reader", "writer") if scope == "notes:read" else ("writer", "reader")
 
-    async def use(front: Front) -> None:
-        allowed = await call(front, method, path, {"names": ["a"], "text": "t"}, authorization=f"Bearer {made[good]}")
+    async def use(middleware: Middleware) -> None:
+        allowed = await call(
+            middleware, method, path, {"names": ["a"], "text": "t"}, authorization=f"Bearer {made[good]}"
+        )
         assert allowed.status not in (401, 403)
-        denied = await call(front, method, path, authorization=f"Bearer {made[poor]}")
+        denied = await call(middleware, method, path, authorization=f"Bearer {made[poor]}")
         assert (denied.status, denied.error["code"]) == (403, "forbidden")
         assert scope in denied.error["message"]
 
@@ -55,12 +57,12 @@ def test_a_route_takes_its_scope(with_app: WithApp, file: Path, method: str, pat
 
 @pytest.mark.parametrize("path", ["/notes/s/search", "/notes/s/slow-search", "/notes-raw"])
 @pytest.mark.parametrize("sent", ["", "Basic abc", "Bearer", "Bearer ", "Bearer sk_guess", "bearer {token}x"])
-def test_strangers_are_refused(with_app: WithApp, file: Path, path: str, sent: str) -> None:
+def test_strangers_are_rejected(with_app: WithApp, file: Path, path: str, sent: str) -> None:
     known, made = tokens_of(file, reader=["notes:read"])
     headers = {"authorization": sent.replace("{token}", made["reader"])} if sent else {}
 
-    async def use(front: Front) -> None:
-        answer = await call(front, "POST", path, {"names": ["a"]}, **headers)
+    async def use(middleware: Middleware) -> None:
+        answer = await call(middleware, "POST", path, {"names": ["a"]}, **headers)
         assert (answer.status, answer.error["code"]) == (401, "unauthorized")
         assert answer.headers["www-authenticate"].startswith("Bearer")
 
@@ -72,8 +74,8 @@ def test_strangers_are_refused(with_app: WithApp, file: Path, path: str, sent: s
 def test_what_belongs_to_no_service_is_open(with_app: WithApp, file: Path, path: str) -> None:
     known, _ = tokens_of(file, reader=["notes:read"])
 
-    async def use(front: Front) -> None:
-        assert (await call(front, "GET", path)).status == 200
+    async def use(middleware: Middleware) -> None:
+        assert (await call(middleware, "GET", path)).status == 200
 
     with_app(use, tokens=known)
 
@@ -104,9 +106,9 @@ HASH = "0" * 64
 )
 def test_a_file_that_cannot_be_used_is_told(file: Path, content: str, told: str) -> None:
     file.write_text(content)
-    with pytest.raises(BadTokens, match=told) as refusal:
+    with pytest.raises(BadTokens, match=told) as error:
         tokens.load(file, SERVICES)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["", "a b", 'a"', "x" * 65, "a.b"])

@@ -49,7 +49,7 @@ def fill(store: PlainStore, name: bytes = b"") -> list[bytes]:
         answered.append(key)
 
 
-def test_a_full_disk_refuses_writes_and_keeps_reading(store: PlainStore) -> None:
+def test_a_full_disk_rejects_writes_and_keeps_reading(store: PlainStore) -> None:
     answered = fill(store)
     with pytest.raises(StorageFull, match="no space left for the data folder"):
         store.write(put(b"one more", VALUE))
@@ -90,7 +90,7 @@ def test_a_crowd_meets_the_end_of_the_disk_together(store: PlainStore) -> None:
     assert all(read(store, key) == VALUE for key in answered)
 
 
-def test_a_folder_on_a_full_disk_is_refused_clearly(disk: Path) -> None:
+def test_a_folder_on_a_full_disk_is_rejected_clearly(disk: Path) -> None:
     (disk / "ballast").write_bytes(bytes(DISK_BYTES - 4096))
     with pytest.raises(StorageError, match="cannot"):
         open_store(disk / "data")

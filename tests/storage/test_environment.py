@@ -1,4 +1,4 @@
-"""Data folders: made, stamped, recognised or refused; and memory, which leaves nothing behind."""
+"""Data folders: made, stamped, recognised or rejected; and memory, which leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
 
 
 # An older program must not guess at newer data, nor the other way round.
-def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
+def test_another_format_is_rejected_by_name(tmp_path: Path) -> None:
     opened = environment.open_folder(tmp_path)
     with opened.begin(write=True) as transaction:
         transaction.put(environment.FORMAT_KEY, b"7")
@@ -44,20 +44,20 @@ def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
 
 
 # LMDB 0.9 and 1.0 use the same file names, and different pages.
-def test_a_file_of_lmdb_0_9_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_lmdb_0_9_is_rejected(tmp_path: Path) -> None:
     lmdb.open(str(tmp_path)).close()
     with pytest.raises(IncompatibleFormat, match="cannot read"):
         environment.open_folder(tmp_path)
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(b"shopping list" * 1000)
     with pytest.raises(IncompatibleFormat, match="cannot read"):
         environment.open_folder(tmp_path)
     assert (tmp_path / "data.mdb").read_bytes() == b"shopping list" * 1000
 
 
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_where_the_folder_should_be_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_text("")
     with pytest.raises(StorageError, match=f"cannot use {file} as a data folder"):
@@ -65,7 +65,7 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
 
 
 # LMDB's locks are the process's, so a second environment would take away the first one's.
-def test_a_second_opening_in_one_process_is_refused(tmp_path: Path) -> None:
+def test_a_second_opening_in_one_process_is_rejected(tmp_path: Path) -> None:
     opened = environment.open_folder(tmp_path)
     with pytest.raises(StorageError, match="already open"):
         environment.open_folder(tmp_path)
@@ -78,7 +78,7 @@ def test_looking_into_a_folder_that_is_not_there_makes_nothing(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_looking_into_a_foreign_database_is_refused(tmp_path: Path) -> None:
+def test_looking_into_a_foreign_database_is_rejected(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path), lib_version=1) as foreign, foreign.begin(write=True) as transaction:
         transaction.put(b"theirs", b"")
     with pytest.raises(StorageError, match="not one of Sortkey"):

@@ -70,7 +70,7 @@ def queue() -> Iterator[ParkedQueue]:
     opened.close()
 
 
-def refuse(_: PlainBatch) -> None:
+def reject(_: PlainBatch) -> None:
     raise LookupError
 
 
@@ -115,7 +115,7 @@ class Scene:
 
 # With work that raises too late among them, the leader also goes the long way, each work alone.
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("companion", [refuse, tear])
+@pytest.mark.parametrize("companion", [reject, tear])
 def test_an_interrupt_anywhere_loses_and_doubles_nothing(
     queue: ParkedQueue, companion: write_queue.Work[PlainBatch]
 ) -> None:

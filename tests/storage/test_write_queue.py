@@ -13,8 +13,8 @@ from sortkey.storage import QueueClosed, Store
 from tests.storage.plain import Caller, PlainBatch, PlainStore, SlowLeader, increment, open_store, put, read, wait_until
 
 
-def refuse(_: PlainBatch) -> None:
-    raise LookupError("refused before writing")
+def reject(_: PlainBatch) -> None:
+    raise LookupError("rejected before writing")
 
 
 def tear(batch: PlainBatch) -> None:
@@ -41,11 +41,11 @@ def test_work_that_waits_behind_a_leader_shares_one_commit(store: PlainStore) ->
 # A false condition is an everyday answer: it must cost the others nothing.
 def test_work_that_raises_before_writing_leaves_the_others_standing(store: PlainStore) -> None:
     leader = SlowLeader(store)
-    first, refused, second = leader.line_up(increment(b"n"), refuse, increment(b"n"))
+    first, rejected, second = leader.line_up(increment(b"n"), reject, increment(b"n"))
     before = store.queue.commits
     leader.release()
     with pytest.raises(LookupError):
-        refused.outcome()
+        rejected.outcome()
     assert (first.outcome(), second.outcome()) == (1, 2)
     assert store.queue.commits == before + 2
 
@@ -117,7 +117,7 @@ def test_a_submitted_write_is_durable_when_its_callback_is_called(store: PlainSt
 
 def test_a_submitted_write_hands_its_error_to_the_callback(store: PlainStore) -> None:
     errors: SimpleQueue[BaseException | None] = SimpleQueue()
-    store.submit(refuse, lambda _, error: errors.put(error))
+    store.submit(reject, lambda _, error: errors.put(error))
     assert isinstance(errors.get(timeout=30), LookupError)
 
 
@@ -176,14 +176,14 @@ def test_an_interrupted_leader_does_not_take_the_others_along(store: PlainStore)
     assert store.write(increment(b"n")) == len(done) + 1
 
 
-def test_close_finishes_what_waits_and_then_refuses() -> None:
+def test_close_finishes_what_waits_and_then_rejects() -> None:
     store = open_store()
     answers: SimpleQueue[Any] = SimpleQueue()
     leader = SlowLeader(store)
     callers = leader.line_up(increment(b"n"), increment(b"n"))
     store.submit(increment(b"n"), lambda result, _: answers.put(result))
     closing = Caller(store.queue.close)
-    wait_until(lambda: _refuses(store))
+    wait_until(lambda: _rejects(store))
     assert closing.is_alive()
     leader.release()
     closing.outcome()
@@ -195,10 +195,10 @@ def test_close_finishes_what_waits_and_then_refuses() -> None:
     store.close()
 
 
-def _refuses(store: PlainStore) -> bool:
+def _rejects(store: PlainStore) -> bool:
     leader_is_slow = len(store.queue)
     try:
-        store.submit(refuse, lambda _, __: None)
+        store.submit(reject, lambda _, __: None)
     except QueueClosed:
         return True
     assert leader_is_slow

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.errors import ValidationException
-from sortkey.values import number, refusals
+from sortkey.values import errors, number
 from tests.values.strategies import decimals, number_texts
 
 # Wide enough for the sum of the largest and the smallest number.
@@ -30,7 +30,7 @@ def test_equal_numbers_have_equal_text(decimal: Decimal) -> None:
 
 
 @given(decimals, decimals)
-def test_sum_is_exact_or_refused(a: Decimal, b: Decimal) -> None:
+def test_sum_is_exact_or_rejected(a: Decimal, b: Decimal) -> None:
     total = WIDE.add(a, b)
     expected = _expected(total)
     assert _outcome(number.add, a, b) == expected
@@ -38,7 +38,7 @@ def test_sum_is_exact_or_refused(a: Decimal, b: Decimal) -> None:
 
 
 @given(st.integers(-(10**40), 10**40), st.integers(-(10**40), 10**40))
-def test_sum_of_integers_is_exact_or_refused(a: int, b: int) -> None:
+def test_sum_of_integers_is_exact_or_rejected(a: int, b: int) -> None:
     if isinstance(_expected(Decimal(a)), Decimal) and isinstance(_expected(Decimal(b)), Decimal):
         assert _outcome(number.add, Decimal(a), Decimal(b)) == _expected(Decimal(a + b))
 
@@ -46,8 +46,8 @@ def test_sum_of_integers_is_exact_or_refused(a: int, b: int) -> None:
 def _outcome(operation: Callable[[str, str], str], a: Decimal, b: Decimal) -> Decimal | str:
     try:
         return Decimal(operation(number.canonical(str(a)), number.canonical(str(b))))
-    except ValidationException as refused:
-        return refused.message
+    except ValidationException as rejected:
+        return rejected.message
 
 
 def _expected(exact: Decimal) -> Decimal | str:
@@ -55,10 +55,10 @@ def _expected(exact: Decimal) -> Decimal | str:
     if not digits:
         return exact
     if len(digits) > 38:
-        return refusals.TOO_MANY_DIGITS
+        return errors.TOO_MANY_DIGITS
     if exact.adjusted() > 125:
-        return refusals.OVERFLOW
-    return refusals.UNDERFLOW if exact.adjusted() < -130 else exact
+        return errors.OVERFLOW
+    return errors.UNDERFLOW if exact.adjusted() < -130 else exact
 
 
 @given(st.lists(decimals, min_size=2, max_size=10))

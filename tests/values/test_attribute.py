@@ -1,4 +1,4 @@
-"""Attribute values: what is one, in which words it is refused, and what its canonical form is."""
+"""Attribute values: what is one, in which words it is rejected, and what its canonical form is."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def test_canonical_form(value: dict[str, Any], canonical: dict[str, Any]) -> Non
         ({"L": [nested(32)]}, TOO_DEEP),
     ],
 )
-def test_refused_values(value: Any, message: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+def test_rejected_values(value: Any, message: str) -> None:
+    with pytest.raises(ValidationException) as rejected:
         normalise_value(value)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 # Of several members each is looked at, in DynamoDB's order of types, before their number is.
@@ -149,9 +149,9 @@ def test_refused_values(value: Any, message: str) -> None:
     ],
 )
 def test_what_is_wrong_in_one_of_several_members_comes_first(value: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+    with pytest.raises(ValidationException) as rejected:
         normalise_value(value)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_what_is_wrong_in_one_of_several_members_comes_first(value: dict[str, An
         ({"n" * 65536: {"S": "a"}}, "Attribute name is too large, must be less than 65536 bytes"),
     ],
 )
-def test_refused_items(item: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+def test_rejected_items(item: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationException) as rejected:
         normalise_item(item)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 def test_what_is_just_within_the_limits() -> None:
@@ -175,7 +175,7 @@ def test_what_is_just_within_the_limits() -> None:
     assert normalise_item(item).item is item
 
 
-# JSON of the wrong type never becomes a value: DynamoDB's parser refuses it before any rule is applied.
+# JSON of the wrong type never becomes a value: DynamoDB's parser rejects it before any rule is applied.
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -213,14 +213,14 @@ def test_what_is_just_within_the_limits() -> None:
     ],
 )
 def test_wrong_json_types(value: Any, message: str) -> None:
-    with pytest.raises(SerializationException) as refused:
+    with pytest.raises(SerializationException) as rejected:
         normalise_value(value)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 # Python's json lets one through; UTF-8, and so the store, has no bytes for it.
 @pytest.mark.parametrize("item", [{"a": {"S": "\ud800"}}, {"\ud800": {"S": "a"}}, {"a": {"SS": ["\ud800"]}}])
-def test_half_a_surrogate_pair_is_refused(item: dict[str, Any]) -> None:
+def test_half_a_surrogate_pair_is_rejected(item: dict[str, Any]) -> None:
     with pytest.raises(SerializationException):
         normalise_item(item)
     with pytest.raises(SerializationException):

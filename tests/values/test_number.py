@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sortkey.errors import ValidationException
-from sortkey.values import number, refusals
+from sortkey.values import errors, number
 
 LARGEST = "9" * 38 + "0" * 88
 SMALLEST = "0." + "0" * 129 + "1"
@@ -56,22 +56,22 @@ def test_a_number_has_one_text(text: str, canonical: str) -> None:
     "abc| 5|5 |5\n|1e|.|-|+|e5|--5|-+1|1 2|1.2.3|1_000|0x10|NaN|Infinity|1f|1e99999999999|0e99999999999".split("|"),
 )
 def test_text_that_is_no_number_is_named(text: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+    with pytest.raises(ValidationException) as rejected:
         number.canonical(text)
-    assert refused.value.message == f"The parameter cannot be converted to a numeric value: {text}"
+    assert rejected.value.message == f"The parameter cannot be converted to a numeric value: {text}"
 
 
 # A request may bring 400 KB of digits; looking at them must not take their square.
 @pytest.mark.parametrize("text", ["9" * 200_000 + "x", "1." + "9" * 200_000 + "x", "1e" + "0" * 200_000 + "x"])
-def test_long_text_is_refused_in_linear_time(text: str) -> None:
+def test_long_text_is_rejected_in_linear_time(text: str) -> None:
     with pytest.raises(ValidationException, match="cannot be converted to a numeric value"):
         number.canonical(text)
 
 
 def test_empty_text_is_no_number() -> None:
-    with pytest.raises(ValidationException) as refused:
+    with pytest.raises(ValidationException) as rejected:
         number.canonical("")
-    assert refused.value.message == "The parameter cannot be converted to a numeric value"
+    assert rejected.value.message == "The parameter cannot be converted to a numeric value"
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_empty_text_is_no_number() -> None:
         (DIGITS_38 + "9e300", "Attempting to store more than 38 significant digits in a Number"),
     ],
 )
-def test_numbers_outside_the_range_are_refused(text: str, message: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+def test_numbers_outside_the_range_are_rejected(text: str, message: str) -> None:
+    with pytest.raises(ValidationException) as rejected:
         number.canonical(text)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 @pytest.mark.parametrize(
@@ -125,19 +125,19 @@ def test_subtraction_is_exact(a: str, b: str, difference: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ("9" * 38, "2", refusals.TOO_MANY_DIGITS),
-        ("1", number.canonical("1e-50"), refusals.TOO_MANY_DIGITS),
-        (DIGITS_38, "0.5", refusals.TOO_MANY_DIGITS),
-        (LARGEST, number.canonical("1e80"), refusals.TOO_MANY_DIGITS),
-        (LARGEST, number.canonical("1e88"), refusals.OVERFLOW),
-        ("9" + "0" * 125, "9" + "0" * 125, refusals.OVERFLOW),
-        (number.canonical("1.5e-130"), "-" + SMALLEST, refusals.UNDERFLOW),
+        ("9" * 38, "2", errors.TOO_MANY_DIGITS),
+        ("1", number.canonical("1e-50"), errors.TOO_MANY_DIGITS),
+        (DIGITS_38, "0.5", errors.TOO_MANY_DIGITS),
+        (LARGEST, number.canonical("1e80"), errors.TOO_MANY_DIGITS),
+        (LARGEST, number.canonical("1e88"), errors.OVERFLOW),
+        ("9" + "0" * 125, "9" + "0" * 125, errors.OVERFLOW),
+        (number.canonical("1.5e-130"), "-" + SMALLEST, errors.UNDERFLOW),
     ],
 )
-def test_a_sum_that_does_not_fit_is_refused(a: str, b: str, message: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+def test_a_sum_that_does_not_fit_is_rejected(a: str, b: str, message: str) -> None:
+    with pytest.raises(ValidationException) as rejected:
         number.add(a, b)
-    assert refused.value.message == message
+    assert rejected.value.message == message
 
 
 # Each measured on DynamoDB Local, by the padding that tips an item over one write unit.

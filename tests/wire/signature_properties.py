@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sortkey.http.request_parser import Request
 from sortkey.wire import signature
 from sortkey.wire.protocol import HttpError
-from sortkey.wire.request_parser import Request
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 queries = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=8), max_size=3).map(
@@ -50,9 +50,9 @@ def test_no_other_body_passes(request: Request, body: bytes) -> None:
         verify(request)
 
 
-# What strangers send must be refused, not crash.
+# What strangers send must be rejected, not crash.
 @given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
-def test_noise_is_refused(authorization: bytes, date: bytes, query: bytes) -> None:
+def test_noise_is_rejected(authorization: bytes, date: bytes, query: bytes) -> None:
     for start in (b"", b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260824/r/dynamodb/aws4_request,SignedHeaders=host,"):
         given = {b"host": b"x", b"authorization": start + authorization, b"x-amz-date": date}
         with pytest.raises(HttpError):

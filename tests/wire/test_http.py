@@ -85,14 +85,14 @@ def test_http_1_0_closes(client: RawClient) -> None:
     assert client.at_end()
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_is_sent(client: RawClient) -> None:
+def test_a_body_that_is_too_long_is_rejected_before_it_is_sent(client: RawClient) -> None:
     client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
     assert client.answer().status == 413
     assert client.at_end()
 
 
 # The client is still sending when the answer is ready; a hard close would take the answer with it.
-def test_a_client_in_the_middle_of_sending_reads_its_refusal(client: RawClient) -> None:
+def test_a_client_in_the_middle_of_sending_reads_its_error(client: RawClient) -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     client.send(head + (b"100000\r\n" + bytes(1 << 20) + b"\r\n") * 17)
     assert client.answer().status == 413

@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sortkey.http.prometheus import merged, render
 from sortkey.wire.metrics import FAMILIES, Metrics
-from sortkey.wire.prometheus import merged, render
-from sortkey.wire.siblings import SharedFolder
+from sortkey.wire.worker_metrics import MetricsFolder
 
 LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [-+0-9.e]+)")
 
@@ -43,7 +43,7 @@ def test_every_line_is_of_the_format() -> None:
 
 
 def test_numbers_of_workers_add_up(tmp_path: Path) -> None:
-    folders = [SharedFolder(tmp_path, number) for number in range(3)]
+    folders = [MetricsFolder(tmp_path, number) for number in range(3)]
     for folder in folders:
         folder.publish(counted().samples())
     total = merged([counted().samples(), *folders[0].others()])

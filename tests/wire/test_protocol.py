@@ -7,10 +7,10 @@ import pytest
 from botocore.session import Session
 
 from sortkey import errors
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.stored_item import Json
+from sortkey.http.request_parser import BODY_BYTES, Request
 from sortkey.wire import protocol
 from sortkey.wire.protocol import HttpError
-from sortkey.wire.request_parser import BODY_BYTES, Request
 
 
 def request(body: bytes, coding: bytes | None = None) -> Request:

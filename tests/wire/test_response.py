@@ -5,7 +5,7 @@ from zlib import crc32
 
 import pytest
 
-from sortkey.wire.request_parser import Request
+from sortkey.http.request_parser import Request
 from sortkey.wire.response import ID_LETTERS, Responses, accepts_gzip
 
 
@@ -74,7 +74,7 @@ def test_accept_encoding(header: bytes, accepted: bool) -> None:
 
 def test_a_last_answer_says_so(responses: Responses) -> None:
     assert parts(responses.success(request(keep_alive=False), b"{}"))[1][b"connection"] == b"close"
-    assert parts(responses.refusal(400, b"{}"))[1][b"connection"] == b"close"
+    assert parts(responses.error(400, b"{}"))[1][b"connection"] == b"close"
 
 
 # HTTP/1.0 clients that ask for it wait for it.

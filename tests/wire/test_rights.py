@@ -93,7 +93,7 @@ def test_patterns() -> None:
     assert not may("BatchGetItem", RequestItems={"prices": {"Keys": [KEY]}, "others": {"Keys": [KEY]}})
 
 
-def test_refusals_read_as_at_aws() -> None:
+def test_errors_read_as_at_aws() -> None:
     with pytest.raises(AccessDeniedException) as caught:
         Rights("AKID", {}).check("GetItem", requests.convert("GetItem", {"TableName": "orders", "Key": KEY}))
     assert caught.value.message == (

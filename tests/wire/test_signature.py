@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from sortkey.http.request_parser import Request
 from sortkey.wire import signature
 from sortkey.wire.protocol import HttpError
-from sortkey.wire.request_parser import Request
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 OTHER = "The request signature we calculated does not match the signature you provided. "
@@ -18,7 +18,7 @@ def verify(request: Request, region: str | None = None) -> str:
     return signature.verify(request, {KEY_ID: SECRET}.get, NOW.timestamp(), lambda _: region)
 
 
-def refused(request: Request, code: str, region: str | None = None) -> str:
+def rejected(request: Request, code: str, region: str | None = None) -> str:
     with pytest.raises(HttpError) as caught:
         verify(request, region)
     assert (caught.value.code, caught.value.status) == (code, 400)
@@ -48,7 +48,7 @@ def test_headers_added_later_do_no_harm() -> None:
 def test_another_body_under_the_same_signature(expires: int | None) -> None:
     request = signed(b'{"TableName": "mine"}', expires=expires)
     request.body = b'{"TableName": "other"}'
-    assert refused(request, "InvalidSignatureException").startswith(OTHER)
+    assert rejected(request, "InvalidSignatureException").startswith(OTHER)
 
 
 @pytest.mark.parametrize("name", [b"x-amz-target", b"host", b"x-amz-date"])
@@ -56,13 +56,13 @@ def test_another_header_under_the_same_signature(name: bytes) -> None:
     request = signed()
     # Still a date, and a day that the scope agrees with.
     request.headers[name] = b"20260824T123100Z"
-    assert refused(request, "InvalidSignatureException").startswith(OTHER)
+    assert rejected(request, "InvalidSignatureException").startswith(OTHER)
 
 
 def test_a_signed_header_that_is_gone() -> None:
     request = signed(headers={"X-Amz-Meta": "m"})
     del request.headers[b"x-amz-meta"]
-    assert refused(request, "InvalidSignatureException").startswith(OTHER)
+    assert rejected(request, "InvalidSignatureException").startswith(OTHER)
 
 
 def test_another_path_method_or_query() -> None:
@@ -70,7 +70,7 @@ def test_another_path_method_or_query() -> None:
         request = signed()
         for name, value in change.items():
             setattr(request, name, value)
-        assert refused(request, "InvalidSignatureException").startswith(OTHER)
+        assert rejected(request, "InvalidSignatureException").startswith(OTHER)
 
 
 # The target says which operation it is; left unsigned, a read could be replayed as a delete.
@@ -82,27 +82,27 @@ def test_what_must_be_signed(name: str) -> None:
     names, _, end = rest.partition(",")
     kept = ";".join(each for each in names.split(";") if each != name)
     request.headers[b"authorization"] = f"{start}SignedHeaders={kept},{end}".encode()
-    message = refused(request, "InvalidSignatureException")
+    message = rejected(request, "InvalidSignatureException")
     assert message == f"'{name}' must be a 'SignedHeader' in the AWS Authorization."
 
 
 def test_wrong_secret() -> None:
-    assert refused(signed(secret="guess"), "InvalidSignatureException").startswith(OTHER)
+    assert rejected(signed(secret="guess"), "InvalidSignatureException").startswith(OTHER)
 
 
 def test_unknown_key() -> None:
-    message = refused(signed(key_id="AKIDSTRANGER"), "UnrecognizedClientException")
+    message = rejected(signed(key_id="AKIDSTRANGER"), "UnrecognizedClientException")
     assert message == "The security token included in the request is invalid."
 
 
 def test_wrong_service() -> None:
-    message = refused(signed(service="s3"), "InvalidSignatureException")
+    message = rejected(signed(service="s3"), "InvalidSignatureException")
     assert message == "Credential should be scoped to correct service: 'dynamodb'. "
 
 
 def test_wrong_region() -> None:
     assert verify(signed(region="eu-west-1"), region="eu-west-1") == KEY_ID
-    message = refused(signed(region="us-east-1"), "InvalidSignatureException", region="eu-west-1")
+    message = rejected(signed(region="us-east-1"), "InvalidSignatureException", region="eu-west-1")
     assert message == "Credential should be scoped to a valid region, not 'us-east-1'. "
 
 
@@ -112,14 +112,14 @@ def test_clocks_may_differ_by_a_quarter_of_an_hour(minutes: int) -> None:
 
 
 def test_signed_too_long_ago() -> None:
-    message = refused(signed(now=NOW - timedelta(minutes=16)), "InvalidSignatureException")
+    message = rejected(signed(now=NOW - timedelta(minutes=16)), "InvalidSignatureException")
     assert message == (
         "Signature expired: 20260824T121400Z is now earlier than 20260824T121500Z (20260824T123000Z - 15 min.)"
     )
 
 
 def test_signed_in_the_future() -> None:
-    message = refused(signed(now=NOW + timedelta(minutes=16)), "InvalidSignatureException")
+    message = rejected(signed(now=NOW + timedelta(minutes=16)), "InvalidSignatureException")
     assert message == (
         "Signature not yet current: 20260824T124600Z is still later than 20260824T124500Z (20260824T123000Z + 15 min.)"
     )
@@ -128,18 +128,18 @@ def test_signed_in_the_future() -> None:
 def test_a_presigned_request_is_good_for_as_long_as_it_says() -> None:
     hour_ago = NOW - timedelta(hours=1)
     assert verify(signed(now=hour_ago, expires=3600)) == KEY_ID
-    message = refused(signed(now=hour_ago, expires=3599), "InvalidSignatureException")
+    message = rejected(signed(now=hour_ago, expires=3599), "InvalidSignatureException")
     assert message.startswith("Signature expired: 20260824T113000Z is now earlier than ")
 
 
 def test_a_presigned_request_can_not_be_good_for_ever() -> None:
-    assert "X-Amz-Expires" in refused(signed(expires=8 * 24 * 3600), "IncompleteSignatureException")
+    assert "X-Amz-Expires" in rejected(signed(expires=8 * 24 * 3600), "IncompleteSignatureException")
 
 
 def test_a_day_in_the_scope_that_is_not_the_day_of_the_date() -> None:
     request = signed()
     request.headers[b"authorization"] = request.headers[b"authorization"].replace(b"20260824", b"20260823")
-    assert refused(request, "InvalidSignatureException") == (
+    assert rejected(request, "InvalidSignatureException") == (
         "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
         "'20260823' != '20260824', from '20260824T123000Z'."
     )
@@ -148,7 +148,7 @@ def test_a_day_in_the_scope_that_is_not_the_day_of_the_date() -> None:
 def test_no_signature_at_all() -> None:
     request = signed()
     del request.headers[b"authorization"]
-    assert refused(request, "MissingAuthenticationTokenException") == "Missing Authentication Token"
+    assert rejected(request, "MissingAuthenticationTokenException") == "Missing Authentication Token"
 
 
 @pytest.mark.parametrize(
@@ -165,16 +165,16 @@ def test_no_signature_at_all() -> None:
 def test_half_a_signature(authorization: bytes) -> None:
     request = signed()
     request.headers[b"authorization"] = authorization
-    refused(request, "IncompleteSignatureException")
+    rejected(request, "IncompleteSignatureException")
 
 
 def test_a_date_that_is_none() -> None:
     request = signed()
     request.headers[b"x-amz-date"] = b"yesterday"
-    refused(request, "IncompleteSignatureException")
+    rejected(request, "IncompleteSignatureException")
 
 
 def test_half_a_presigned_request() -> None:
     request = signed(expires=60)
     request.target = request.target.replace(b"X-Amz-Expires", b"X-Expires")
-    refused(request, "IncompleteSignatureException")
+    rejected(request, "IncompleteSignatureException")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from sortkey.cli.arguments import Commands
-from sortkey.engine.check import CheckReport, check
+from sortkey.engine.check.database_check import CheckReport, check
 from sortkey.storage import StorageError
 
 

@@ -10,11 +10,11 @@ import msgspec
 
 from sortkey.cli.arguments import Commands
 from sortkey.engine.database import Database
+from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
 from sortkey.wire.keys_file import BadKeysFile
-from sortkey.wire.listening import CannotListen, listen, url_of
-from sortkey.wire.service import Options, gate_for, serve
-from sortkey.wire.siblings import NoSiblings
+from sortkey.wire.serve_database import Options, authentication_for, serve
+from sortkey.wire.worker_metrics import NoOtherWorkers
 from sortkey.wire.workers import Supervisor
 
 DEFAULT_FOLDER = Path("data")
@@ -36,36 +36,36 @@ def run(arguments: argparse.Namespace) -> int:
     data = None if arguments.memory else arguments.data
     options = Options(data, arguments.host, arguments.port, arguments.keys)
     if arguments.workers < 1:
-        return complain("db", "--workers must be at least 1")
+        return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:
-        return complain("db", "--memory belongs to one process: it does not go with --workers")
+        return print_error("db", "--memory belongs to one process: it does not go with --workers")
     return serve_alone("db", options) if arguments.workers == 1 else serve_shared("db", options, arguments.workers)
 
 
 def serve_alone(command: str, options: Options) -> int:
     try:
-        gate = gate_for(options)
+        gate = authentication_for(options)
         with listen(options.host, options.port) as listening:
             url = url_of(listening)
-            serve(options, gate, listening, NoSiblings(), lambda _: announce(url))
+            serve(options, gate, listening, NoOtherWorkers(), lambda _: announce(url))
     except (BadKeysFile, CannotListen, StorageError) as error:
-        return complain(command, str(error))
+        return print_error(command, str(error))
     return 0
 
 
 def serve_shared(command: str, options: Options, workers: int) -> int:
     try:
-        gate_for(options)
+        authentication_for(options)
         # Workers may share the port with each other, so whether anybody else has it must be asked first.
         with listen(options.host, options.port) as alone:
             port = alone.getsockname()[1]
-        # A folder that cannot be used is refused here, once.
+        # A folder that cannot be used is rejected here, once.
         Database.open(options.data).close()
         with listen(options.host, port, shared=True) as held:
             url = url_of(held)
             return Supervisor(msgspec.structs.replace(options, port=port), workers, lambda: announce(url)).run()
     except (BadKeysFile, CannotListen, StorageError) as error:
-        return complain(command, str(error))
+        return print_error(command, str(error))
 
 
 def announce(url: str) -> None:
@@ -73,6 +73,6 @@ def announce(url: str) -> None:
     sys.stdout.flush()
 
 
-def complain(command: str, message: str) -> int:
+def print_error(command: str, message: str) -> int:
     sys.stderr.write(f"sortkey {command}: {message}\n")
     return 2

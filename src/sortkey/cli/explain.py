@@ -23,7 +23,7 @@ from rich.console import Console
 
 from sortkey.cli.arguments import Commands
 from sortkey.model import BoundKey, ModelError, Path
-from sortkey.model.explain import explain
+from sortkey.model.paths.explain import explain
 
 _RANGES: Final = frozenset({"between", "before", "after", "starting"})
 _EXAMPLES: Final[dict[Any, Any]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from sortkey.cli.arguments import Commands
-from sortkey.cli.db import complain
-from sortkey.cli.serving import add_arguments, no_endpoint, serve
-from sortkey.services.registry import KINDS
+from sortkey.cli.db import print_error
+from sortkey.cli.server_command import add_arguments, no_endpoint, serve
+from sortkey.services.registry import SERVICES
 
 
 def add_to(commands: Commands) -> None:
@@ -19,11 +19,11 @@ def add_to(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     for name in arguments.services:
-        if name not in KINDS:
-            return complain("serve", f"there is no service {name!r}; there are {known()}")
+        if name not in SERVICES:
+            return print_error("serve", f"there is no service {name!r}; there are {known()}")
     # In the order given, each once.
-    return serve("serve", arguments, [KINDS[name] for name in dict.fromkeys(arguments.services)], no_endpoint)
+    return serve("serve", arguments, [SERVICES[name] for name in dict.fromkeys(arguments.services)], no_endpoint)
 
 
 def known() -> str:
-    return ", ".join(KINDS) or "none"
+    return ", ".join(SERVICES) or "none"

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from sortkey.cli.arguments import Commands
-from sortkey.cli.db import complain
+from sortkey.cli.db import print_error
 from sortkey.server import tokens
 from sortkey.server.tokens import BadTokens
-from sortkey.services.registry import KINDS
+from sortkey.services.registry import SERVICES
 
 
 def add_to(commands: Commands) -> None:
@@ -25,13 +25,13 @@ def add_to(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.tokens
     try:
-        tokens.check_scopes(arguments.scopes, KINDS.keys())
+        tokens.check_scopes(arguments.scopes, SERVICES.keys())
         if path.exists() and arguments.name in tokens.read(path):
             raise BadTokens(f"{path} has a token {arguments.name!r} already; remove it there first")
         token, entry = tokens.made(arguments.name, arguments.scopes)
         _append(path, entry)
     except BadTokens as error:
-        return complain("token", str(error))
+        return print_error("token", str(error))
     # The only time that anybody sees it: the file has its hash.
     sys.stdout.write(f"{token}\n")
     return 0

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from sortkey.cli.arguments import Commands
-from sortkey.cli.serving import add_arguments, endpoint_of, serve
-from sortkey.services.registry import KINDS
+from sortkey.cli.server_command import add_arguments, endpoint_of, serve
+from sortkey.services.registry import SERVICES
 
 
 def add_to(commands: Commands) -> None:
@@ -19,4 +19,4 @@ def add_to(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return serve("up", arguments, list(KINDS.values()), endpoint_of("up", arguments))
+    return serve("up", arguments, list(SERVICES.values()), endpoint_of("up", arguments))

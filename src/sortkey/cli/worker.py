@@ -15,22 +15,22 @@ import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.cli.arguments import Commands
-from sortkey.cli.configuration import settings_of
-from sortkey.cli.db import DEFAULT_FOLDER, announce, complain
-from sortkey.client.urls import parse
+from sortkey.cli.config_file import settings_of
+from sortkey.cli.db import DEFAULT_FOLDER, announce, print_error
+from sortkey.client.store_url import parse
 from sortkey.feeds.kafka_settings import DEAD_LETTERS_SUFFIX, KafkaSettings, KafkaUnusable, prepare, read_properties
 from sortkey.feeds.metrics import FAMILIES
-from sortkey.feeds.status import StatusServer
+from sortkey.feeds.status_server import StatusServer
 from sortkey.feeds.subscription import WorkerFailed
 from sortkey.feeds.worker import Worker
+from sortkey.http.listener import CannotListen, listen, url_of
+from sortkey.http.prometheus import render
 from sortkey.model import ModelError
 from sortkey.model.sessions.async_session import open_session
-from sortkey.services.kind import BadSettings, Kind
-from sortkey.services.registry import KINDS
+from sortkey.services.definition import BadSettings, ServiceDefinition
+from sortkey.services.registry import SERVICES
 from sortkey.storage import StorageError
-from sortkey.wire.listening import CannotListen, listen, url_of
-from sortkey.wire.prometheus import render
-from sortkey.wire.service import spare_collector
+from sortkey.wire.serve_database import spare_collector
 
 START_SECONDS: Final = 10.0
 """For the broker to be found."""
@@ -38,7 +38,7 @@ START_SECONDS: Final = 10.0
 
 def add_to(commands: Commands) -> None:
     command = commands.add_parser("worker", help="feed a service from a Kafka topic")
-    command.add_argument("service", metavar="SERVICE", help=", ".join(sorted(KINDS)) or "a service's name")
+    command.add_argument("service", metavar="SERVICE", help=", ".join(sorted(SERVICES)) or "a service's name")
     command.add_argument("--kafka", metavar="BOOTSTRAP", required=True, help="HOST:PORT of a broker, or several with ,")
     command.add_argument("--topic", metavar="T", required=True, help="what to consume")
     command.add_argument("--group", metavar="G", help="workers of one group share the partitions (sortkey-SERVICE)")
@@ -54,7 +54,7 @@ def add_to(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
-        kind = kind_of(arguments.service)
+        kind = service_named(arguments.service)
         settings = settings_of(arguments.config, kind.name)
         store = shared_store(arguments.store)
         kafka = kafka_settings(arguments)
@@ -63,11 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(work(kind, settings, kafka, store, listening))
     except (BadSettings, CannotListen, KafkaUnusable) as error:
-        return complain("worker", str(error))
+        return print_error("worker", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return complain("worker", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error("worker", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
     except WorkerFailed as error:
-        complain("worker", str(error))
+        print_error("worker", str(error))
         return 1
     except KeyboardInterrupt:
         pass  # before anything was consumed
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def work(
-    kind: Kind, settings: Mapping[str, Any], kafka: KafkaSettings, store: str, listening: socket.socket
+    kind: ServiceDefinition, settings: Mapping[str, Any], kafka: KafkaSettings, store: str, listening: socket.socket
 ) -> None:
     """Until a signal; then the batches under way are in the store, and committed."""
     async with open_session(store, tables=kind.tables(settings)) as session:
@@ -89,10 +89,10 @@ async def work(
             await worker.run(lambda: announce(url_of(listening)))
 
 
-def kind_of(name: str) -> Kind:
-    kind = KINDS.get(name)
+def service_named(name: str) -> ServiceDefinition:
+    kind = SERVICES.get(name)
     if kind is None:
-        raise BadSettings(f"there is no service {name!r}; there are {', '.join(sorted(KINDS))}")
+        raise BadSettings(f"there is no service {name!r}; there are {', '.join(sorted(SERVICES))}")
     return kind
 
 

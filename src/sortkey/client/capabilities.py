@@ -1,4 +1,4 @@
-"""What a store can do, so that a program which needs more is refused when it opens one, and not at its first request.
+"""What a store can do, so that a program which needs more is rejected when it opens one, and not at its first request.
 
 An endpoint says what it is in the `Server` header of its answers; AWS is known by its address.
 """

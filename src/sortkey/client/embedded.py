@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sortkey.client import capabilities, failures, leases, parameters, urls
+from sortkey.client import capabilities, errors, open_databases, parameters, store_url
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient, Client
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.shapes import date_records, from_wire
-from sortkey.client.unparsed import Unparsed, items_unparsed
+from sortkey.client.unparsed_items import Unparsed, items_unparsed
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
 from sortkey.engine.requests.items import GetItem
-from sortkey.engine.streams import waiting
-from sortkey.engine.usual.rows_of_pairs import rows_of_pairs
+from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
 
 
 class Embedded(AnyClient[R]):
     """What the sync and the async client have in common: a hold on a database, and calls that wait for their answer."""
 
-    def __init__(self, store: urls.Store) -> None:
-        self._lease = leases.take(store)
+    def __init__(self, store: store_url.Store) -> None:
+        self._lease = open_databases.take(store)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 
     @property
     def database(self) -> Database:
         database = self._lease.database
         if database is None:
-            raise self._lease.refusal()
+            raise self._lease.error()
         return database
 
     def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
@@ -45,12 +45,12 @@ class Embedded(AnyClient[R]):
         and has binary as base64: half of what a read takes is to get to the engine."""
         database = self._lease.database
         if database is None:
-            raise self._lease.refusal()
+            raise self._lease.error()
         request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
         try:
             answer = database.execute("GetItem", request)
         except DynamoDBError as error:
-            raise failures.client_error("GetItem", {"TableName": table, "Key": key}, error) from None
+            raise errors.client_error("GetItem", {"TableName": table, "Key": key}, error) from None
         item = answer.get("Item")
         return None if item is None else Unparsed(item.text, item.binary), answer["ConsumedCapacity"]["CapacityUnits"]
 
@@ -62,19 +62,19 @@ class Embedded(AnyClient[R]):
         so plain; BatchGetItem has an answer to those."""
         database = self._lease.database
         if database is None:
-            raise self._lease.refusal()
-        found = rows_of_pairs(database, table, pairs, consistent, gaps)
+            raise self._lease.error()
+        found = rows_by_text_keys(database, table, pairs, consistent, gaps)
         return None if found is None else (Unparsed(found.items.text, found.items.binary), found.number, found.units)
 
     def _answer(self, operation: str, members: dict[str, Any], plain: bool = False) -> Answer:
         # Not by `database`: this is the hot path of every read.
         database = self._lease.database
         if database is None:
-            raise self._lease.refusal()
+            raise self._lease.error()
         try:
             return database.execute(operation, parameters.request(operation, members, plain))
         except DynamoDBError as error:
-            raise failures.client_error(operation, members, error) from None
+            raise errors.client_error(operation, members, error) from None
 
 
 class EmbeddedClient(Embedded[dict[str, Any]], Client):
@@ -85,9 +85,9 @@ class EmbeddedClient(Embedded[dict[str, Any]], Client):
         return capabilities.EMBEDDED
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
-        with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
+        with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return waiting.wait_for_records(self.database, ShardIterator, Timeout)
+            return record_wait.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
         self._lease.release()

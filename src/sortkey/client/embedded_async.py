@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from sortkey.client import capabilities, failures, parameters
+from sortkey.client import capabilities, errors, parameters
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.embedded import Embedded, native
 from sortkey.client.interface import AsyncClient
 from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
-from sortkey.engine.streams import waiting
+from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
 
 
@@ -36,7 +36,7 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
             database.submit(operation, parameters.request(operation, members), written.done)
             answer = await written.future
         except DynamoDBError as error:
-            raise failures.client_error(operation, members, error) from None
+            raise errors.client_error(operation, members, error) from None
         return native(operation, answer)
 
     async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
@@ -46,9 +46,9 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
         return capabilities.EMBEDDED
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
-        with failures.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
+        with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return await waiting.records_arrived(self.database, ShardIterator, Timeout)
+            return await record_wait.records_arrived(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
         # Closing waits for the writes under way and for the janitor.

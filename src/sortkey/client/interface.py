@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from sortkey.client import paging, waiters
+from sortkey.client import paginators, waiters
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.failures import EXCEPTIONS, Exceptions
+from sortkey.client.errors import EXCEPTIONS, Exceptions
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF
@@ -38,7 +38,7 @@ class AnyClient(Methods[R]):
 
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""
-        return paging.can_paginate(operation_name)
+        return paginators.can_paginate(operation_name)
 
 
 class Client(AnyClient[dict[str, Any]]):
@@ -58,13 +58,13 @@ class Client(AnyClient[dict[str, Any]]):
 
     def get_paginator(self, operation_name: str) -> Paginator[dict[str, Any]]:
         """botocore's paginator of a method, given by its name."""
-        return paging.paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
+        return paginators.paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> Waiter:
         """botocore's waiter, such as `table_exists`."""
         return waiters.waiter(waiter_name, self._calling)
 
-    def _calling(self, operation: str) -> paging.Call:
+    def _calling(self, operation: str) -> paginators.Call:
         """An operation's method, as botocore's paginators and waiters call it."""
         return lambda **members: self._call(operation, members)
 
@@ -90,15 +90,15 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
     async def close(self) -> None:
         """Let go of the store; calls after this raise. The last client of a folder closes it."""
 
-    def get_paginator(self, operation_name: str) -> paging.AsyncPaginator:
+    def get_paginator(self, operation_name: str) -> paginators.AsyncPaginator:
         """A paginator of a method, given by its name; its pages are an async iterator."""
-        return paging.async_paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
+        return paginators.async_paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
         """A waiter such as `table_exists`; its `wait` is awaited."""
         return waiters.AsyncWaiter(waiter_name, self._calling)
 
-    def _calling(self, operation: str) -> paging.AsyncCall:
+    def _calling(self, operation: str) -> paginators.AsyncCall:
         return lambda **members: self._call(operation, members)
 
     async def __aenter__(self) -> Self:

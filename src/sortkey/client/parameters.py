@@ -25,7 +25,7 @@ _EXPECTED: Final = {
 
 
 def request(operation: str, members: dict[str, Any], plain: bool = False) -> Shape:
-    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB refuses.
+    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB rejects.
     `plain` says that there is no binary to be converted."""
     shape, known = _EXPECTED[operation]
     if members.keys() <= known:
@@ -35,7 +35,7 @@ def request(operation: str, members: dict[str, Any], plain: bool = False) -> Sha
             pass
     body = service_model.serialise(operation, members)
     for name in members.keys() - known:
-        # The installed boto3 is newer than the engine; ignoring what a caller asks for would be worse than refusing it.
+        # The installed boto3 is newer than the engine. Ignoring a parameter would be worse than rejecting it.
         raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
     return requests.decode(operation, body)
 

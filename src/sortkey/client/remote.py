@@ -11,14 +11,14 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from sortkey.client import answers, capabilities, failures, punctual, serialiser, shortcut
+from sortkey.client import botocore_deadline, capabilities, errors, fast_remote, remote_answers, remote_requests
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import Client
 from sortkey.client.metadata import ClientMeta
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.service_model import METHOD_OF, service_of
-from sortkey.client.unparsed import READS, items_parsed
-from sortkey.client.urls import Remote
+from sortkey.client.store_url import Remote
+from sortkey.client.unparsed_items import READS, items_parsed
 
 
 class RemoteClient(Client):
@@ -27,9 +27,9 @@ class RemoteClient(Client):
     def __init__(self, url: str, remote: Remote) -> None:
         self._connection = connection(remote)
         self._capabilities = self._connection.capabilities
-        self._session = answers.install(Session())
+        self._session = remote_answers.install(Session())
         self._clients: dict[str, Any] = {}
-        self._shortcut: shortcut.Shortcut | None = None
+        self._shortcut: fast_remote.FastRemote | None = None
         self._making = threading.Lock()
         self._closed = False
         self.meta = ClientMeta(url, self._connection.region)
@@ -48,7 +48,7 @@ class RemoteClient(Client):
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise failures.of_one_set(operation, members, error) from None
+            raise errors.of_one_set(operation, members, error) from None
         return answer
 
     def _client(self, service: str) -> Any:
@@ -58,9 +58,9 @@ class RemoteClient(Client):
             if service not in self._clients:
                 config = Config(**configuration(self._session))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = punctual.install(serialiser.install(made))
-                if service == "dynamodb" and shortcut.is_possible(made):
-                    self._shortcut = shortcut.Shortcut(made)
+                self._clients[service] = botocore_deadline.install(remote_requests.install(made))
+                if service == "dynamodb" and fast_remote.is_possible(made):
+                    self._shortcut = fast_remote.FastRemote(made)
             return self._clients[service]
 
     def capabilities(self) -> Capabilities:
@@ -68,7 +68,7 @@ class RemoteClient(Client):
             try:
                 answer: Mapping[str, Any] = self.list_tables(Limit=1)
             except ClientError as error:
-                # A refusal has a header too, and who may not list tables may still use them.
+                # An error has a header too, and who may not list tables may still use them.
                 answer = error.response
             self._capabilities = capabilities.of_answer(answer)
         return self._capabilities

@@ -11,14 +11,14 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import answers, capabilities, failures, serialiser, shortcut
+from sortkey.client import capabilities, errors, fast_remote, remote_answers, remote_requests
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.interface import AsyncClient
 from sortkey.client.metadata import ClientMeta
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, configuration, connection
 from sortkey.client.service_model import METHOD_OF, service_of
-from sortkey.client.unparsed import READS, items_parsed
-from sortkey.client.urls import Remote
+from sortkey.client.store_url import Remote
+from sortkey.client.unparsed_items import READS, items_parsed
 
 
 class AsyncRemoteClient(AsyncClient):
@@ -28,7 +28,7 @@ class AsyncRemoteClient(AsyncClient):
         self._connection = connection(remote)
         self._capabilities = self._connection.capabilities
         self._clients: dict[str, Any] = {}
-        self._shortcut: shortcut.AsyncShortcut | None = None
+        self._shortcut: fast_remote.AsyncFastRemote | None = None
         self._making = asyncio.Lock()
         self._open = AsyncExitStack()
         self._closed = False
@@ -48,7 +48,7 @@ class AsyncRemoteClient(AsyncClient):
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise failures.of_one_set(operation, members, error) from None
+            raise errors.of_one_set(operation, members, error) from None
         return answer
 
     async def _client(self, service: str) -> Any:
@@ -57,13 +57,13 @@ class AsyncRemoteClient(AsyncClient):
                 raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
             if service not in self._clients:
                 # Not at the top: it brings aiohttp, some tenths of a second that nobody should pay for a local store.
-                session = answers.install(import_module("aiobotocore.session").get_session())
+                session = remote_answers.install(import_module("aiobotocore.session").get_session())
                 config = import_module("aiobotocore.config").AioConfig(**configuration(session))
                 made = session.create_client(service, config=config, **self._connection.arguments)
-                opened = serialiser.install(await self._open.enter_async_context(made))
+                opened = remote_requests.install(await self._open.enter_async_context(made))
                 self._clients[service] = opened
-                if service == "dynamodb" and shortcut.is_possible(opened):
-                    self._shortcut = shortcut.AsyncShortcut(opened)
+                if service == "dynamodb" and fast_remote.is_possible(opened):
+                    self._shortcut = fast_remote.AsyncFastRemote(opened)
             return self._clients[service]
 
     async def capabilities(self) -> Capabilities:
@@ -71,7 +71,7 @@ class AsyncRemoteClient(AsyncClient):
             try:
                 answer: Mapping[str, Any] = await self.list_tables(Limit=1)
             except ClientError as error:
-                # A refusal has a header too, and who may not list tables may still use them.
+                # An error has a header too, and who may not list tables may still use them.
                 answer = error.response
             self._capabilities = capabilities.of_answer(answer)
         return self._capabilities

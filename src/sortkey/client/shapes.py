@@ -17,7 +17,7 @@ import orjson
 from dateutil.tz import tzlocal
 
 from sortkey.engine.core import Answer
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.stored_item import Json
 
 _loads = orjson.loads
 
@@ -32,7 +32,7 @@ TIMESTAMPS: Final = frozenset(
 
 
 class Unusual(Exception):
-    """Something that boto3 may take or refuse: a tuple, a subclass, a file, a moment, None."""
+    """Something that boto3 may take or reject: a tuple, a subclass, a file, a moment, None."""
 
 
 def to_wire(members: dict[str, Any]) -> dict[str, Any]:

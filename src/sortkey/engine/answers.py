@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from sortkey.engine.core import Answer
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.stored_item import Json
 
 Parse = Callable[[Json], Any]
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from sortkey.clock import Clock, SystemClock
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.catalog import Catalog
-from sortkey.engine.schema import Table
-from sortkey.engine.spaces import CATALOG_VERSION
-from sortkey.engine.streams.signal import StreamSignal
+from sortkey.engine.rows.spaces import CATALOG_VERSION
+from sortkey.engine.streams.stream_signal import StreamSignal
+from sortkey.engine.tables.catalog import Catalog
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.storage import Store, Transaction
 
 Answer = dict[str, Any]

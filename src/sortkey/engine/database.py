@@ -10,9 +10,9 @@ from sortkey.clock import Clock
 from sortkey.engine import requests
 from sortkey.engine.answers import to_plain
 from sortkey.engine.core import Answer, Core, Settings, Work
+from sortkey.engine.janitor.janitor import Janitor
 from sortkey.engine.operations import READS, WRITES
 from sortkey.engine.requests.shapes import Shape
-from sortkey.engine.upkeep.janitor import Janitor
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
 from sortkey.storage import StorageFull
 
@@ -60,7 +60,7 @@ class Database(Core):
     def submit(self, operation: str, request: Shape, done: Done) -> None:
         """Carry out a write without waiting: `done(answer, error)` is called, on another thread, once it is durable.
 
-        What can be refused without looking at the store is raised here.
+        What can be rejected without looking at the store is raised here.
         """
         self.store.submit(
             self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
-from sortkey.engine import stored
+from sortkey.engine.rows import stored_item
 from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction
 
@@ -39,7 +39,7 @@ def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit
     while wanted:
         fetched = walk.fetch(wanted)
         rows += fetched
-        size += stored.total_size(fetched)
+        size += stored_item.total_size(fetched)
         if size >= PAGE_BYTES:
             kept, size = _within_page(rows)
             # A page full of bytes looks ahead; one at its limit only says that more may come.
@@ -101,5 +101,5 @@ class _Walk:
 
 def _within_page(rows: list[bytes]) -> tuple[int, int]:
     """How many of these rows, which are too many, make a full page, and its size. The row that reaches 1 MB belongs."""
-    sizes = accumulate(map(stored.size, rows))
+    sizes = accumulate(map(stored_item.size, rows))
     return next((count, size) for count, size in enumerate(sizes, 1) if size >= PAGE_BYTES)

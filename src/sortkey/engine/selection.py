@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import capacity, stored
+from sortkey.engine import consumed_capacity
 from sortkey.engine.core import Answer
-from sortkey.engine.keys import check_key, normalise_key
-from sortkey.engine.parameters import projection_of
+from sortkey.engine.expression_parameters import projection_of
 from sortkey.engine.read import Page
-from sortkey.engine.schema import Index, Keyed, Table, owner_of
-from sortkey.engine.stored import Json
+from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.item_keys import check_key, normalise_key
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.tables.table import Index, Keyed, Table, owner_of
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.storage import Transaction
 from sortkey.values.attribute import Item
-from sortkey.values.capacity import read_units
+from sortkey.values.capacity_units import read_units
 
 _INVALID = "One or more parameter values were invalid: "
 INVALID_START = "The provided starting key is invalid"
@@ -84,13 +85,13 @@ class Selection:
         rows, fetched = self._full_rows(snapshot, table, target, page.rows)
         if self.condition is not None:
             condition = self.condition
-            rows = [row for row in rows if condition(stored.decode(row))]
+            rows = [row for row in rows if condition(stored_item.decode(row))]
         answer: Answer = {"Count": len(rows), "ScannedCount": len(page.rows)}
         if not self.count_only:
             answer["Items"] = Json.items(rows, self.projection)
         if page.more and page.rows:
-            answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored.decode(page.rows[-1])))
-        if capacity.asked(self.request.return_consumed_capacity):
+            answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored_item.decode(page.rows[-1])))
+        if consumed_capacity.asked(self.request.return_consumed_capacity):
             answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
         return answer
 
@@ -102,7 +103,7 @@ class Selection:
             return rows, []
         fetched = []
         for row in rows:
-            full = snapshot.get(table.row_prefix(stored.decode(row)))
+            full = snapshot.get(table.row_prefix(stored_item.decode(row)))
             if full is not None:
                 fetched.append(full)
         return fetched, fetched
@@ -118,11 +119,11 @@ class Selection:
         consistent = bool(self.request.consistent_read)
         units = read_units(page.size, consistent)
         if isinstance(target, Index):
-            consumed = capacity.Consumed(table, 0.0, {target.name: units})
+            consumed = consumed_capacity.Consumed(table, 0.0, {target.name: units})
             for row in fetched:
-                consumed.add(read_units(stored.size(row), consistent))
+                consumed.add(read_units(stored_item.size(row), consistent))
         else:
-            consumed = capacity.Consumed(table, units)
+            consumed = consumed_capacity.Consumed(table, units)
         return consumed.shape(self.request.return_consumed_capacity)
 
 

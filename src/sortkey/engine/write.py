@@ -1,6 +1,6 @@
 """The one path on which items change: put, update, delete, batches, transactions and expiry all end here.
 
-Callers read the row, decide (and may refuse), and then `replace` it. Item, index rows, expiry entry, stream record
+Callers read the row, decide (and may reject), and then `replace` it. Item, index rows, expiry entry, stream record
 and counts change together, in the transaction of the batch.
 """
 
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sortkey.engine import expiry, index, keys, stored, stream
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.capacity import Consumed
-from sortkey.engine.schema import Table
+from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine.rows import expiry_index, index_rows, item_keys, stored_item
+from sortkey.engine.streams import stream_writer
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
-from sortkey.values.capacity import write_units
-from sortkey.values.refusals import UPDATED_TOO_DEEP
+from sortkey.values.capacity_units import write_units
+from sortkey.values.errors import UPDATED_TOO_DEEP
 from sortkey.values.size import text_size, value_size
 
 PLAIN: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
@@ -41,17 +42,17 @@ class Found:
     def item(self) -> Item:
         """The item, or {} when there is none."""
         if self._item is None:
-            self._item = {} if self.row is None else stored.decode(self.row)
+            self._item = {} if self.row is None else stored_item.decode(self.row)
         return self._item
 
     @property
     def size(self) -> int:
-        return 0 if self.row is None else stored.size(self.row)
+        return 0 if self.row is None else stored_item.size(self.row)
 
 
 def find(batch: WriteBatch, table: Table, key: Item) -> Found:
     """The row that a request's `Key` names."""
-    place = keys.row_key(table, key)
+    place = item_keys.row_key(table, key)
     return Found(table, place, batch.get(place))
 
 
@@ -59,7 +60,7 @@ def check_condition(found: Found, condition: Condition | None, return_old: str |
     if condition is None or condition(found.item):
         return
     if return_old == "ALL_OLD" and found.row is not None:
-        raise ConditionalCheckFailedException(Item=stored.Json.item(found.row))
+        raise ConditionalCheckFailedException(Item=stored_item.Json.item(found.row))
     raise ConditionalCheckFailedException
 
 
@@ -68,20 +69,20 @@ def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
         raise ValidationException(message)
 
 
-def place_for(table: Table, new: Normalised) -> bytes:
+def row_key_for(table: Table, new: Normalised) -> bytes:
     """Where an item is to be put, if it fits the table's and indexes' keys, and with its rows in local indexes the
     limit of an item.
     """
-    place = keys.place_in(table, new.item)
+    place = item_keys.row_key_in_item(table, new.item)
     if table.indexes:
-        keys.check_index_keys(table, new.item)
+        item_keys.check_index_keys(table, new.item)
         check_local_size(table, new, ITEM_TOO_LARGE)
     return place
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:
     if table.local_indexes:
-        check_size(new.size + index.local_size(table, new), message)
+        check_size(new.size + index_rows.local_size(table, new), message)
 
 
 def check_update(table: Table, change: Update | None) -> None:
@@ -103,7 +104,7 @@ def updated(found: Found, key: Item, change: Update | None) -> Normalised:
     new = _measured(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
-        keys.check_index_keys(found.table, new.item, change.attributes)
+        item_keys.check_index_keys(found.table, new.item, change.attributes)
     check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
     return new
 
@@ -113,7 +114,7 @@ def _measured(found: Found, change: Update | None, after: Item) -> Normalised | 
 
     None when the change went deep, the item is new, or it held binary: then only a walk over the whole item tells.
     """
-    if change is None or not change.shallow or found.row is None or stored.has_binary(found.row):
+    if change is None or not change.shallow or found.row is None or stored_item.has_binary(found.row):
         return None
     size, binary = found.size, False
     before = found.item
@@ -147,7 +148,7 @@ def replace(
         batch.count(table.space, -1, -found.size)
         units = write_units(found.size)
     else:
-        new_row = stored.encode(new.item, new.size, new.binary)
+        new_row = stored_item.encode(new.item, new.size, new.binary)
         batch.put(key, new_row)
         batch.count(table.space, old_row is None, new.size - found.size)
         units = write_units(max(found.size, new.size))
@@ -163,10 +164,10 @@ def _follow(
     spent = None
     if table.indexes:
         old = None if found.row is None else found.item
-        spent = index.apply(batch, table, found.key, old, found.row, new, new_row)
+        spent = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
-        expiry.follow(batch, table, found.key, old, new)
+        expiry_index.follow(batch, table, found.key, old, new)
     if table.stream is not None:
-        stream.record(batch, table, table.stream, found, new, new_row, identity)
+        stream_writer.record(batch, table, table.stream, found, new, new_row, identity)
     return spent

@@ -5,7 +5,7 @@
     bindings.check_all_used()
     test(item)
 
-`lexer` makes tokens, `parser` a tree, `semantics` refuses what no request could mean; `condition`, `projection`,
+`lexer` makes tokens, `parser` a tree, `semantics` rejects what no request could mean; `condition`, `projection`,
 `update` and `key_condition` compile the tree and remember it by its text; `scope` keeps what each request has to be
 asked before it is bound. `legacy` builds the same trees from the older parameters.
 """
@@ -19,10 +19,10 @@ from sortkey.expressions.key_condition import (
     KeyAttributes,
     KeyCondition,
     KeyRange,
+    fast_form,
     key_condition,
-    usual_form,
 )
-from sortkey.expressions.paths import refuse_nested_keys
+from sortkey.expressions.paths import reject_nested_keys
 from sortkey.expressions.projection import Projection, projection
 from sortkey.expressions.update import Update, update
 
@@ -36,9 +36,9 @@ __all__ = [
     "Projection",
     "Update",
     "condition",
+    "fast_form",
     "key_condition",
     "projection",
-    "refuse_nested_keys",
+    "reject_nested_keys",
     "update",
-    "usual_form",
 ]

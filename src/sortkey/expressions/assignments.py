@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
-from sortkey.expressions import faults
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.operands import Getter, getter
 from sortkey.expressions.scope import Scope
@@ -47,7 +47,7 @@ def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
             arguments = [compile_assigned(argument, scope) for argument in value.arguments]
             scope.count_operator()
             if len(arguments) != 2:
-                raise faults.operand_count(value.function, len(arguments))
+                raise errors.operand_count(value.function, len(arguments))
             compile_call = _compile_append if value.function == "list_append" else _compile_default
             return compile_call(scope, *arguments)
 
@@ -97,7 +97,7 @@ def _compile_append(scope: Scope, first: Assigned, second: Assigned) -> Assigned
 def _compile_default(scope: Scope, attribute: Assigned, default: Assigned) -> Assigned:
     path = attribute.path
     if path is None:
-        raise faults.not_a_path("if_not_exists")
+        raise errors.not_a_path("if_not_exists")
     if default.path is not None:
         scope.require_distinct(path, [default.path], "if_not_exists")
     get = getter(path)

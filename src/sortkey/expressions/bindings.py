@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from sortkey import limits
 from sortkey.errors import ValidationException
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.tree import Path, Value
-from sortkey.values import number, refusals
+from sortkey.values import errors, number
 from sortkey.values.attribute import AttributeValue, normalise_value
 from sortkey.values.size import text_size
 
@@ -69,11 +69,11 @@ class Bindings:
     def check_all_used(self) -> None:
         """To be called once, after every expression of the request has been compiled."""
         if len(self._used) < len(self.names) + len(self.values):
-            _refuse_unused("ExpressionAttributeNames", [key for key in self.names if key not in self._used])
-            _refuse_unused("ExpressionAttributeValues", [key for key in self.values if key not in self._used])
+            _reject_unused("ExpressionAttributeNames", [key for key in self.names if key not in self._used])
+            _reject_unused("ExpressionAttributeValues", [key for key in self.values if key not in self._used])
 
 
-def _refuse_unused(parameter: str, unused: list[str]) -> None:
+def _reject_unused(parameter: str, unused: list[str]) -> None:
     if unused:
         keys = ", ".join(_as_listed(unused))
         raise ValidationException(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
@@ -100,22 +100,22 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         raise ValidationException(f"{parameter} must not be empty")
     for key, name in names.items():
         _check_placeholder(parameter, "#", key)
-        if fault := name_fault(name):
-            raise ValidationException(f"{parameter} contains invalid value: {fault} for key {key}")
+        if error := name_error(name):
+            raise ValidationException(f"{parameter} contains invalid value: {error} for key {key}")
     return names
 
 
-def name_fault(name: str | None) -> str | None:
+def name_error(name: str | None) -> str | None:
     """What is wrong with an attribute's name."""
     if name is None:
         return "null"
     if not name:
-        return refusals.EMPTY_NAME
+        return errors.EMPTY_NAME
     try:
         size = text_size(name)
     except UnicodeEncodeError:
-        raise refusals.not_unicode() from None
-    return refusals.NAME_TOO_LONG if size >= limits.ATTRIBUTE_NAME_BYTES else None
+        raise errors.not_unicode() from None
+    return errors.NAME_TOO_LONG if size >= limits.ATTRIBUTE_NAME_BYTES else None
 
 
 def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
@@ -127,8 +127,8 @@ def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
         _check_placeholder(parameter, ":", key)
         try:
             checked[key] = value if _is_plain(value) else normalise_value(value)
-        except ValidationException as fault:
-            raise ValidationException(f"{parameter} contains invalid value: {fault.message} for key {key}") from None
+        except ValidationException as error:
+            raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
     return checked
 
 

@@ -13,9 +13,9 @@ from typing import Final, Literal, NamedTuple
 
 from sortkey import limits
 from sortkey.errors import ValidationException
-from sortkey.expressions import faults
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import Compiled, compile_operand
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.predicates import PREDICATES, Test
@@ -76,8 +76,8 @@ class Condition:
 def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
     try:
         return _program(text).bind(bindings)
-    except InvalidExpression as fault:
-        raise ValidationException(f"Invalid {parameter}: {fault}") from None
+    except InvalidExpression as error:
+        raise ValidationException(f"Invalid {parameter}: {error}") from None
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -90,13 +90,13 @@ def compile_condition(tree: Tree) -> Program:
     test: Test = _never
     try:
         test = _Compiler(scope).test(tree)
-    except InvalidExpression as fault:
-        scope.refuse(fault)
+    except InvalidExpression as error:
+        scope.reject(error)
     return Program(test, tuple(scope.checks), scope.roots, scope.nested)
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
-    """Stands where a check refuses every request."""
+    """Stands where a check rejects every request."""
     raise AssertionError
 
 
@@ -174,7 +174,7 @@ class _Compiler:
         arguments = self._operands(*tree.arguments)
         predicate = PREDICATES[tree.function]
         if len(arguments) != predicate.operands:
-            raise faults.operand_count(tree.function, len(arguments))
+            raise errors.operand_count(tree.function, len(arguments))
         test = predicate.compile(arguments, self._scope)
         self._require_distinct(tree.function, *arguments)
         return test

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.condition import Program, compile_condition
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition
-from sortkey.expressions.paths import refuse_nested_keys
+from sortkey.expressions.paths import reject_nested_keys
 from sortkey.expressions.scope import REMEMBERED
 from sortkey.expressions.tree import (
     Between,
@@ -81,7 +81,7 @@ class KeyCondition:
     def resolve(self, partitions: KeyAttributes, sorts: KeyAttributes) -> KeyRange:
         keys = partitions + sorts
         if self._nested:
-            refuse_nested_keys(self._nested, (key.name for key in keys))
+            reject_nested_keys(self._nested, (key.name for key in keys))
         terms = self._terms()
         _check_count(len(terms), len(keys))
         for key in keys[: max(len(terms), len(partitions))]:
@@ -128,14 +128,14 @@ def _leading_value(term: KeyTerm, key: KeyAttribute, last: KeyAttribute) -> Attr
 
 
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:
-    terms = _usual_terms(text, bindings)
+    terms = _fast_terms(text, bindings)
     if terms is not None:
         return KeyCondition(lambda: terms, frozenset())
     try:
         tree, program = _checked_form(text)
         nested = program.bind(bindings).nested
-    except InvalidExpression as fault:
-        raise ValidationException(f"Invalid KeyConditionExpression: {fault}") from None
+    except InvalidExpression as error:
+        raise ValidationException(f"Invalid KeyConditionExpression: {error}") from None
     return KeyCondition(lambda: _terms(tree, bindings), nested)
 
 
@@ -145,12 +145,12 @@ def _checked_form(text: str) -> tuple[Condition, Program]:
     return tree, compile_condition(tree)
 
 
-def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
-    """The terms of a condition that has nothing to be refused; None when it has to be looked at closely.
+def _fast_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
+    """The terms of a condition that has nothing to be rejected; None when it has to be looked at closely.
 
     Nearly every key condition is of this kind, and compiling it took a sixth of a Query's time.
     """
-    form = usual_form(text)
+    form = fast_form(text)
     if form is None:
         return None
     terms: dict[str, KeyTerm] = {}
@@ -167,7 +167,7 @@ def _usual_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def usual_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
+def fast_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
     """`name = :value`, alone or with one more term for another name."""
     try:
         tree = parse_condition(text)
@@ -241,8 +241,8 @@ def _keyed(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTer
         raise ValidationException("KeyConditionExpressions cannot contain nested operations")
     paths = [operand for operand in operands if isinstance(operand, Path)]
     if len(paths) != 1:
-        fault = "Multiple attribute names used in one condition" if paths else "No key attribute specified"
-        raise ValidationException(f"Invalid condition in KeyConditionExpression: {fault}")
+        error = "Multiple attribute names used in one condition" if paths else "No key attribute specified"
+        raise ValidationException(f"Invalid condition in KeyConditionExpression: {error}")
     path = bindings.path(paths[0])
     if len(path) > 1:
         raise ValidationException("KeyConditionExpressions cannot have conditions on nested attributes")

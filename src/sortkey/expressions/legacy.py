@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compute_value
-from sortkey.expressions.bindings import Bindings, name_fault
+from sortkey.expressions.bindings import Bindings, name_error
 from sortkey.expressions.condition import Condition, compile_condition
 from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
@@ -220,9 +220,9 @@ def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:
 
 
 def _check_name(name: str) -> None:
-    if fault := name_fault(name):
-        raise ValidationException(fault)
+    if error := name_error(name):
+        raise ValidationException(error)
 
 
-def _invalid(fault: str) -> ValidationException:
-    return ValidationException(f"One or more parameter values were invalid: {fault}")
+def _invalid(error: str) -> ValidationException:
+    return ValidationException(f"One or more parameter values were invalid: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from sortkey.expressions import faults
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.scope import Scope
 from sortkey.expressions.tree import Call, Operand, Path, Value
@@ -30,7 +30,7 @@ class Compiled(NamedTuple):
         if self.value is not None:
             scope.require_type(self.value, allowed, operator)
         elif self.type is not None and self.type not in allowed:
-            raise faults.operand_type(operator, self.type)
+            raise errors.operand_type(operator, self.type)
 
 
 def compile_operand(operand: Operand, scope: Scope) -> Compiled:
@@ -51,7 +51,7 @@ def _compile_size(call: Call, scope: Scope) -> Compiled:
     arguments = [compile_operand(argument, scope) for argument in call.arguments]
     scope.count_operator()
     if len(arguments) != 1:
-        raise faults.operand_count(call.function, len(arguments))
+        raise errors.operand_count(call.function, len(arguments))
     arguments[0].require_type(scope, _SIZED, call.function)
     get = arguments[0].get
 

@@ -19,7 +19,7 @@ from typing import Final, Literal, cast
 
 from sortkey import limits
 from sortkey.expressions import lexer, semantics
-from sortkey.expressions.faults import InvalidExpression, too_many_operators
+from sortkey.expressions.errors import InvalidExpression, too_many_operators
 from sortkey.expressions.tree import (
     Action,
     Add,

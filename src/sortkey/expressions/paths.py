@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.tree import Path
 from sortkey.values.attribute import AttributeValue, Item
 
@@ -54,7 +54,7 @@ def _incompatible(how: str, one: DocumentPath, two: DocumentPath) -> InvalidExpr
     )
 
 
-def refuse_nested_keys(nested: frozenset[str], keys: Iterable[str], kind: str = "Key") -> None:
+def reject_nested_keys(nested: frozenset[str], keys: Iterable[str], kind: str = "Key") -> None:
     """Key attributes hold no documents; `nested` is what an expression looks into."""
     for key in keys:
         if key in nested:

@@ -6,9 +6,9 @@ from base64 import b64decode
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from sortkey.expressions import faults
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import Compiled, Getter
 from sortkey.expressions.scope import Scope
 from sortkey.values.attribute import AttributeValue, Item, type_of
@@ -40,14 +40,14 @@ def _attribute_not_exists(arguments: Sequence[Compiled], _scope: Scope) -> Test:
 
 def _require_path(function: str, operand: Compiled) -> Getter:
     if operand.path is None:
-        raise faults.not_a_path(function)
+        raise errors.not_a_path(function)
     return operand.get
 
 
 def _attribute_type(arguments: Sequence[Compiled], scope: Scope) -> Test:
     operand, wanted = arguments
     if wanted.value is None:
-        raise faults.operand_type("attribute_type", wanted.type or _ANY_TYPE)
+        raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
     scope.require_type(wanted.value, _TEXT, "attribute_type")
     placeholder, get = wanted.value.placeholder, operand.get
     scope.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))

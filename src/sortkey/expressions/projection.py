@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_projection
 from sortkey.expressions.paths import branches, pick, resolve
 from sortkey.expressions.scope import REMEMBERED
@@ -33,8 +33,8 @@ class Projection:
 def projection(text: str, bindings: Bindings) -> Projection:
     try:
         return _keeping(resolve(_parsed(text), bindings))
-    except InvalidExpression as fault:
-        raise ValidationException(f"Invalid ProjectionExpression: {fault}") from None
+    except InvalidExpression as error:
+        raise ValidationException(f"Invalid ProjectionExpression: {error}") from None
 
 
 _parsed = lru_cache(maxsize=REMEMBERED)(parse_projection)

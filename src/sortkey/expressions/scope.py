@@ -2,7 +2,7 @@
 
 An expression is compiled once per text and serves every request with that text, so nothing of a request may go into
 it: closures take the request's bindings along with the item. What can be wrong with a request is kept as checks, in the
-order in which the service looks at things, so that of several faults each request is told the same one, whether its
+order in which the service looks at things, so that of several errors each request is told the same one, whether its
 text was seen before or not.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sortkey import limits
-from sortkey.expressions import faults
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.paths import spell
 from sortkey.expressions.tree import Path, Value
 from sortkey.values.attribute import type_of
@@ -38,7 +38,7 @@ class Scope:
     def count_operator(self) -> None:
         self._operators += 1
         if self._operators > limits.EXPRESSION_OPERATORS:
-            raise faults.too_many_operators()
+            raise errors.too_many_operators()
 
     def path(self, path: Path) -> None:
         if path not in self._seen:
@@ -57,7 +57,7 @@ class Scope:
         def check(bindings: Bindings) -> None:
             tag = type_of(bindings.values[placeholder])
             if tag not in allowed:
-                raise faults.operand_type(operator, tag)
+                raise errors.operand_type(operator, tag)
 
         self.checks.append(check)
 
@@ -65,13 +65,13 @@ class Scope:
         def check(bindings: Bindings) -> None:
             found = bindings.path(path)
             if any(bindings.path(other) == found for other in others):
-                raise faults.not_distinct(operator, spell(found))
+                raise errors.not_distinct(operator, spell(found))
 
         self.checks.append(check)
 
-    def refuse(self, fault: InvalidExpression) -> None:
+    def reject(self, error: InvalidExpression) -> None:
         """What is wrong for every request; but a request may have been wrong before it came to that."""
-        message = str(fault)
+        message = str(error)
 
         def check(_bindings: Bindings) -> None:
             raise InvalidExpression(message)

@@ -1,6 +1,6 @@
 """What a tree must obey whatever its placeholders stand for: names, indexes, and which function may stand where.
 
-Trees are walked in the order of their text, a function before its arguments, so that of several faults
+Trees are walked in the order of their text, a function before its arguments, so that of several errors
 the one that DynamoDB reports is found first.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.reserved import is_reserved
 from sortkey.expressions.tree import (
     Action,

@@ -14,7 +14,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.document import Change, check_parent, rewrite
-from sortkey.expressions.faults import InvalidExpression
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import find
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, pick, resolve
@@ -117,8 +117,8 @@ class Update:
 def update(text: str, bindings: Bindings) -> Update:
     try:
         return _program(text).bind(bindings)
-    except InvalidExpression as fault:
-        raise ValidationException(f"Invalid UpdateExpression: {fault}") from None
+    except InvalidExpression as error:
+        raise ValidationException(f"Invalid UpdateExpression: {error}") from None
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -129,7 +129,7 @@ def _program(text: str) -> Program:
     merges: list[tuple[int, Merge, str]] = []
     removals: list[int] = []
     try:
-        # From the last to the first, as the service does: of several faults it reports the last one's.
+        # From the last to the first, as the service does: of several errors it reports the last one's.
         for index, action in reversed(list(enumerate(actions))):
             match action:
                 case Set():
@@ -140,8 +140,8 @@ def _program(text: str) -> Program:
                     merges.append((index, add_to, _operand(action, scope, _ADDED)))
                 case Delete():
                     merges.append((index, take_from, _operand(action, scope, _SETS)))
-    except InvalidExpression as fault:
-        scope.refuse(fault)
+    except InvalidExpression as error:
+        scope.reject(error)
     paths = tuple(action.path for action in actions)
     nested = scope.nested | roots([path for path in paths if len(path.parts) > 1])
     return Program(paths, tuple(assignments), tuple(merges), tuple(removals), tuple(scope.checks), nested)

@@ -119,7 +119,7 @@ def prepare(settings: KafkaSettings, seconds: float) -> None:
     """
     try:
         admin = AdminClient(settings.common(), logger=LIBRDKAFKA)
-        # What contradicts itself is refused by whom it concerns: better now than in the middle.
+        # What contradicts itself is rejected by whom it concerns: better now than in the middle.
         Consumer(settings.consumer(), logger=LIBRDKAFKA).close()
         Producer(settings.producer(settings.group), logger=LIBRDKAFKA).close()
     except KafkaException as error:

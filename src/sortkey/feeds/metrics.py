@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.wire.prometheus import Families, Histogram, Samples
+from sortkey.http.prometheus import Families, Histogram, Samples
 
 FAMILIES: Final[Families] = {
     "sortkey_feed_messages_total": (

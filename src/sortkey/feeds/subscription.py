@@ -18,12 +18,12 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from sortkey.feeds.commits import Commits
-from sortkey.feeds.flow import Share, next_turn, weight
+from sortkey.feeds.flow_control import Share, next_turn, weight
 from sortkey.feeds.kafka_settings import LIBRDKAFKA, KafkaSettings, reason_of
-from sortkey.feeds.lane import Chunk, Handled, Lane
 from sortkey.feeds.message import Message
 from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.offset_commits import Commits
+from sortkey.feeds.partition_lane import Chunk, Handled, PartitionLane
 
 RECEIVED: Final = 500
 """Messages received at once, at most."""
@@ -49,7 +49,7 @@ class Subscription:
     def __init__(
         self,
         settings: KafkaSettings,
-        lane: Callable[[int, Report], Lane],
+        lane: Callable[[int, Report], PartitionLane],
         loop: asyncio.AbstractEventLoop,
         counted: FeedMetrics,
         joined: Callable[[], None],

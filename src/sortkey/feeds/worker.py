@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.lane import Lane
 from sortkey.feeds.message import Consumer
 from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.partition_lane import PartitionLane
 from sortkey.feeds.subscription import Report, Subscription
 from sortkey.model.sessions.steps import Pacing
 
@@ -61,5 +61,5 @@ class Worker:
     def _poll(self, loop: asyncio.AbstractEventLoop, joined: Callable[[], None]) -> None:
         Subscription(self._settings, self._lane, loop, self.metrics, joined).poll_until(self._stopping)
 
-    def _lane(self, partition: int, report: Report) -> Lane:
-        return Lane(partition, self._consumer, report, self.metrics, self._pacing)
+    def _lane(self, partition: int, report: Report) -> PartitionLane:
+        return PartitionLane(partition, self._consumer, report, self.metrics, self._pacing)

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from msgspec import field
 
-from sortkey.model.annotation import in_key, inexact
-from sortkey.model.changes import ChangePlan, dependents, plan
-from sortkey.model.codec import Row
-from sortkey.model.codec import extra_of as extra
-from sortkey.model.collection import collection
-from sortkey.model.faults import (
+from sortkey.model.changes.change_plan import ChangePlan, dependents, plan
+from sortkey.model.errors import (
     DeclarationError,
     DecodeError,
     EncodeError,
@@ -21,11 +17,15 @@ from sortkey.model.faults import (
     ModelError,
     NoAccessPath,
 )
-from sortkey.model.item import Item, replace, schema_of
-from sortkey.model.key import BoundKey, Index, Key
-from sortkey.model.path import Path
-from sortkey.model.schema import Schema
-from sortkey.model.table import Table
+from sortkey.model.items.annotation import in_key, inexact
+from sortkey.model.items.codec import Row
+from sortkey.model.items.codec import extra_of as extra
+from sortkey.model.items.item import Item, replace, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.key import BoundKey, Index, Key
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.collection import collection
+from sortkey.model.tables.table import Table
 
 __all__ = [
     "BoundKey",

@@ -13,21 +13,25 @@ from sortkey.model import (
     NoAccessPath,
     Path,
     Table,
-    collection,
     extra,
     field,
     in_key,
     inexact,
     replace,
 )
-from sortkey.model.conditions import above, absent, at_least, at_most, below, one_of, other_than, present, sized
-from sortkey.model.each import each
-from sortkey.model.entries import Entries
-from sortkey.model.operators import add, append, discard, initially
-from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.async_session import open_session as open
-from sortkey.model.sessions.pages import Page
-from sortkey.model.sessions.refusals import (
+from sortkey.model.changes.conditions import (
+    above,
+    absent,
+    at_least,
+    at_most,
+    below,
+    one_of,
+    other_than,
+    present,
+    sized,
+)
+from sortkey.model.changes.operators import add, append, discard, initially
+from sortkey.model.errors import (
     ConditionFailed,
     CursorError,
     DeadlineExceeded,
@@ -36,6 +40,12 @@ from sortkey.model.sessions.refusals import (
     TransactionFailed,
     Unsupported,
 )
+from sortkey.model.items.entries import Entries
+from sortkey.model.keys.each import each
+from sortkey.model.paths.collection import collection
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.async_session import open_session as open
+from sortkey.model.sessions.pages import Page
 from sortkey.model.sessions.sync_session import Session, connect
 from sortkey.model.sessions.transaction import Transaction
 

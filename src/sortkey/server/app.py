@@ -8,18 +8,18 @@ from typing import Any, Final, NoReturn, cast
 from litestar import Litestar, Request, Response, Router, get
 from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
+from sortkey.http import prometheus
+from sortkey.http.prometheus import Samples
 from sortkey.server import docs_page, metrics
 from sortkey.server.access_log import AccessLog, NoLog
 from sortkey.server.exchange import BODY_BYTES, exchange_of
-from sortkey.server.fast import fast_routes
-from sortkey.server.front import IN_FLIGHT, Front
+from sortkey.server.fast_routes import fast_routes
 from sortkey.server.metrics import Metrics
+from sortkey.server.middleware import IN_FLIGHT, Middleware
 from sortkey.server.openapi import document
 from sortkey.server.scopes import SERVICE, scope_of
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
 from sortkey.services.service import Service
-from sortkey.wire import prometheus
-from sortkey.wire.prometheus import Samples
 
 TAG: Final = "server"
 """What the documentation calls the routes that belong to no service."""
@@ -33,13 +33,13 @@ def app_of(
     body_bytes: int = BODY_BYTES,
     in_flight: int = IN_FLIGHT,
     counted: Metrics | None = None,
-) -> Front:
+) -> Middleware:
     """Whoever answers their requests. `samples` are further ones for `GET /metrics`."""
     asked = tokens or NoTokens()
     numbers = counted or Metrics()
     routes = [_router(service, asked) for service in services]
     described = document([*routes, *_own(numbers, samples, b"")], services, isinstance(asked, KnownTokens))
-    # What Litestar would print or keep for itself is the front's to do.
+    # What Litestar would print or keep for itself is the middleware's to do.
     inner = Litestar(
         [*routes, *_own(numbers, samples, described)],
         exception_handlers={Exception: _leave_it_to_the_front},
@@ -47,7 +47,7 @@ def app_of(
         logging_config=None,
         request_max_body_size=None,
     )
-    return Front(inner, fast_routes(inner.routes, numbers), asked, numbers, log or NoLog(), body_bytes, in_flight)
+    return Middleware(inner, fast_routes(inner.routes, numbers), asked, numbers, log or NoLog(), body_bytes, in_flight)
 
 
 def _router(service: Service, tokens: Tokens) -> Router:

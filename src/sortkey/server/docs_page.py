@@ -7,4 +7,4 @@ from typing import Final
 
 PAGE: Final = files("sortkey.server").joinpath("docs.html").read_bytes()
 POLICY: Final = "default-src 'self'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
-"""So that the browser, too, refuses to load anything from elsewhere."""
+"""So that the browser, too, does not load anything from elsewhere."""

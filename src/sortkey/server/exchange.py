@@ -1,6 +1,6 @@
 """One request and its answer, as everything in the server sees them.
 
-A request is there as a whole before it begins, and an answer before it is sent: either is one piece, and a failure
+A request is there as a whole before it begins, and an answer before it is sent: either is one piece, and a error_answer
 half-way leaves nothing half told.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Scope
 
 from sortkey.limits import MIB
-from sortkey.server.failures import Failure, Refused, refused, undecoded
+from sortkey.server.errors import ApiError, ErrorAnswer, api_error, undecoded
 
 BODY_BYTES: Final = 8 * MIB
 
@@ -69,7 +69,7 @@ class Exchange:
         self.token: str | None = None
         self.status = 0
         self.code: str | None = None
-        """The failure's; None where all went well."""
+        """The error_answer's; None where all went well."""
         self.most = BODY_BYTES
         """The most bytes that its body may have."""
         self.answer_headers: list[Header] = []
@@ -77,15 +77,15 @@ class Exchange:
         self._received = False
 
     def body(self) -> bytes:
-        """Raises Refused where it is too large or no JSON."""
+        """Raises ApiError where it is too large or no JSON."""
         headers = self.headers
         content_type = headers.get(b"content-type", b"application/json")
         if content_type not in _ACCEPTED:
             _check_type(content_type)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise refused(415, "The body must not be compressed.")
+            raise api_error(415, "The body must not be compressed.")
         if len(self.sent) > self.most:
-            raise refused(413, f"The body is too large: at most {self.most:,} bytes.")
+            raise api_error(413, f"The body is too large: at most {self.most:,} bytes.")
         return self.sent
 
     def answer(self, status: int, body: bytes, headers: list[Header]) -> None:
@@ -94,10 +94,10 @@ class Exchange:
         self.answer_headers = headers
         self.answer_body = body
 
-    def fail(self, failure: Failure) -> None:
-        self.code = failure.code
-        headers = [(name.encode(), value.encode()) for name, value in failure.headers]
-        self.answer(failure.status, failure.json(), [JSON_TYPE, *headers])
+    def fail(self, error_answer: ErrorAnswer) -> None:
+        self.code = error_answer.code
+        headers = [(name.encode(), value.encode()) for name, value in error_answer.headers]
+        self.answer(error_answer.status, error_answer.json(), [JSON_TYPE, *headers])
 
     # As an ASGI app has it
 
@@ -131,7 +131,7 @@ class Exchange:
             # Litestar would take what is no text for a fault of ours.
             body.decode()
         except UnicodeDecodeError as error:
-            raise Refused(undecoded(error)) from None
+            raise ApiError(undecoded(error)) from None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
@@ -152,4 +152,4 @@ def _check_type(content_type: bytes) -> None:
     kind = content_type.partition(b";")[0].strip().lower()
     if kind not in _ACCEPTED and not kind.endswith(b"+json"):
         told = kind.decode("latin-1")
-        raise refused(415, f"The body must be JSON, 'Content-Type: application/json', not {told!r}.")
+        raise api_error(415, f"The body must be JSON, 'Content-Type: application/json', not {told!r}.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from time import time
 
-from sortkey.server.answering import Answering
-from sortkey.server.front import Front
+from sortkey.http.host import Host
 from sortkey.server.metrics import Metrics
+from sortkey.server.middleware import Middleware
+from sortkey.server.request_handler import RequestHandler
 from sortkey.server.response import Responses
-from sortkey.wire.host import Host
 
 
 class HttpServer(Host):
@@ -16,13 +16,13 @@ class HttpServer(Host):
 
     metrics: Metrics
 
-    def __init__(self, front: Front, metrics: Metrics) -> None:
+    def __init__(self, middleware: Middleware, metrics: Metrics) -> None:
         super().__init__(metrics)
-        self._front = front
+        self._middleware = middleware
         self._responses = Responses(time())
 
-    def answering(self, peer: str) -> Answering:
-        return Answering(self._front, self._responses, peer)
+    def handler(self, peer: str) -> RequestHandler:
+        return RequestHandler(self._middleware, self._responses, peer)
 
     def second(self) -> None:
         self._responses.tick(time())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sortkey.model.meter import Reading
-from sortkey.wire.prometheus import Families, Histogram, Samples
+from sortkey.http.prometheus import Families, Histogram, Samples
+from sortkey.model.paths.meter import Reading
 
 OK: Final = "ok"
 NO_ROUTE: Final = "none"

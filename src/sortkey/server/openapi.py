@@ -43,7 +43,7 @@ _ERROR: Final[dict[str, Any]] = {
         }
     },
 }
-_FAILURE: Final[dict[str, Any]] = {
+_ERROR_ANSWER: Final[dict[str, Any]] = {
     "description": "The request failed",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
 }
@@ -64,9 +64,9 @@ def document(routes: Sequence[ControllerRouterHandler], services: Sequence[Servi
         components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     names = {service.name for service in services}
     for operation in _operations(described):
-        # Litestar's own shape of an error, which our front replaces.
+        # Litestar's own shape of an error, which our middleware replaces.
         operation["responses"].pop("400", None)
-        operation["responses"]["default"] = _FAILURE
+        operation["responses"]["default"] = _ERROR_ANSWER
         if with_tokens and names.intersection(operation.get("tags", ())):
             operation["security"] = [{_BEARER: []}]
     return msgspec.json.encode(described)

@@ -6,9 +6,9 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
+from sortkey.http.request_parser import Request
+from sortkey.server.errors import ErrorAnswer
 from sortkey.server.exchange import Exchange
-from sortkey.server.failures import Failure
-from sortkey.wire.request_parser import Request
 
 _LINES: Final = {int(status): b"HTTP/1.1 %d %b\r\ndate: " % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -40,11 +40,11 @@ class Responses:
             b"" if exchange.method == "HEAD" else body,
         )
 
-    def last(self, failure: Failure) -> bytes:
+    def last(self, error_answer: ErrorAnswer) -> bytes:
         """The last answer on a connection, to what was no request."""
-        body = failure.json()
+        body = error_answer.json()
         return b"%b%b\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
-            _LINES[failure.status],
+            _LINES[error_answer.status],
             self._date,
             len(body),
             body,

@@ -21,7 +21,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from sortkey.server.failures import refused
+from sortkey.server.errors import api_error
 
 Right = Literal["read", "write"]
 
@@ -45,7 +45,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 class Tokens(Protocol):
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
-        """The name of whoever asks; None where nobody has one. Raises Refused where they may not."""
+        """The name of whoever asks; None where nobody has one. Raises ApiError where they may not."""
 
 
 class NoTokens:
@@ -58,7 +58,7 @@ class NoTokens:
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:  # noqa: ARG002
         origin = headers.get(b"origin")
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
-            raise refused(403, "Web pages of other places may not use this server unless it was given tokens.")
+            raise api_error(403, "Web pages of other places may not use this server unless it was given tokens.")
         return None
 
 
@@ -69,17 +69,17 @@ class KnownTokens:
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
         holder = self._holder(headers.get(b"authorization", b""))
         if scope not in holder.scopes:
-            raise refused(403, f"The token {holder.name!r} lacks the scope {scope!r}.")
+            raise api_error(403, f"The token {holder.name!r} lacks the scope {scope!r}.")
         return holder.name
 
     def _holder(self, authorization: bytes) -> Holder:
         if authorization[: len(_PREFIX)].lower() != _PREFIX:
-            raise refused(401, "Send a token: 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
+            raise api_error(401, "Send a token: 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
         digest = hashlib.sha256(authorization[len(_PREFIX) :].strip()).digest()
         # All are looked at, each in constant time, so that the time says nothing of how near a guess was.
         found = [holder for holder in self._holders if hmac.compare_digest(holder.digest, digest)]
         if not found:
-            raise refused(401, "There is no such token.", www_authenticate='Bearer error="invalid_token"')
+            raise api_error(401, "There is no such token.", www_authenticate='Bearer error="invalid_token"')
         return found[0]
 
 

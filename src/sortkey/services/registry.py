@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sortkey.services.boosts.kind import BOOSTS
-from sortkey.services.kind import Kind
+from sortkey.services.boosts.definition import BOOSTS
+from sortkey.services.definition import ServiceDefinition
 
-KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in (BOOSTS,)}
+SERVICES: Final[Mapping[str, ServiceDefinition]] = {kind.name: kind for kind in (BOOSTS,)}

@@ -66,7 +66,7 @@ def open_folder(path: Path) -> lmdb.Environment:
 
 
 def open_existing(path: Path) -> lmdb.Environment:
-    """Open a folder to read only; creates nothing, and refuses what is not a data folder."""
+    """Open a folder to read only; creates nothing, and rejects what is not a data folder."""
     if not (path / "data.mdb").is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
     environment = _open(path, sync=True, readonly=True)
@@ -114,7 +114,7 @@ def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment
         except (lmdb.InvalidError, lmdb.VersionMismatchError) as error:
             raise IncompatibleFormat(f"{path} holds a database that this version of Sortkey cannot read") from error
         except lmdb.MemoryError as error:
-            # An address space limit (ulimit -v) refuses the large map; a smaller one may pass.
+            # An address space limit (ulimit -v) rejects the large map; a smaller one may pass.
             size //= 2
             if size < SMALLEST_MAP_BYTES:
                 raise StorageError(f"cannot map {path}: the process's address space is too small") from error

@@ -176,7 +176,7 @@ class WriteQueue(Generic[BatchType]):
         return True
 
     def close(self) -> None:
-        """Finish what waits, then refuse more."""
+        """Finish what waits, then reject more."""
         with self._gate:
             self._closed = True
         with self._lead:

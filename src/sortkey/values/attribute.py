@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.limits import ATTRIBUTE_NAME_BYTES, NESTING_DEPTH
-from sortkey.values import number, refusals, size
+from sortkey.values import errors, number, size
 
 AttributeValue = dict[str, Any]
 Item = dict[str, AttributeValue]
@@ -28,13 +28,13 @@ class Normalised(NamedTuple):
     """Whether there is a B or BS anywhere inside."""
 
 
-def normalise_item(item: Item, too_deep: str = refusals.TOO_DEEP) -> Normalised:
+def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP) -> Normalised:
     """`too_deep` is what to say of an item with too many levels; it depends on how the item came about."""
     walk = _Walk(too_deep=too_deep)
     try:
         walked = walk.members(item)
     except UnicodeEncodeError:
-        raise refusals.not_unicode() from None
+        raise errors.not_unicode() from None
     return Normalised(walked, walk.size, walk.binary)
 
 
@@ -42,7 +42,7 @@ def normalise_value(value: Any) -> AttributeValue:
     try:
         return _Walk(depth=0).value(value)
     except UnicodeEncodeError:
-        raise refusals.not_unicode() from None
+        raise errors.not_unicode() from None
 
 
 class _Walk:
@@ -50,7 +50,7 @@ class _Walk:
 
     __slots__ = ("_too_deep", "binary", "depth", "size")
 
-    def __init__(self, depth: int = 1, too_deep: str = refusals.TOO_DEEP) -> None:
+    def __init__(self, depth: int = 1, too_deep: str = errors.TOO_DEEP) -> None:
         self.size = 0
         self.binary = False
         self.depth = depth
@@ -62,14 +62,14 @@ class _Walk:
         for name, value in members.items():
             name_size = len(name) if name.isascii() else len(name.encode())
             if not 0 < name_size < ATTRIBUTE_NAME_BYTES:
-                raise ValidationException(refusals.NAME_TOO_LONG if name else refusals.EMPTY_NAME)
+                raise ValidationException(errors.NAME_TOO_LONG if name else errors.EMPTY_NAME)
             self.size += name_size
             # Most attributes are strings, which are canonical as they are: not worth a call.
             if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str:
                 self.size += len(text) if text.isascii() else len(text.encode())
                 continue
             if value is None:
-                raise refusals.null_attribute(name)
+                raise errors.null_attribute(name)
             walked = self.value(value)
             if walked is not value:
                 copy = copy or dict(members)
@@ -78,11 +78,11 @@ class _Walk:
 
     def value(self, value: Any) -> AttributeValue:
         if not isinstance(value, dict):
-            raise refusals.not_a_value(value)
+            raise errors.not_a_value(value)
         single: AttributeValue = value if len(value) == 1 else self.only_member(value)
         ((tag, content),) = single.items()
         if content is None or tag not in _WALKERS:
-            raise ValidationException(refusals.EMPTY)
+            raise ValidationException(errors.EMPTY)
         walked = _WALKERS[tag](self, content)
         return single if walked is content else {tag: walked}
 
@@ -90,33 +90,33 @@ class _Walk:
         """DynamoDB ignores nulls and unknown types; if two are left, it first complains of what is wrong in either."""
         present = {tag: value[tag] for tag in _WALKERS if value.get(tag) is not None}
         if not present:
-            raise ValidationException(refusals.EMPTY)
+            raise ValidationException(errors.EMPTY)
         if len(present) > 1:
             for tag, content in present.items():
                 _WALKERS[tag](self, content)
-            raise ValidationException(refusals.SEVERAL_TYPES)
+            raise ValidationException(errors.SEVERAL_TYPES)
         return present
 
     def text(self, content: Any) -> str:
         if not isinstance(content, str):
-            raise refusals.wrong_type(refusals.TEXT, content)
+            raise errors.wrong_type(errors.TEXT, content)
         self.size += size.text_size(content)
         return content
 
     def number(self, content: Any) -> str:
         if not isinstance(content, str):
-            raise refusals.wrong_type(refusals.TEXT, content)
+            raise errors.wrong_type(errors.TEXT, content)
         text = number.canonical(content)
         self.size += number.size(text)
         return text
 
     def bytes(self, content: Any) -> str:
         if not isinstance(content, str):
-            raise refusals.wrong_type(refusals.BYTES, content)
+            raise errors.wrong_type(errors.BYTES, content)
         try:
             raw = a2b_base64(content, strict_mode=True)
         except ValueError:
-            raise refusals.not_base64(content) from None
+            raise errors.not_base64(content) from None
         self.binary = True
         self.size += len(raw)
         text = b2a_base64(raw, newline=False).decode()
@@ -124,18 +124,18 @@ class _Walk:
 
     def flag(self, content: Any) -> bool:
         if not isinstance(content, bool):
-            raise refusals.wrong_type(refusals.FLAG, content)
+            raise errors.wrong_type(errors.FLAG, content)
         self.size += size.FLAG
         return content
 
     def null(self, content: Any) -> bool:
         if not self.flag(content):
-            raise ValidationException(refusals.NULL_NOT_TRUE)
+            raise ValidationException(errors.NULL_NOT_TRUE)
         return True
 
     def list(self, content: Any) -> Any:
         if not isinstance(content, list):
-            raise refusals.wrong_type(refusals.LIST, content)
+            raise errors.wrong_type(errors.LIST, content)
         self.enter(len(content))
         copy: Any = None
         for index, value in enumerate(content):
@@ -148,7 +148,7 @@ class _Walk:
 
     def map(self, content: Any) -> Item:
         if not isinstance(content, dict):
-            raise refusals.wrong_type(refusals.MAP, content)
+            raise errors.wrong_type(errors.MAP, content)
         self.enter(len(content))
         walked = self.members(content)
         self.depth -= 1
@@ -172,19 +172,19 @@ class _Walk:
     def distinct(self, tag: str, content: Any, member: Callable[[Any], str], order: Callable[[str], Any]) -> Any:
         """A set, sorted, so that the same set is the same JSON in whatever order it came."""
         if not isinstance(content, list):
-            raise refusals.wrong_type(refusals.LIST, content)
+            raise errors.wrong_type(errors.LIST, content)
         if not content:
-            raise ValidationException(refusals.EMPTY_SET[tag])
+            raise ValidationException(errors.EMPTY_SET[tag])
         seen: set[str] = set()
         for each in content:
             if each is None:
                 continue
             walked = member(each)
             if walked in seen:
-                raise refusals.duplicates(tag, content)
+                raise errors.duplicates(tag, content)
             seen.add(walked)
         if None in content:
-            raise ValidationException(refusals.NULL_MEMBER[tag])
+            raise ValidationException(errors.NULL_MEMBER[tag])
         ordered = sorted(seen, key=order)
         return content if ordered == content else ordered
 

@@ -23,13 +23,13 @@ from typing import Final
 
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_EXPONENT
-from sortkey.values import refusals
+from sortkey.values import errors
 
 # Text that is canonical as it stands and needs no look at its range: nearly every number there is.
 _plainly_canonical = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
 
-# Decimal would also take blanks, underscores, NaN and Infinity. Exponents past ten digits are refused as text
-# before they can be refused as numbers.
+# Decimal would also take blanks, underscores, NaN and Infinity. Exponents past ten digits are rejected as text
+# before they can be rejected as numbers.
 _number_shaped = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?").fullmatch
 
 _exact = Context(prec=NUMBER_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
@@ -45,7 +45,7 @@ def canonical(text: str) -> str:
     if _plainly_canonical(text):
         return text
     if not _number_shaped(text):
-        raise refusals.not_a_number(text)
+        raise errors.not_a_number(text)
     plain = _plain(Decimal(text))
     return text if plain == text else plain
 
@@ -56,12 +56,12 @@ def _plain(number: Decimal) -> str:
     try:
         shortest = number.normalize(_exact)
     except Inexact:
-        raise ValidationException(refusals.TOO_MANY_DIGITS) from None
+        raise ValidationException(errors.TOO_MANY_DIGITS) from None
     exponent = shortest.adjusted()
     if exponent > NUMBER_MAX_EXPONENT:
-        raise ValidationException(refusals.OVERFLOW)
+        raise ValidationException(errors.OVERFLOW)
     if exponent < NUMBER_MIN_EXPONENT:
-        raise ValidationException(refusals.UNDERFLOW)
+        raise ValidationException(errors.UNDERFLOW)
     return format(shortest, "f")
 
 
@@ -71,7 +71,7 @@ def add(a: str, b: str) -> str:
     try:
         return _plain(_exact.add(Decimal(a), Decimal(b)))
     except Inexact:
-        raise ValidationException(refusals.TOO_MANY_DIGITS) from None
+        raise ValidationException(errors.TOO_MANY_DIGITS) from None
 
 
 def subtract(a: str, b: str) -> str:

@@ -15,17 +15,17 @@ from sortkey.engine import requests
 from sortkey.engine.answers import to_json
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database, Done
+from sortkey.engine.fast import FAST_READS, FAST_WRITES, FastAnswer, FastWork
 from sortkey.engine.operations import WRITES
-from sortkey.engine.usual import USUAL_READS, USUAL_WRITES, Answered, UsualWork
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
+from sortkey.http.connection import Expect, Reply
+from sortkey.http.prometheus import Samples, render
+from sortkey.http.request_parser import Request, RequestError
 from sortkey.limits import MIB
 from sortkey.wire import metrics, protocol
-from sortkey.wire.connection import Expect, Reply
-from sortkey.wire.gate import Caller, Gate
+from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.metrics import Metrics, OperationMetrics
-from sortkey.wire.prometheus import Samples, render
 from sortkey.wire.protocol import HttpError
-from sortkey.wire.request_parser import Refusal, Request
 from sortkey.wire.response import TEXT, Responses
 
 QUEUED_WRITES: Final = 10_000
@@ -47,8 +47,8 @@ class Route:
 
     def __init__(self, operation: str, counted: OperationMetrics) -> None:
         self.operation = operation
-        self.read = USUAL_READS.get(operation)
-        self.write = USUAL_WRITES.get(operation)
+        self.read = FAST_READS.get(operation)
+        self.write = FAST_WRITES.get(operation)
         self.writes = operation in WRITES
         self.unit = "write" if self.writes else "read"
         self.metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
@@ -68,23 +68,23 @@ class PendingWrite:
         self.hidden = hidden
         self.started = started
         self.reply: Reply
-        self.answer: Answer | Answered = {}
+        self.answer: Answer | FastAnswer = {}
         self.error: BaseException | None = None
         self._post = post
 
-    def __call__(self, answer: Answer | Answered | None, error: BaseException | None) -> None:
+    def __call__(self, answer: Answer | FastAnswer | None, error: BaseException | None) -> None:
         self.answer = answer or {}
         self.error = error
         self._post(self)
 
 
-class Committing(Protocol):
+class CommitScheduler(Protocol):
     """Who brings writes to disk."""
 
     reads: int
     """Requests that were answered without it."""
 
-    def submit(self, work: UsualWork, done: Done) -> None: ...
+    def submit(self, work: FastWork, done: Done) -> None: ...
 
     def post(self, write: PendingWrite) -> None:
         """A write's commit has ended, on whatever thread."""
@@ -96,8 +96,8 @@ class Endpoint:
         database: Database,
         responses: Responses,
         counted: Metrics,
-        gate: Gate,
-        committing: Committing,
+        gate: Authentication,
+        committing: CommitScheduler,
         scrape: Callable[[], Samples],
     ) -> None:
         self._database = database
@@ -166,11 +166,11 @@ class Endpoint:
             caller.check(route.operation, shape)
         return shape
 
-    def _read(self, route: Route, shape: Any) -> Answered:
+    def _read(self, route: Route, shape: Any) -> FastAnswer:
         hidden = _meter(route, shape)
         return _answered(self._database.execute(route.operation, shape), hidden)
 
-    def _success(self, route: Route, request: Request, answered: Answered, started: float) -> bytes:
+    def _success(self, route: Route, request: Request, answered: FastAnswer, started: float) -> bytes:
         self._metrics.consumed(route.unit, answered.units)
         route.metrics.count(metrics.OK, perf_counter() - started)
         return self._responses.success(request, answered.text)
@@ -182,7 +182,7 @@ class Endpoint:
         error = self._database.settle(write.route.operation, write.error)
         if error is None:
             answer = write.answer
-            answered = answer if isinstance(answer, Answered) else _answered(answer, write.hidden)
+            answered = answer if isinstance(answer, FastAnswer) else _answered(answer, write.hidden)
             write.reply(self._success(write.route, write.request, answered, write.started))
             return
         if not isinstance(error, DynamoDBError):
@@ -190,14 +190,14 @@ class Endpoint:
             error = internal_error()
         write.reply(self._failure(write.request, write.route.metrics, error, write.started))
 
-    def refuse(self, refusal: Refusal) -> bytes:
+    def reject(self, invalid: RequestError) -> bytes:
         """The answer to what is not acceptable HTTP."""
-        code = "RequestEntityTooLargeException" if refusal.status == 413 else "MalformedHttpRequestException"
-        if refusal.status == 503:
+        code = "RequestEntityTooLargeException" if invalid.status == 413 else "MalformedHttpRequestException"
+        if invalid.status == 503:
             code = "ServiceUnavailableException"
-        error = HttpError(refusal.status, code, refusal.message)
+        error = HttpError(invalid.status, code, invalid.message)
         self._unknown.count(code, 0.0)
-        return self._responses.refusal(error.status, protocol.error_json(error))
+        return self._responses.error(error.status, protocol.error_json(error))
 
     def _failure(
         self, request: Request, counted: OperationMetrics, error: DynamoDBError | HttpError, started: float
@@ -229,13 +229,13 @@ def _meter(route: Route, shape: Any) -> bool:
     return hidden
 
 
-def _answered(answer: Answer, hidden: bool) -> Answered:
+def _answered(answer: Answer, hidden: bool) -> FastAnswer:
     consumed: Any = answer.pop("ConsumedCapacity", ()) if hidden else answer.get("ConsumedCapacity", ())
     units: dict[str, float] = {}
     for part in (consumed,) if isinstance(consumed, dict) else consumed:
         table = part["TableName"]
         units[table] = units.get(table, 0.0) + part["CapacityUnits"]
-    return Answered(to_json(answer), units)
+    return FastAnswer(to_json(answer), units)
 
 
 def internal_error() -> InternalServerError:

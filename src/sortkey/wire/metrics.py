@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sortkey.wire.prometheus import Families, Histogram, Samples
+from sortkey.http.prometheus import Families, Histogram, Samples
 
 OK: Final = "ok"
 

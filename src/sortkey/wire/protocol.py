@@ -12,7 +12,7 @@ from typing import Any, Final
 from sortkey.engine import requests
 from sortkey.engine.answers import to_json
 from sortkey.errors import DynamoDBError
-from sortkey.wire.request_parser import BODY_BYTES, Request
+from sortkey.http.request_parser import BODY_BYTES, Request
 
 SERVICE: Final = "DynamoDB_20120810"
 STREAMS: Final = "DynamoDBStreams_20120810"
@@ -40,7 +40,7 @@ GZIP_WINDOW: Final = zlib.MAX_WBITS | 16
 
 
 class HttpError(Exception):
-    """A request that is refused before it means an operation."""
+    """A request that is rejected before it means an operation."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)

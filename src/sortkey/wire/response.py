@@ -14,12 +14,10 @@ from typing import Final
 from isal import igzip
 from isal.isal_zlib import crc32
 
-from sortkey.wire.request_parser import Request
+from sortkey.http.request_parser import Request
 
 JSON: Final = b"application/x-amz-json-1.0"
 TEXT: Final = b"text/plain; charset=utf-8"
-
-CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 COMPRESS_BYTES: Final = 1024
 """A shorter body is not worth the work."""
@@ -87,7 +85,7 @@ class Responses:
             extra += b"Connection: keep-alive\r\n"
         return self._whole(status, body, kind, extra, bodiless=request.method == b"HEAD")
 
-    def refusal(self, status: int, body: bytes) -> bytes:
+    def error(self, status: int, body: bytes) -> bytes:
         """The last answer on a connection."""
         return self._whole(status, body, JSON, b"Connection: close\r\n")
 

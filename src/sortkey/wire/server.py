@@ -5,15 +5,15 @@ from __future__ import annotations
 import secrets
 
 from sortkey.engine.database import Database
-from sortkey.wire.committing import Committing
-from sortkey.wire.connection import Connection
+from sortkey.http.connection import Connection
+from sortkey.http.host import Host
+from sortkey.http.prometheus import Samples, merged
+from sortkey.wire.authentication import Authentication
+from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.endpoint import Endpoint, PendingWrite
-from sortkey.wire.gate import Gate
-from sortkey.wire.host import Host
 from sortkey.wire.metrics import Metrics
-from sortkey.wire.prometheus import Samples, merged
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
-from sortkey.wire.siblings import Siblings
+from sortkey.wire.worker_metrics import OtherWorkers
 
 
 class Server(Host):
@@ -21,17 +21,19 @@ class Server(Host):
 
     metrics: Metrics
 
-    def __init__(self, database: Database, gate: Gate, siblings: Siblings, leads: bool = False) -> None:
+    def __init__(
+        self, database: Database, gate: Authentication, other_workers: OtherWorkers, leads: bool = False
+    ) -> None:
         """A server that `leads` may commit on its loop: one that has the loop and the data folder to itself."""
         super().__init__(Metrics())
         self._database = database
-        self._siblings = siblings
+        self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
-        committing = Committing(database, self._finish, self.outbox, leads)
+        committing = CommitScheduler(database, self._finish, self.outbox, leads)
         self.endpoint = Endpoint(database, self._responses, self.metrics, gate, committing, self._samples_of_all)
 
-    def answering(self, _peer: str) -> Endpoint:
+    def handler(self, _peer: str) -> Endpoint:
         return self.endpoint
 
     def joins(self, connection: Connection) -> bool:
@@ -43,7 +45,7 @@ class Server(Host):
 
     def second(self) -> None:
         self._responses.tick(self._database.clock.now())
-        self._siblings.publish(self.samples())
+        self._other_workers.publish(self.samples())
 
     def samples(self) -> Samples:
         """This process's numbers."""
@@ -55,7 +57,7 @@ class Server(Host):
 
     def _samples_of_all(self) -> Samples:
         own = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
-        return merged([self.samples(), *self._siblings.others()]) | own
+        return merged([self.samples(), *self._other_workers.others()]) | own
 
     def _finish(self, write: PendingWrite) -> None:
         self.endpoint.finish(write)

@@ -18,8 +18,8 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from sortkey.http.request_parser import Request
 from sortkey.wire.protocol import HttpError
-from sortkey.wire.request_parser import Request
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 SERVICE: Final = "dynamodb"

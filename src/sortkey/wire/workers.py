@@ -21,10 +21,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
-from sortkey.wire.listening import listen
+from sortkey.http.listener import listen
+from sortkey.wire.serve_database import Options, authentication_for, serve
 from sortkey.wire.server import Server
-from sortkey.wire.service import Options, gate_for, serve
-from sortkey.wire.siblings import SharedFolder
+from sortkey.wire.worker_metrics import MetricsFolder
 
 
 class Worker:
@@ -130,4 +130,4 @@ def work(options: Options, folder: Path, number: int, news: Connection) -> None:
         news.close()
 
     listening = listen(options.host, options.port, shared=True)
-    serve(options, gate_for(options), listening, SharedFolder(folder, number), ready)
+    serve(options, authentication_for(options), listening, MetricsFolder(folder, number), ready)

@@ -72,7 +72,7 @@ def test_twenty_five_over_all_tables(call: Call, expect_error: ExpectError) -> N
         call("BatchWriteItem", RequestItems={"first": many, "second": [delete(id=s("1"), at=n(1))]})
 
 
-# One malformed request refuses the batch, so nothing of it may have been written.
+# One malformed request rejects the batch, so nothing of it may have been written.
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -81,7 +81,7 @@ def test_twenty_five_over_all_tables(call: Call, expect_error: ExpectError) -> N
         (put(id=s("2"), v=s("x" * 410_000)), "Item size has exceeded the maximum allowed size"),
     ],
 )
-def test_refused_as_a_whole(call: Call, expect_error: ExpectError, write: dict[str, Any], message: str) -> None:
+def test_rejected_as_a_whole(call: Call, expect_error: ExpectError, write: dict[str, Any], message: str) -> None:
     with expect_error("ValidationException", message):
         call("BatchWriteItem", RequestItems={"first": [put(id=s("1")), write]})
     assert items(call, "first") == []

@@ -1,4 +1,4 @@
-"""CreateTable: what it answers, what it keeps, and everything it refuses, in AWS's words."""
+"""CreateTable: what it answers, what it keeps, and everything it rejects, in AWS's words."""
 
 from __future__ import annotations
 
@@ -349,14 +349,14 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("members", "message"), [*KEYS, *BILLING, *OTHERS])
-def test_refuses(call: Call, expect_error: ExpectError, members: dict[str, Any], message: str) -> None:
+def test_rejects(call: Call, expect_error: ExpectError, members: dict[str, Any], message: str) -> None:
     with expect_error("ValidationException", message):
         call("CreateTable", **table(**members))
     assert call("ListTables")["TableNames"] == []
 
 
 @pytest.mark.parametrize(("members", "message"), INDEXES)
-def test_refuses_indexes(call: Call, expect_error: ExpectError, members: dict[str, Any], message: str) -> None:
+def test_rejects_indexes(call: Call, expect_error: ExpectError, members: dict[str, Any], message: str) -> None:
     with expect_error("ValidationException", message):
         call("CreateTable", **table(AttributeDefinitions=THREE, **members))
 

@@ -86,7 +86,7 @@ def test_children_of_one_shard(db: Database) -> None:
     assert {shard["ParentShardId"] for shard in children} == {parent}
 
 
-def test_filter_without_a_shard_is_refused(db: Database, call: Call, expect_error: ExpectError) -> None:
+def test_filter_without_a_shard_is_rejected(db: Database, call: Call, expect_error: ExpectError) -> None:
     orders = Orders(db, "KEYS_ONLY")
     with expect_error("ValidationException"):
         call("DescribeStream", StreamArn=orders.arn, ShardFilter={"Type": "CHILD_SHARDS"})

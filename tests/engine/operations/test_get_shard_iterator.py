@@ -67,7 +67,7 @@ def test_sequence_number_is_needed_and_is_digits(
 
 
 @pytest.mark.parametrize("kind", ["LATEST", "TRIM_HORIZON"])
-def test_sequence_number_is_refused_where_it_means_nothing(
+def test_sequence_number_is_rejected_where_it_means_nothing(
     orders: Orders, expect_error: ExpectError, kind: str
 ) -> None:
     message = "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type"

@@ -63,16 +63,16 @@ def test_fifty_in_all(call: Call, expect_error: ExpectError) -> None:
 
 
 @pytest.mark.parametrize(
-    "refused",
+    "rejected",
     [[], [{"Key": "aws:x", "Value": "1"}], tags(a="1") * 2, [{"Key": "a*", "Value": "1"}]],
 )
-def test_refuses(call: Call, expect_error: ExpectError, refused: list[dict[str, str]]) -> None:
+def test_rejects(call: Call, expect_error: ExpectError, rejected: list[dict[str, str]]) -> None:
     with expect_error("ValidationException"):
-        call("TagResource", ResourceArn=ARN, Tags=refused)
+        call("TagResource", ResourceArn=ARN, Tags=rejected)
     assert call("ListTagsOfResource", ResourceArn=ARN) == {"Tags": []}
 
 
-def test_untagging_nothing_is_refused(call: Call, expect_error: ExpectError) -> None:
+def test_untagging_nothing_is_rejected(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException", INVALID + "At least one tag key is required"):
         call("UntagResource", ResourceArn=ARN, TagKeys=[])
 

@@ -75,16 +75,16 @@ def test_cancellation_reasons_in_order(call: Call, expect_error: ExpectError) ->
 
 def test_reason_can_show_the_item(call: Call, expect_error: ExpectError) -> None:
     call("PutItem", TableName="first", Item={"id": s("here"), "v": n(1)})
-    refused = check("here", "attribute_not_exists(id)", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    rejected = check("here", "attribute_not_exists(id)", ReturnValuesOnConditionCheckFailure="ALL_OLD")
     with expect_error("TransactionCanceledException") as caught:
-        call("TransactWriteItems", TransactItems=[refused])
+        call("TransactWriteItems", TransactItems=[rejected])
     (reason,) = caught.value.members["CancellationReasons"]
     assert reason["Item"].text == b'{"id":{"S":"here"},"v":{"N":"1"}}'
 
 
 # What is wrong with an action only in view of its table or item cancels, too.
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    ("rejected", "message"),
     [
         (put(other=s("1")), "One or more parameter values were invalid: Missing the key id in the item"),
         (
@@ -106,16 +106,18 @@ def test_reason_can_show_the_item(call: Call, expect_error: ExpectError) -> None
         ),
     ],
 )
-def test_unfit_action_is_a_reason(call: Call, expect_error: ExpectError, refused: dict[str, Any], message: str) -> None:
+def test_unfit_action_is_a_reason(
+    call: Call, expect_error: ExpectError, rejected: dict[str, Any], message: str
+) -> None:
     with expect_error("TransactionCanceledException", CANCELLED + "[None, ValidationError]") as caught:
-        call("TransactWriteItems", TransactItems=[put(id=s("new")), refused])
+        call("TransactWriteItems", TransactItems=[put(id=s("new")), rejected])
     assert caught.value.members["CancellationReasons"][1] == {"Code": "ValidationError", "Message": message}
     assert items(call) == []
 
 
-# What is wrong whatever the tables hold refuses the request as such.
+# What is wrong whatever the tables hold rejects the request as such.
 @pytest.mark.parametrize(
-    "refused",
+    "rejected",
     [
         check("1", "id.x = id.y"),
         check("1", "nonsense"),
@@ -125,9 +127,9 @@ def test_unfit_action_is_a_reason(call: Call, expect_error: ExpectError, refused
         put(id=s("1"), city=s("")),
     ],
 )
-def test_malformed_action_is_no_cancellation(call: Call, expect_error: ExpectError, refused: dict[str, Any]) -> None:
+def test_malformed_action_is_no_cancellation(call: Call, expect_error: ExpectError, rejected: dict[str, Any]) -> None:
     with expect_error("ValidationException"):
-        call("TransactWriteItems", TransactItems=[put(id=s("new")), refused])
+        call("TransactWriteItems", TransactItems=[put(id=s("new")), rejected])
 
 
 def test_no_item_twice(call: Call, expect_error: ExpectError) -> None:

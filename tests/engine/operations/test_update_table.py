@@ -24,7 +24,7 @@ def update(call: Call, **members: Any) -> dict[str, Any]:
     return dict(answer)
 
 
-def test_an_update_of_nothing_is_refused(call: Call, expect_error: ExpectError) -> None:
+def test_an_update_of_nothing_is_rejected(call: Call, expect_error: ExpectError) -> None:
     call("CreateTable", **table())
     with expect_error(
         "ValidationException",
@@ -199,7 +199,7 @@ def test_a_warmed_table_cannot_be_cooled(call: Call, expect_error: ExpectError) 
         ("VectorIndexUpdates", [{}]),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_not_ignored(
+def test_what_cannot_be_done_is_rejected_and_not_ignored(
     call: Call, expect_error: ExpectError, member: str, value: object
 ) -> None:
     call("CreateTable", **table())

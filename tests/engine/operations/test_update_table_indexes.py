@@ -138,7 +138,7 @@ def test_an_index_of_a_provisioned_table_needs_throughput(call: Call, expect_err
         change(call, {"Create": index()}, AttributeDefinitions=attributes(g="S"))
 
 
-REFUSED: list[tuple[list[dict[str, Any]], dict[str, str], str, str]] = [
+REJECTED: list[tuple[list[dict[str, Any]], dict[str, str], str, str]] = [
     (
         [{"Create": index("by_h", "h", ProvisionedThroughput=UNITS)}],
         {"h": "S"},
@@ -195,8 +195,8 @@ REFUSED: list[tuple[list[dict[str, Any]], dict[str, str], str, str]] = [
 
 
 @pytest.mark.usefixtures("indexed")
-@pytest.mark.parametrize(("updates", "types", "code", "message"), REFUSED)
-def test_refuses(
+@pytest.mark.parametrize(("updates", "types", "code", "message"), REJECTED)
+def test_rejects(
     call: Call,
     expect_error: ExpectError,
     updates: list[dict[str, Any]],

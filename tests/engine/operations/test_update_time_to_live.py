@@ -59,7 +59,7 @@ def test_items_that_were_there_before_expire_too(db: Database, call: Call) -> No
         ("ends", "other", False, "TimeToLive is active on a different AttributeName"),
     ],
 )
-def test_refuses_what_changes_nothing(
+def test_rejects_what_changes_nothing(
     call: Call, expect_error: ExpectError, before: str | None, attribute: str, enabled: bool, message: str
 ) -> None:
     if before is not None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.engine import requests
-from sortkey.engine.requests import constraints, reading
-from sortkey.engine.requests.schema import Node, members_of
+from sortkey.engine.requests import constraints, deserialiser
+from sortkey.engine.requests.annotations import Node, members_of
 from sortkey.engine.requests.shapes import Shape
 from sortkey.errors import DynamoDBError, SerializationException, ValidationException
 
@@ -64,7 +64,7 @@ def outcome(read: Any, operation: str, given_request: Any) -> tuple[str, object]
         return error.code, error.message
 
 
-# The two entry points never disagree, and refuse with DynamoDB's errors only.
+# The two entry points never disagree, and reject with DynamoDB's errors only.
 @given(sent())
 def test_bytes_and_dictionary_have_the_same_outcome(request: tuple[str, dict[str, Any]]) -> None:
     operation, members = request
@@ -81,7 +81,7 @@ def test_the_slow_path_accepts_what_the_fast_path_accepts(request: tuple[str, di
         fast = msgspec.convert(members, shape)
     except msgspec.ValidationError:
         return
-    understood = reading.read(shape, members)
+    understood = deserialiser.read(shape, members)
     constraints.enforce(shape, understood)
     assert msgspec.convert(understood, shape) == fast
 

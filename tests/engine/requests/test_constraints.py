@@ -16,7 +16,7 @@ from sortkey.errors import ValidationException
 KEY = {"pk": {"S": "a"}}
 
 
-def refusal(operation: str, members: dict[str, Any]) -> str:
+def error(operation: str, members: dict[str, Any]) -> str:
     """The message, which is the same for both entry points."""
     with pytest.raises(ValidationException) as from_bytes:
         requests.decode(operation, json.dumps(members).encode())
@@ -34,12 +34,12 @@ NOT_NULL = "Member must not be null"
 
 
 def test_required_members() -> None:
-    assert refusal("GetItem", {"TableName": "abc"}) == one("null", "key", NOT_NULL)
-    assert refusal("GetItem", {"TableName": None, "Key": {}}) == one("null", "tableName", NOT_NULL)
+    assert error("GetItem", {"TableName": "abc"}) == one("null", "key", NOT_NULL)
+    assert error("GetItem", {"TableName": None, "Key": {}}) == one("null", "tableName", NOT_NULL)
 
 
 def test_all_broken_constraints_are_counted_and_listed_in_the_order_of_the_service_model() -> None:
-    assert refusal("Query", {"Limit": 0, "Select": "x", "AttributesToGet": [], "TableName": ""}) == (
+    assert error("Query", {"Limit": 0, "Select": "x", "AttributesToGet": [], "TableName": ""}) == (
         "4 validation errors detected: "
         "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1; "
         "Value 'x' at 'select' failed to satisfy constraint: Member must satisfy enum value set: "
@@ -56,7 +56,7 @@ def test_all_broken_constraints_are_counted_and_listed_in_the_order_of_the_servi
 )
 def test_table_operations_name_the_missing_parameter(operation: str) -> None:
     expected = "The parameter 'TableName' is required but was not present in the request"
-    assert refusal(operation, {"BillingMode": "x"}) == expected
+    assert error(operation, {"BillingMode": "x"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_table_operations_name_the_missing_parameter(operation: str) -> None:
 )
 def test_words(operation: str, members: dict[str, Any], path: str, words: str) -> None:
     expected = one("'x'", path, f"Member must satisfy enum value set: {words}")
-    assert refusal(operation, {"TableName": "abc", "Key": {}, **members}) == expected
+    assert error(operation, {"TableName": "abc", "Key": {}, **members}) == expected
 
 
 def test_pattern_comes_before_length() -> None:
-    assert refusal("Scan", {"TableName": "abc", "IndexName": "a;"}) == (
+    assert error("Scan", {"TableName": "abc", "IndexName": "a;"}) == (
         "2 validation errors detected: "
         "Value 'a;' at 'indexName' failed to satisfy constraint: "
         "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
@@ -102,7 +102,7 @@ def test_pattern_comes_before_length() -> None:
 # A final line break slips past `$` where a pattern is searched for, not matched in full.
 def test_pattern_covers_the_whole_text() -> None:
     expected = one("'abc\n'", "indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
-    assert refusal("Scan", {"TableName": "abc", "IndexName": "abc\n"}) == expected
+    assert error("Scan", {"TableName": "abc", "IndexName": "abc\n"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_pattern_covers_the_whole_text() -> None:
     ],
 )
 def test_numbers(members: dict[str, Any], value: str, path: str, constraint: str) -> None:
-    assert refusal("Scan", {"TableName": "abc", **members}) == one(value, path, constraint)
+    assert error("Scan", {"TableName": "abc", **members}) == one(value, path, constraint)
 
 
 def test_structures_in_a_list_are_numbered_from_one() -> None:
     schema = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "", "KeyType": "x"}]
-    assert refusal("CreateTable", {"TableName": "abc", "KeySchema": schema}) == (
+    assert error("CreateTable", {"TableName": "abc", "KeySchema": schema}) == (
         "2 validation errors detected: "
         "Value '' at 'keySchema.2.member.attributeName' failed to satisfy constraint: "
         "Member must have length greater than or equal to 1; "
@@ -131,7 +131,7 @@ def test_structures_in_a_list_are_numbered_from_one() -> None:
 
 def test_attribute_types() -> None:
     definitions = [{"AttributeName": "pk", "AttributeType": "Q"}]
-    assert refusal("CreateTable", {"TableName": "abc", "AttributeDefinitions": definitions}) == one(
+    assert error("CreateTable", {"TableName": "abc", "AttributeDefinitions": definitions}) == one(
         "'Q'", "attributeDefinitions.1.member.attributeType", "Member must satisfy enum value set: [B, N, S]"
     )
 
@@ -139,7 +139,7 @@ def test_attribute_types() -> None:
 def test_deeply_nested_members() -> None:
     indexes = [{"IndexName": "abc", "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}], "Projection": {}}]
     updates = [{"Create": {**indexes[0], "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}}}]
-    assert refusal("UpdateTable", {"TableName": "abc", "GlobalSecondaryIndexUpdates": updates}) == one(
+    assert error("UpdateTable", {"TableName": "abc", "GlobalSecondaryIndexUpdates": updates}) == one(
         "'0'",
         "globalSecondaryIndexUpdates.1.member.create.provisionedThroughput.readCapacityUnits",
         "Member must have value greater than or equal to 1",
@@ -148,7 +148,7 @@ def test_deeply_nested_members() -> None:
 
 # Seen from AWS: the whole map is shown, and every constraint of its values, broken or not.
 def test_batch_of_no_writes() -> None:
-    assert refusal("BatchWriteItem", {"RequestItems": {"abc": []}}) == one(
+    assert error("BatchWriteItem", {"RequestItems": {"abc": []}}) == one(
         "'{abc=[]}'",
         "requestItems",
         "Map value must satisfy constraint: "
@@ -158,7 +158,7 @@ def test_batch_of_no_writes() -> None:
 
 # AWS shows structures by class and hash. The hash means nothing, but the rest of the text can be relied on.
 def test_batch_of_too_many_writes() -> None:
-    message = refusal("BatchWriteItem", {"RequestItems": {"abc": [{"DeleteRequest": {"Key": KEY}}] * 26}})
+    message = error("BatchWriteItem", {"RequestItems": {"abc": [{"DeleteRequest": {"Key": KEY}}] * 26}})
     assert message.startswith(
         "1 validation error detected: Value '{abc=[com.amazonaws.dynamodb.v20120810.WriteRequest@"
     )
@@ -170,14 +170,14 @@ def test_batch_of_too_many_writes() -> None:
 
 def test_batch_of_nothing() -> None:
     constraint = "Member must have length greater than or equal to 1"
-    assert refusal("BatchGetItem", {"RequestItems": {}}) == one("'{}'", "requestItems", constraint)
-    assert refusal("BatchGetItem", {"RequestItems": {"abc": {"Keys": []}}}) == one(
+    assert error("BatchGetItem", {"RequestItems": {}}) == one("'{}'", "requestItems", constraint)
+    assert error("BatchGetItem", {"RequestItems": {"abc": {"Keys": []}}}) == one(
         "'[]'", "requestItems.abc.member.keys", constraint
     )
 
 
 def test_batch_of_a_table_without_a_name() -> None:
-    message = refusal("BatchGetItem", {"RequestItems": {"": {"Keys": [KEY]}}})
+    message = error("BatchGetItem", {"RequestItems": {"": {"Keys": [KEY]}}})
     assert message.endswith(
         "at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: "
         "[Member must have length less than or equal to 1024, Member must have length greater than or equal to 1]"
@@ -185,46 +185,44 @@ def test_batch_of_a_table_without_a_name() -> None:
 
 
 def test_members_missing_inside_a_batch() -> None:
-    assert refusal("BatchGetItem", {"RequestItems": {"abc": {}}}) == one(
-        "null", "requestItems.abc.member.keys", NOT_NULL
-    )
-    assert refusal("BatchWriteItem", {"RequestItems": {"abc": [{"PutRequest": {}}]}}) == one(
+    assert error("BatchGetItem", {"RequestItems": {"abc": {}}}) == one("null", "requestItems.abc.member.keys", NOT_NULL)
+    assert error("BatchWriteItem", {"RequestItems": {"abc": [{"PutRequest": {}}]}}) == one(
         "null", "requestItems.abc.member.1.member.putRequest.item", NOT_NULL
     )
 
 
 def test_null_in_a_list() -> None:
-    assert refusal("TransactGetItems", {"TransactItems": [None]}) == one("null", "transactItems.1.member", NOT_NULL)
+    assert error("TransactGetItems", {"TransactItems": [None]}) == one("null", "transactItems.1.member", NOT_NULL)
     names = {"TableName": "abc", "Key": {}, "AttributesToGet": ["a", None]}
-    assert refusal("GetItem", names) == one("null", "attributesToGet.2.member", NOT_NULL)
+    assert error("GetItem", names) == one("null", "attributesToGet.2.member", NOT_NULL)
 
 
 # DynamoDB Local agrees on the paths.
 def test_members_missing_inside_a_transaction() -> None:
-    assert refusal("TransactWriteItems", {"TransactItems": [{"Put": {}}]}) == (
+    assert error("TransactWriteItems", {"TransactItems": [{"Put": {}}]}) == (
         "2 validation errors detected: "
         "Value null at 'transactItems.1.member.put.item' failed to satisfy constraint: Member must not be null; "
         "Value null at 'transactItems.1.member.put.tableName' failed to satisfy constraint: Member must not be null"
     )
-    assert refusal("TransactGetItems", {"TransactItems": [{}]}) == one("null", "transactItems.1.member.get", NOT_NULL)
+    assert error("TransactGetItems", {"TransactItems": [{}]}) == one("null", "transactItems.1.member.get", NOT_NULL)
 
 
 def test_transaction_bounds() -> None:
-    assert refusal("TransactWriteItems", {"TransactItems": []}) == one(
+    assert error("TransactWriteItems", {"TransactItems": []}) == one(
         "'[]'", "transactItems", "Member must have length greater than or equal to 1"
     )
     actions = [{"Delete": {"TableName": "abc", "Key": KEY}}]
-    assert refusal("TransactWriteItems", {"TransactItems": actions * 101}).endswith(
+    assert error("TransactWriteItems", {"TransactItems": actions * 101}).endswith(
         "at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to 100"
     )
-    assert refusal("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": "x" * 37}) == one(
+    assert error("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": "x" * 37}) == one(
         f"'{'x' * 37}'", "clientRequestToken", "Member must have length less than or equal to 36"
     )
 
 
 # Bounds of the strings in a list are reported for the list.
 def test_strings_in_a_list() -> None:
-    assert refusal("UntagResource", {"ResourceArn": "arn", "TagKeys": ["good", ""]}) == one(
+    assert error("UntagResource", {"ResourceArn": "arn", "TagKeys": ["good", ""]}) == one(
         "'[good, ]'",
         "tagKeys",
         "Member must satisfy constraint: "
@@ -236,18 +234,18 @@ def test_streams() -> None:
     shard = "shardId-" + "0" * 20
     arn = "arn:aws:dynamodb:us-east-1:000000000000:table/abc/stream/1"
     request = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "x"}
-    assert refusal("GetShardIterator", request).startswith(
+    assert error("GetShardIterator", request).startswith(
         "1 validation error detected: Value 'x' at 'shardIteratorType' failed to satisfy constraint: "
         "Member must satisfy enum value set: ["
     )
-    assert refusal("GetRecords", {"ShardIterator": "i", "Limit": 1001}) == one(
+    assert error("GetRecords", {"ShardIterator": "i", "Limit": 1001}) == one(
         "'1001'", "limit", "Member must have value less than or equal to 1000"
     )
 
 
 # What a bad attribute looks like in front of a bad bound must not matter: attributes are not looked into here.
 def test_attributes_of_any_shape_can_be_shown() -> None:
-    assert refusal("BatchGetItem", {"RequestItems": {"abc": {"Keys": [{"pk": 5}, {"pk": None}] * 51}}}).endswith(
+    assert error("BatchGetItem", {"RequestItems": {"abc": {"Keys": [{"pk": 5}, {"pk": None}] * 51}}}).endswith(
         "at 'requestItems.abc.member.keys' failed to satisfy constraint: "
         "Member must have length less than or equal to 100"
     )

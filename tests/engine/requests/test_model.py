@@ -9,7 +9,7 @@ import pytest
 from botocore.loaders import Loader
 
 from sortkey.engine import requests
-from sortkey.engine.requests.schema import Node, members_of
+from sortkey.engine.requests.annotations import Node, members_of
 from sortkey.engine.requests.shapes import unanchored
 
 LOADER: Final = Loader()
@@ -29,7 +29,7 @@ TYPES: Final = {
 }
 
 UNSUPPORTED_SHAPES: Final = {
-    # The engine refuses these features whole, so their insides are not declared.
+    # The engine rejects these features whole, so their insides are not declared.
     "ReplicationGroupUpdate",
     "GlobalTableWitnessGroupUpdate",
     "VectorIndex",

@@ -132,9 +132,9 @@ def test_unknown_operation(operation: str) -> None:
     ],
 )
 def test_a_body_that_is_not_json(body: bytes) -> None:
-    with pytest.raises(SerializationException) as refused:
+    with pytest.raises(SerializationException) as rejected:
         requests.decode("GetItem", body)
-    assert refused.value.message == ""
+    assert rejected.value.message == ""
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"x"', b"1", b"true", b"null"])

@@ -25,17 +25,17 @@ def test_arn_of_the_longest_name() -> None:
 
 @pytest.mark.parametrize("name", ["ab", "x" * 256, "arn:aws:dynamodb:eu-west-1:123456789012:table/ab"])
 def test_length(name: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+    with pytest.raises(ValidationException) as rejected:
         table_name_of(name)
-    assert refused.value.message == "TableName must be at least 3 characters long and at most 255 characters long"
+    assert rejected.value.message == "TableName must be at least 3 characters long and at most 255 characters long"
 
 
 # An index's or a stream's ARN is not a table's, and would else be taken for a table of that name.
 @pytest.mark.parametrize("name", ["abc;", "a c", "abc\n", "arn:aws:dynamodb:eu-west-1:123456789012:table/abc/index/i"])
 def test_characters(name: str) -> None:
-    with pytest.raises(ValidationException) as refused:
+    with pytest.raises(ValidationException) as rejected:
         table_name_of(name)
-    assert refused.value.message == (
+    assert rejected.value.message == (
         f"1 validation error detected: Value '{name}' at 'tableName' failed to satisfy constraint: "
         "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine.check import check_database
+from sortkey.engine.check.database_check import check_database
 from sortkey.engine.core import Settings
 from sortkey.engine.database import Database
 from sortkey.engine.streams.shards import reshard
@@ -73,7 +73,7 @@ def test_children_take_over_exactly_the_items_of_their_parent(sharded: Orders) -
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4])
-def test_reshard_refuses_a_number_for_which_a_child_would_need_two_parents(sharded: Orders, count: int) -> None:
+def test_reshard_rejects_a_number_for_which_a_child_would_need_two_parents(sharded: Orders, count: int) -> None:
     with pytest.raises(ValueError, match="must be a multiple"):
         reshard(sharded.db, sharded.name, count)
     assert len(sharded.shards()) == 3

@@ -56,7 +56,7 @@ def test_if_absent_never_replaces(db: sk.Session) -> None:
     assert not db.put(order(1, status="SECOND"), if_absent=True)
 
 
-def test_if_version_refuses_who_has_not_seen_the_latest(db: sk.Session) -> None:
+def test_if_version_rejects_who_has_not_seen_the_latest(db: sk.Session) -> None:
     mine = order(1)
     assert db.put(mine, if_version="revision")
     assert mine.revision == 1
@@ -64,9 +64,9 @@ def test_if_version_refuses_who_has_not_seen_the_latest(db: sk.Session) -> None:
     assert theirs == mine
     assert db.put(theirs, if_version="revision")
     mine.status = "LOST"
-    with pytest.raises(sk.ConditionFailed, match=r"revision is 1 here, and it has 2") as refusal:
+    with pytest.raises(sk.ConditionFailed, match=r"revision is 1 here, and it has 2") as error:
         db.put(mine, if_version="revision")
-    assert refusal.value.item == theirs
+    assert error.value.item == theirs
     assert mine.revision == 1
 
 
@@ -77,9 +77,9 @@ def test_a_put_has_one_condition(db: sk.Session) -> None:
 
 def test_delete_gives_what_was_there(db: sk.Session) -> None:
     db.put(order(1))
-    with pytest.raises(sk.ConditionFailed) as refusal:
+    with pytest.raises(sk.ConditionFailed) as error:
         db.delete(order(1).key, where={"status": "DONE"})
-    assert refusal.value.item == order(1)
+    assert error.value.item == order(1)
     assert db.delete(order(1).key, where={"status": "OPEN"}) == order(1)
     assert db.delete(order(1).key) is None
 

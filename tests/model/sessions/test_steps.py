@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.shell import options
+from sortkey.model.sessions.session_base import options
 from sortkey.model.sessions.steps import THROTTLED, Pacing, Pause
 from tests.model.sessions.shop import SHOP, Order, order
 
@@ -20,7 +20,7 @@ Reply = dict[str, Any]
 Patch = pytest.MonkeyPatch
 
 
-def refusal(code: str) -> ClientError:
+def error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "later"}}, "X")
 
 
@@ -40,19 +40,19 @@ class Slept:
         self._clock.advance(seconds)
 
 
-def refuse(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
-    """The client refuses with these codes, then does as it is told."""
+def reject(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
+    """The client rejects with these codes, then does as it is told."""
 
-    def refusing(call: Callable[..., Reply]) -> Callable[..., Reply]:
-        def refuse_first(*arguments: Any) -> Reply:
+    def rejecting(call: Callable[..., Reply]) -> Callable[..., Reply]:
+        def reject_first(*arguments: Any) -> Reply:
             if codes:
-                raise refusal(codes.pop(0))
+                raise error(codes.pop(0))
             return call(*arguments)
 
-        return refuse_first
+        return reject_first
 
     for name in ("_call", "_read", "get_unparsed"):
-        monkeypatch.setattr(db.client, name, refusing(getattr(db.client, name)))
+        monkeypatch.setattr(db.client, name, rejecting(getattr(db.client, name)))
     look_up_by_requests(monkeypatch, db)
 
 
@@ -65,7 +65,7 @@ def look_up_by_requests(monkeypatch: Patch, db: sk.Session) -> None:
 def test_throttling_is_waited_out(memory: sk.Session, monkeypatch: Patch, code: str) -> None:
     memory.put(order(1))
     slept = Slept(memory)
-    refuse(monkeypatch, memory, [code] * 3)
+    reject(monkeypatch, memory, [code] * 3)
     assert slept.db.get(order(1).key) == order(1)
     assert slept.pauses == [0.05, 0.1, 0.2]
 
@@ -76,9 +76,9 @@ def test_pauses_are_anything_up_to_their_limit() -> None:
     assert Pacing(chance=lambda: 1.0).pause(50) == Pause(5.0)
 
 
-def test_other_refusals_come_as_they_are(memory: sk.Session, monkeypatch: Patch) -> None:
+def test_other_errors_come_as_they_are(memory: sk.Session, monkeypatch: Patch) -> None:
     slept = Slept(memory)
-    refuse(monkeypatch, memory, ["ValidationException"])
+    reject(monkeypatch, memory, ["ValidationException"])
     with pytest.raises(ClientError, match="ValidationException"):
         slept.db.get(order(1).key)
     assert slept.pauses == []
@@ -98,7 +98,7 @@ def test_it_gives_up_when_the_time_is_over(
     memory: sk.Session, monkeypatch: Patch, call: Callable[[sk.Session], object]
 ) -> None:
     slept = Slept(memory, timeout=1.0)
-    refuse(monkeypatch, memory, ["ThrottlingException"] * 100)
+    reject(monkeypatch, memory, ["ThrottlingException"] * 100)
     with pytest.raises(sk.DeadlineExceeded, match="within 1 s"):
         call(slept.db)
     assert sum(slept.pauses) <= 1.0

@@ -47,7 +47,7 @@ def test_paths_are_covariant() -> None:
     assert_type(wants_any_item(Price.key(store="1")), sk.Path[sk.Item])
 
 
-# An unused `type: ignore` is an error, so these show that the checker refuses what Python does.
+# An unused `type: ignore` is an error, so these show that the checker rejects what Python does.
 def test_mistakes_are_found() -> None:
     with pytest.raises(TypeError):
         Price(store="1")  # type: ignore[call-arg]

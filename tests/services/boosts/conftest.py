@@ -42,7 +42,7 @@ class Service:
         """What became of each event, in a word."""
         self.deliver(*(each.partner_id for each in events), tenant=tenant)
         outcomes = self.wait(self.boosts.apply(tenant, events))
-        return ["refused" if each.refusal else "stale" if each.stale else "applied" for each in outcomes]
+        return ["rejected" if each.error else "stale" if each.stale else "applied" for each in outcomes]
 
     def deliver(self, *partners: str, tenant: str = "de") -> None:
         """Everybody delivers everywhere, so that the designs have to agree."""

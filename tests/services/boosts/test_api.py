@@ -10,7 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey.services.boosts import kind
+from sortkey.services.boosts import definition
 from sortkey.services.boosts.api import MOST_PARTNERS
 from sortkey.services.boosts.event import MOST_EVENTS
 from tests.server.calling import Answer, call
@@ -35,8 +35,8 @@ def with_service(use: Callable[[Send], Awaitable[None]]) -> None:
     """Run a test's requests against the service in memory, made as the command line makes it."""
 
     async def whole() -> None:
-        async with sk.open("memory:", tables=kind.BOOSTS.tables({})) as session:
-            service = kind.BOOSTS.make(session, {})
+        async with sk.open("memory:", tables=definition.BOOSTS.tables({})) as session:
+            service = definition.BOOSTS.make(session, {})
             await service.start()
             front = app_of([service])
 
@@ -81,7 +81,7 @@ def test_a_partner_s_campaigns() -> None:
             ],
         }
         assert (await send("GET", "/boosts/de/partners/1")).status == 404
-        # No key is that long, so nobody has it; the store would refuse to look.
+        # No key is that long, so nobody has it; the store would reject to look.
         assert (await send("GET", f"/boosts/de/partners/{'1' * 3000}")).status == 404
 
     with_service(use)
@@ -155,7 +155,7 @@ def test_a_list_with_a_bad_event_changes_nothing(changes: dict[str, Any], detail
     with_service(use)
 
 
-def test_what_no_market_can_have_is_refused() -> None:
+def test_what_no_market_can_have_is_rejected() -> None:
     async def use(send: Send) -> None:
         assert (await send("POST", "/boosts/xx/campaigns", EVENT)).status == 404
         assert (await send("POST", "/boosts/xx/lookup", ASKED)).status == 404

@@ -32,7 +32,7 @@ def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Regio
     markets = markets_of(read_settings({}))
     for tenant, region in regions.items():
         events = checked(list(demo.events_of(region)), tenant)
-        assert [event for event in events if markets[tenant].refusal(event)] == []
+        assert [event for event in events if markets[tenant].error(event)] == []
 
 
 def test_one_market_is_wildcard_one_zoned_one_mixed(regions: dict[str, demo.Region]) -> None:

@@ -1,4 +1,4 @@
-"""Campaign events: what is taken, and how the rest is refused."""
+"""Campaign events: what is taken, and how the rest is rejected."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_a_list_is_read() -> None:
     ],
 )
 def test_what_is_wrong_is_named(field: str, value: Any, said: str) -> None:
-    with pytest.raises((Unacceptable, msgspec.ValidationError)) as refusal:
+    with pytest.raises((Unacceptable, msgspec.ValidationError)) as error:
         read_body(body(**{field: value}))
-    assert said in str(refusal.value)
+    assert said in str(error.value)
 
 
 def test_a_missing_field_is_named() -> None:
@@ -89,9 +89,9 @@ def test_a_missing_field_is_named() -> None:
 
 def test_all_faults_of_a_list_are_told_by_their_place() -> None:
     bad = b"[%b,%b,%b]" % (body(), body(partnerId=""), body(areas=["*", "A"], campaignId=""))
-    with pytest.raises(Unacceptable) as refusal:
+    with pytest.raises(Unacceptable) as error:
         read_body(bad)
-    places = [each.partition(":")[0] for each in refusal.value.details]
+    places = [each.partition(":")[0] for each in error.value.details]
     assert places == ["[1].partnerId", "[2].campaignId", "[2].areas"]
 
 

@@ -64,7 +64,7 @@ def test_clocks_that_change() -> None:
     ("start", "end"),
     [("9:00", "11:00"), ("09:00", "25:00"), ("09:00", "24:30"), ("10:00", "10:00"), ("24:00", "02:00")],
 )
-def test_hours_that_are_none_are_refused(start: str, end: str) -> None:
+def test_hours_that_are_none_are_rejected(start: str, end: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         Hours.read(start, end)
 

@@ -162,10 +162,10 @@ def test_an_unknown_tenant_is_named(service: Service) -> None:
             call()
 
 
-def test_a_wildcard_market_refuses_areas_before_anything_is_applied(service: Service) -> None:
-    with pytest.raises(Unacceptable, match="tr is a wildcard market") as refusal:
+def test_a_wildcard_market_rejects_areas_before_anything_is_applied(service: Service) -> None:
+    with pytest.raises(Unacceptable, match="tr is a wildcard market") as error:
         service.apply(event(), event(2, areas=("IST-01",)), tenant="tr")
-    assert refusal.value.details == ('[1].areas: tr is a wildcard market, whose campaigns have the areas ["*"]',)
+    assert error.value.details == ('[1].areas: tr is a wildcard market, whose campaigns have the areas ["*"]',)
     assert service.campaigns_of("p1", tenant="tr") == []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sortkey.services.boosts.tenants import markets_of, read_settings
-from sortkey.services.kind import BadSettings
+from sortkey.services.definition import BadSettings
 from tests.services.boosts.campaigns import MONDAY_LUNCH, event
 
 
@@ -48,6 +48,6 @@ def test_settings_that_cannot_be_used_are_named(given: dict[str, Any], said: str
 
 def test_a_wildcard_market_has_no_areas() -> None:
     markets = markets_of(read_settings({}))
-    assert markets["tr"].refusal(event(areas=("IST-01",))) is not None
-    assert markets["tr"].refusal(event()) is None
-    assert markets["de"].refusal(event(areas=("BER-01",))) is None
+    assert markets["tr"].error(event(areas=("IST-01",))) is not None
+    assert markets["tr"].error(event()) is None
+    assert markets["de"].error(event(areas=("BER-01",))) is None

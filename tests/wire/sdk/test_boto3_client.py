@@ -38,9 +38,9 @@ def test_session(server: ServerProcess) -> None:
     put = {"Put": {"TableName": name, "Item": order(99)}}
     db.transact_write_items(TransactItems=[put, {"Delete": {"TableName": name, "Key": key(2)}}])
     never = {"TableName": name, "Key": key(3), "ConditionExpression": "attribute_not_exists(customer)"}
-    with pytest.raises(ClientError) as refused:
+    with pytest.raises(ClientError) as rejected:
         db.transact_write_items(TransactItems=[put, {"ConditionCheck": never}])
-    reasons = refused.value.response["CancellationReasons"]
+    reasons = rejected.value.response["CancellationReasons"]
     assert [reason["Code"] for reason in reasons] == ["None", "ConditionalCheckFailed"]
 
     events = [record["eventName"] for record in records(server, db, name)]

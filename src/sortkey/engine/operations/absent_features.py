@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests import features, table_name_of
-from sortkey.engine.schema import Table
+from sortkey.engine.tables.table import Table
 from sortkey.engine.tables.tags import table_of_arn
 from sortkey.errors import GlobalTableNotFoundException, PolicyNotFoundException, ResourceNotFoundException
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from sortkey.engine import capacity
-from sortkey.engine.catalog import not_found
+from sortkey.engine import consumed_capacity
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import check_scalar_keys, normalise_key, place_of
-from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
-from sortkey.engine.schema import Table
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.tables.catalog import not_found
+from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
 from sortkey.expressions import Projection
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
@@ -41,8 +41,8 @@ class _Asked:
             normalise_key(key)
 
     def places(self, table: Table) -> list[bytes]:
-        short_place = table.short_place
-        places = [short_place(key) or place_of(table, key) for key in self.request.keys]
+        fast_row_key = table.fast_row_key
+        places = [fast_row_key(key) or row_key_of(table, key) for key in self.request.keys]
         if len(set(places)) != len(places):
             raise ValidationException(DUPLICATES)
         check_scalar_keys(table, self.projection)
@@ -96,9 +96,9 @@ def _collect(
         responses[part.given] = Json.items(rows, part.projection)
         if done < len(wanted):
             unprocessed[part.given] = part.rest(done)
-        if capacity.asked(request.return_consumed_capacity):
-            units = capacity.units_of_rows(rows, done, bool(part.request.consistent_read))
-            consumed.append(capacity.Consumed(table, units).shape(request.return_consumed_capacity))
+        if consumed_capacity.asked(request.return_consumed_capacity):
+            units = consumed_capacity.units_of_rows(rows, done, bool(part.request.consistent_read))
+            consumed.append(consumed_capacity.Consumed(table, units).shape(request.return_consumed_capacity))
     answer: Answer = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if consumed:
         answer["ConsumedCapacity"] = consumed

@@ -1,6 +1,6 @@
 """BatchWriteItem: up to twenty-five puts and deletes, each on its own.
 
-AWS may leave some unprocessed; here all go into one transaction, so either the request is refused as a whole or
+AWS may leave some unprocessed; here all go into one transaction, so either the request is rejected as a whole or
 nothing is left over.
 """
 
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import capacity, write
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.capacity import Consumed
+from sortkey.engine import consumed_capacity, write
+from sortkey.engine.consumed_capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import normalise_key, row_key
 from sortkey.engine.operations.batch_get_item import DUPLICATES
-from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
-from sortkey.engine.schema import Table
+from sortkey.engine.rows.item_keys import normalise_key, row_key
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_answer import all_collection_metrics
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.values.attribute import Item, Normalised, normalise_item
@@ -45,7 +45,7 @@ class _Write:
 
     def place(self, table: Table) -> bytes:
         """The row that it writes to, if it fits the table."""
-        return row_key(table, self.keyed) if self.new is None else write.place_for(table, self.new)
+        return row_key(table, self.keyed) if self.new is None else write.row_key_for(table, self.new)
 
 
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
@@ -85,7 +85,7 @@ def _answer(
     batch: WriteBatch, request: BatchWriteItem, consumed: list[Consumed], parts: list[tuple[str, list[_Write]]]
 ) -> Answer:
     answer: Answer = {"UnprocessedItems": {}}
-    if capacity.asked(request.return_consumed_capacity):
+    if consumed_capacity.asked(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = [total.shape(request.return_consumed_capacity) for total in consumed]
     if request.return_item_collection_metrics == "SIZE":
         metrics: dict[str, Any] = {}

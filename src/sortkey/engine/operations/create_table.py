@@ -6,24 +6,24 @@ import uuid
 
 import msgspec
 
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.catalog import new_space
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.records import StreamRecord, TableRecord
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import CreateTable, StreamSpecification
-from sortkey.engine.stream import new_stream
+from sortkey.engine.streams.stream_writer import new_stream
 from sortkey.engine.tables import description
+from sortkey.engine.tables.catalog import new_space
+from sortkey.engine.tables.catalog_entries import StreamEntry, TableEntry
 from sortkey.engine.tables.definition import check_stream, define_table
-from sortkey.engine.tables.settings import refuse_unsupported, table_settings
+from sortkey.engine.tables.settings import reject_unsupported, table_settings
 from sortkey.engine.tables.tags import read_tags
 from sortkey.engine.tables.throughput import ON_DEMAND
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ResourceInUseException
 
 
 def create_table(core: Core, request: CreateTable) -> Work:
     name = table_name_of(request.table_name)
-    refuse_unsupported(request)
+    reject_unsupported(request)
     definition = define_table(request)
     check_stream(request.stream_specification)
     settings = table_settings(core, request, definition.billing_mode, definition.throughput)
@@ -34,7 +34,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
         if core.catalog.find(batch.transaction, name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         created = round(batch.now, 3)
-        record = TableRecord(
+        record = TableEntry(
             name=name,
             space=new_space(batch),
             id=table_id,
@@ -58,7 +58,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
     return work
 
 
-def _streams(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamRecord]:
+def _streams(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamEntry]:
     if requested is None or requested.stream_view_type is None:
         return []
     return [new_stream(batch, core.settings, requested.stream_view_type)]

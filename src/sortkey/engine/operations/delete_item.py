@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sortkey.engine import write
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_scalar_keys, normalise_key
-from sortkey.engine.outcome import check_return_old, written
-from sortkey.engine.parameters import bindings_of, condition_of
+from sortkey.engine.expression_parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import DeleteItem
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.write_answer import check_return_old, written
+from sortkey.engine.write_batch import WriteBatch
 
 
 def delete_item(core: Core, request: DeleteItem) -> Work:

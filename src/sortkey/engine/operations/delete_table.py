@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.catalog import give_up_space
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import DeleteTable
 from sortkey.engine.tables import description
+from sortkey.engine.tables.catalog import give_up_space
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 
 

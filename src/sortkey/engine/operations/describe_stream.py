@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.records import ShardRecord
 from sortkey.engine.requests.streams import DescribeStream, ShardFilter
-from sortkey.engine.schema import Table
-from sortkey.engine.streams import feed
+from sortkey.engine.streams import stream_reader
+from sortkey.engine.tables.catalog_entries import ShardEntry
+from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
 
 PAGE: Final = 100
@@ -19,7 +19,7 @@ def describe_stream(core: Core, request: DescribeStream) -> Answer:
     limit = request.limit or PAGE
     parent = _parent(request.shard_filter)
     with core.read() as snapshot:
-        stream = feed.find(core, snapshot, request.stream_arn)
+        stream = stream_reader.find(core, snapshot, request.stream_arn)
     found = [
         shard
         for shard in stream.shards(core.clock.now())
@@ -41,7 +41,7 @@ def _parent(asked: ShardFilter | None) -> str | None:
     return asked.shard_id
 
 
-def _shape(stream: feed.Stream) -> dict[str, Any]:
+def _shape(stream: stream_reader.Stream) -> dict[str, Any]:
     record = stream.record
     return {
         "StreamArn": stream.arn,
@@ -60,10 +60,10 @@ def _key_schema(table: Table) -> list[dict[str, str]]:
     ]
 
 
-def _shard(shard: ShardRecord) -> dict[str, Any]:
-    numbers = {"StartingSequenceNumber": feed.sequence_text(shard.first_sequence)}
+def _shard(shard: ShardEntry) -> dict[str, Any]:
+    numbers = {"StartingSequenceNumber": stream_reader.sequence_text(shard.first_sequence)}
     if shard.last_sequence is not None:
-        numbers["EndingSequenceNumber"] = feed.sequence_text(shard.last_sequence)
+        numbers["EndingSequenceNumber"] = stream_reader.sequence_text(shard.last_sequence)
     shape: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": numbers}
     if shard.parent is not None:
         shape["ParentShardId"] = shard.parent

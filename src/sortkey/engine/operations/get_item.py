@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sortkey.engine import capacity
-from sortkey.engine.catalog import not_found
+from sortkey.engine import consumed_capacity
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import check_scalar_keys, normalise_key, place_of
-from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
-from sortkey.engine.schema import Table
-from sortkey.engine.stored import Json, decode, size
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
+from sortkey.engine.rows.stored_item import Json, decode, size
+from sortkey.engine.tables.catalog import not_found
+from sortkey.engine.tables.table import Table
 from sortkey.expressions import Projection
-from sortkey.values.capacity import read_units
+from sortkey.values.capacity_units import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:
@@ -21,9 +21,9 @@ def get_item(core: Core, request: GetItem) -> Answer:
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
-    if capacity.asked(request.return_consumed_capacity):
+    if consumed_capacity.asked(request.return_consumed_capacity):
         units = read_units(0 if row is None else size(row), bool(request.consistent_read))
-        answer["ConsumedCapacity"] = capacity.Consumed(table, units).shape(request.return_consumed_capacity)
+        answer["ConsumedCapacity"] = consumed_capacity.Consumed(table, units).shape(request.return_consumed_capacity)
     return answer
 
 
@@ -36,7 +36,7 @@ def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[
             # Of two mistakes, AWS reports the malformed key.
             normalise_key(request.key)
             raise not_found()
-        place = place_of(table, request.key)
+        place = row_key_of(table, request.key)
         check_scalar_keys(table, projection)
         return table, snapshot.get(place)
     finally:

@@ -6,9 +6,9 @@ from typing import Final
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import GetRecords
-from sortkey.engine.stored import Json
-from sortkey.engine.stream import BINARY, HEADER
-from sortkey.engine.streams import feed, shard_iterator
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.streams import shard_iterator, stream_reader
+from sortkey.engine.streams.stream_writer import BINARY, HEADER
 from sortkey.limits import STREAM_PAGE_BYTES, STREAM_RECORDS
 
 _OPENING_BRACE: Final = 1
@@ -19,7 +19,7 @@ def get_records(core: Core, request: GetRecords) -> Answer:
     now = core.clock.now()
     iterator.check_age(now)
     with core.read() as snapshot:
-        shard = feed.shard_at(core, snapshot, iterator)
+        shard = stream_reader.shard_at(core, snapshot, iterator)
         page = _Page(shard, iterator.sequence, request.limit or STREAM_RECORDS)
     answer: Answer = {"Records": page.json(core.settings.region)}
     if not page.ended:
@@ -30,7 +30,7 @@ def get_records(core: Core, request: GetRecords) -> Answer:
 class _Page:
     """Up to `limit` records or 1 MB of them, whichever is reached first."""
 
-    def __init__(self, shard: feed.Shard, start: int, limit: int) -> None:
+    def __init__(self, shard: stream_reader.Shard, start: int, limit: int) -> None:
         self.next_sequence = start
         self._records: list[bytes] = []
         size = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine import spaces
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import GetShardIterator
-from sortkey.engine.streams import feed
+from sortkey.engine.rows import spaces
+from sortkey.engine.streams import stream_reader
 from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.errors import ValidationException
 from sortkey.storage import Transaction
@@ -21,11 +21,11 @@ def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
     given = _sequence(request)
     now = core.clock.now()
     with core.read() as snapshot:
-        stream = feed.find(core, snapshot, request.stream_arn)
+        stream = stream_reader.find(core, snapshot, request.stream_arn)
         record = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
         if record is None:
-            raise feed.no_such_shard()
-        shard = feed.Shard(snapshot, stream.record, record, now)
+            raise stream_reader.no_such_shard()
+        shard = stream_reader.Shard(snapshot, stream.record, record, now)
         if given is not None:
             start = _numbered(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
         elif request.shard_iterator_type == "LATEST":
@@ -49,7 +49,7 @@ def _sequence(request: GetShardIterator) -> int | None:
     return int(text)
 
 
-def _numbered(snapshot: Transaction, shard: feed.Shard, given: int, offset: int) -> int:
+def _numbered(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
     # A shard without records can be asked for from its starting number, which no record has yet.
     last = max(_last(snapshot, shard), shard.record.first_sequence)
     if not shard.record.first_sequence <= given <= last:
@@ -60,7 +60,7 @@ def _numbered(snapshot: Transaction, shard: feed.Shard, given: int, offset: int)
     return start
 
 
-def _last(snapshot: Transaction, shard: feed.Shard) -> int:
+def _last(snapshot: Transaction, shard: stream_reader.Shard) -> int:
     """The greatest number that a record of the shard can have in this snapshot."""
     if shard.record.last_sequence is not None:
         return shard.record.last_sequence

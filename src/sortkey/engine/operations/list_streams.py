@@ -6,7 +6,7 @@ from typing import Final
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import ListStreams
-from sortkey.engine.streams import feed
+from sortkey.engine.streams import stream_reader
 
 PAGE: Final = 100
 
@@ -17,7 +17,7 @@ def list_streams(core: Core, request: ListStreams) -> Answer:
     with core.read() as snapshot:
         found = [
             stream
-            for stream in feed.streams(core, snapshot)
+            for stream in stream_reader.streams(core, snapshot)
             if stream.arn > start and request.table_name in (None, stream.table.name)
         ]
     page = found[:limit]
@@ -27,5 +27,5 @@ def list_streams(core: Core, request: ListStreams) -> Answer:
     return answer
 
 
-def _shape(stream: feed.Stream) -> dict[str, str]:
+def _shape(stream: stream_reader.Stream) -> dict[str, str]:
     return {"StreamArn": stream.arn, "TableName": stream.table.name, "StreamLabel": stream.record.label}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sortkey.engine import write
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_scalar_keys
-from sortkey.engine.outcome import check_return_old, written
-from sortkey.engine.parameters import bindings_of, condition_of
+from sortkey.engine.expression_parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import PutItem
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.item_keys import check_scalar_keys
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.write_answer import check_return_old, written
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.values.attribute import normalise_item
 
 
@@ -26,7 +26,7 @@ def put_item(core: Core, request: PutItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        key = write.place_for(table, new)
+        key = write.row_key_for(table, new)
         check_scalar_keys(table, condition)
         found = write.Found(table, key, batch.get(key))
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)

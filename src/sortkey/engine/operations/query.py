@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from sortkey.engine.catalog import required
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import check_scalar_keys
-from sortkey.engine.parameters import bindings_of, filter_of, plain
+from sortkey.engine.expression_parameters import bindings_of, filter_of, plain
 from sortkey.engine.read import page
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Query
-from sortkey.engine.schema import Keyed, Table
+from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.selection import Selection, start_row
+from sortkey.engine.tables.catalog import required
+from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix
 from sortkey.values.attribute import Item
-from sortkey.values.keybytes import prefix_bounds, sort_bytes
+from sortkey.values.key_bytes import prefix_bounds, sort_bytes
 
 EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
 LEGACY = ("attributes_to_get", "query_filter", "conditional_operator", "key_conditions")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import check_scalar_keys
-from sortkey.engine.parameters import bindings_of, filter_of
+from sortkey.engine.expression_parameters import bindings_of, filter_of
 from sortkey.engine.read import page
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Scan
-from sortkey.engine.schema import Keyed, Table
+from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.selection import INVALID_START, Selection, start_row
+from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import ValidationException
 from sortkey.storage import after_prefix
 from sortkey.values.attribute import Item

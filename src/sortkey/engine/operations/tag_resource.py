@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests.tables import TagResource
 from sortkey.engine.tables.key_schema import INVALID
 from sortkey.engine.tables.tags import check_number, read_tags, table_of_arn
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 
 

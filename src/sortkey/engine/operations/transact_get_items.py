@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import capacity, transaction
-from sortkey.engine.capacity import Consumed
+from sortkey.engine import consumed_capacity
+from sortkey.engine.consumed_capacity import Consumed
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.keys import check_scalar_keys, normalise_key, row_key
-from sortkey.engine.parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
-from sortkey.engine.schema import Table
-from sortkey.engine.stored import Json, decode, size
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key
+from sortkey.engine.rows.stored_item import Json, decode, size
+from sortkey.engine.tables.table import Table
+from sortkey.engine.transactions import transaction
 from sortkey.errors import ValidationException
 from sortkey.expressions import Projection
 from sortkey.limits import TRANSACTION_BYTES
 from sortkey.storage import Transaction
-from sortkey.values.capacity import transactional_read_units
+from sortkey.values.capacity_units import transactional_read_units
 
 
 class _Asked:
@@ -41,7 +42,7 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
         tables = [core.catalog.require(snapshot, each.name) for each in asked]
         rows = _rows(snapshot, asked, tables)
     answer: Answer = {"Responses": [each.answer(row) for each, row in zip(asked, rows, strict=True)]}
-    if capacity.asked(request.return_consumed_capacity):
+    if consumed_capacity.asked(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
     return answer
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from sortkey.engine import capacity, transaction, write
-from sortkey.engine.actions import Action, Prepared, action_of
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.capacity import Consumed
+from sortkey.engine import consumed_capacity, write
+from sortkey.engine.consumed_capacity import Consumed
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.outcome import all_collection_metrics
 from sortkey.engine.requests.transactions import TransactWriteItems
-from sortkey.engine.schema import Table
+from sortkey.engine.tables.table import Table
+from sortkey.engine.transactions import transaction
+from sortkey.engine.transactions.action import Action, Prepared, action_of
+from sortkey.engine.write_answer import all_collection_metrics
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.limits import TRANSACTION_BYTES
-from sortkey.values.capacity import transactional_read_units
+from sortkey.values.capacity_units import transactional_read_units
 
 
 def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
@@ -58,7 +59,7 @@ def _answer(
     batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
 ) -> Answer:
     answer: Answer = {}
-    if capacity.asked(request.return_consumed_capacity):
+    if consumed_capacity.asked(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = [
             total.shape(request.return_consumed_capacity, "Write") for total in totals.values()
         ]
@@ -84,7 +85,7 @@ def _metrics(
 
 def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:
     """The same request again: nothing is written, and what is charged is the reading."""
-    if not capacity.asked(request.return_consumed_capacity):
+    if not consumed_capacity.asked(request.return_consumed_capacity):
         return {}
     totals: dict[str, Consumed] = {}
     for action, table in zip(actions, tables, strict=True):

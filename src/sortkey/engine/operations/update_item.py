@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sortkey.engine import write
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.keys import check_scalar_keys, normalise_key
-from sortkey.engine.outcome import written
-from sortkey.engine.parameters import bindings_of, condition_of, plain
+from sortkey.engine.expression_parameters import bindings_of, condition_of, plain
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
-from sortkey.engine.stored import Json
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
+from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.write_answer import written
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.expressions import Bindings, Update, legacy, update
 from sortkey.values.attribute import Item, Normalised
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
-from sortkey.engine.batch import WriteBatch
-from sortkey.engine.catalog import give_up_space, new_space
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.records import IndexRecord, StreamRecord
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
-from sortkey.engine.stream import close_stream, new_stream
+from sortkey.engine.streams.stream_writer import close_stream, new_stream
 from sortkey.engine.tables import description
+from sortkey.engine.tables.catalog import give_up_space, new_space
+from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry
 from sortkey.engine.tables.definition import check_stream
 from sortkey.engine.tables.index_definition import UNPLACED
-from sortkey.engine.tables.settings import refuse_unsupported
+from sortkey.engine.tables.settings import reject_unsupported
 from sortkey.engine.tables.update import check_changes_something, plan_update
+from sortkey.engine.write_batch import WriteBatch
 
 
 def update_table(core: Core, request: UpdateTable) -> Work:
     name = table_name_of(request.table_name)
-    refuse_unsupported(request)
+    reject_unsupported(request)
     check_changes_something(request)
     check_stream(request.stream_specification)
 
@@ -40,13 +40,13 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     return work
 
 
-def _placed(batch: WriteBatch, index: IndexRecord) -> IndexRecord:
+def _placed(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
     return msgspec.structs.replace(index, space=new_space(batch)) if index.space == UNPLACED else index
 
 
 def _streams(
-    core: Core, batch: WriteBatch, streams: list[StreamRecord], requested: StreamSpecification | None
-) -> list[StreamRecord]:
+    core: Core, batch: WriteBatch, streams: list[StreamEntry], requested: StreamSpecification | None
+) -> list[StreamEntry]:
     if requested is None:
         return streams
     if requested.stream_view_type is None:

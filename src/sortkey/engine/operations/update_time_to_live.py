@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sortkey.engine import expiry
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import TimeToLiveSpecification, UpdateTimeToLive
+from sortkey.engine.rows import expiry_index
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 
 
@@ -18,9 +18,9 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
         record = core.catalog.describe(batch.transaction, name).record
         _check(record.ttl_attribute, requested)
         if requested.enabled:
-            record = expiry.enable(batch, record, requested.attribute_name)
+            record = expiry_index.enable(batch, record, requested.attribute_name)
         else:
-            record = expiry.disable(record)
+            record = expiry_index.disable(record)
         core.catalog.save(batch, record)
         return {
             "TimeToLiveSpecification": {"Enabled": requested.enabled, "AttributeName": requested.attribute_name},

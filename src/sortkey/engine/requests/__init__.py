@@ -15,7 +15,17 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import batches, constraints, features, items, reading, reads, streams, tables, transactions
+from sortkey.engine.requests import (
+    batches,
+    constraints,
+    deserialiser,
+    features,
+    items,
+    reads,
+    streams,
+    tables,
+    transactions,
+)
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.requests.table_names import table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
@@ -112,9 +122,9 @@ def _parsed(body: bytes) -> Any:
 
 
 def _second_look(operation: str, members: object) -> Shape:
-    """The request after all, where only a null or a fraction was in msgspec's way; else AWS's refusal."""
+    """The request after all, where only a null or a fraction was in msgspec's way; else AWS's error."""
     shape = OPERATIONS[operation]
-    understood = reading.read(shape, members)
+    understood = deserialiser.read(shape, members)
     constraints.enforce(shape, understood)
     try:
         return msgspec.convert(understood, shape)

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from sortkey.engine.requests.schema import Member, Node, members_of
+from sortkey.engine.requests.annotations import Member, Node, members_of
 from sortkey.engine.requests.shapes import JAVA_PACKAGE, PARAMETER_REQUIRED, Shape, unanchored
 from sortkey.errors import ValidationException
 

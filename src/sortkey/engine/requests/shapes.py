@@ -1,7 +1,7 @@
 """What the members of requests are made of: the scalar shapes of AWS's service model, each declared once.
 
 A shape is a type with its bounds as `msgspec.Meta`, or a `Literal` for a set of words. msgspec checks them in C on the
-fast path; `schema` reads the very same annotations when AWS's words are wanted for why a request was refused.
+fast path; `schema` reads the very same annotations when AWS's words are wanted for why a request was rejected.
 
 The words of a `Literal` stand in the order of AWS's error messages where that is known, else of the service model. Maps
 of attribute values stay plain dictionaries: `values.attribute` looks into them. A title is the Java name of a type,

@@ -22,7 +22,7 @@ TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 GlobalTableSettingsReplicationMode = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
-# Replicas, witnesses and vector indexes are refused as a whole, so nothing needs to know what is inside.
+# Replicas, witnesses and vector indexes are rejected as a whole, so nothing needs to know what is inside.
 Unsupported = dict[str, Any]
 
 

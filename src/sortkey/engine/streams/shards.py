@@ -12,35 +12,35 @@ from typing import Final
 
 import msgspec
 
-from sortkey.engine.batch import WriteBatch
 from sortkey.engine.core import Core
-from sortkey.engine.records import ShardRecord, StreamRecord
-from sortkey.engine.spaces import SPACE_BYTES
+from sortkey.engine.rows.spaces import SPACE_BYTES
+from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.write_batch import WriteBatch
 
 _PLACE_BYTES: Final = 8
 _LAST_PLACE: Final = (1 << 8 * _PLACE_BYTES) - 1
 
 
-def whole_space(batch: WriteBatch, count: int) -> list[ShardRecord]:
+def whole_space(batch: WriteBatch, count: int) -> list[ShardEntry]:
     """The shards of a new stream."""
     return _slices(batch, count, 0, 0, _LAST_PLACE, parent=None)
 
 
-def shard_of(stream: StreamRecord, row_key: bytes) -> ShardRecord:
+def shard_of(stream: StreamEntry, row_key: bytes) -> ShardEntry:
     """The open shard that an item's records go to."""
     return next(shard for shard in open_shards(stream) if slice_holds(shard, row_key))
 
 
-def slice_holds(shard: ShardRecord, row_key: bytes) -> bool:
+def slice_holds(shard: ShardEntry, row_key: bytes) -> bool:
     """Whether the item of a table row belongs in the shard's slice."""
     return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _PLACE_BYTES], "big") <= shard.high
 
 
-def open_shards(stream: StreamRecord) -> list[ShardRecord]:
+def open_shards(stream: StreamEntry) -> list[ShardEntry]:
     return [shard for shard in stream.shards if shard.last_sequence is None]
 
 
-def close(batch: WriteBatch, stream: StreamRecord) -> list[ShardRecord]:
+def close(batch: WriteBatch, stream: StreamEntry) -> list[ShardEntry]:
     """The stream's shards, with none open any more."""
     # A number of its own, so that the span of a shard without records is not empty.
     last = batch.next_sequence()
@@ -74,7 +74,7 @@ def reshard(core: Core, table_name: str, count: int) -> None:
     core.store.write(work)
 
 
-def _divided(batch: WriteBatch, stream: StreamRecord, parts: int) -> list[ShardRecord]:
+def _divided(batch: WriteBatch, stream: StreamEntry, parts: int) -> list[ShardEntry]:
     parents = open_shards(stream)
     number = stream.shards[-1].number + 1
     divided = close(batch, stream)
@@ -84,10 +84,10 @@ def _divided(batch: WriteBatch, stream: StreamRecord, parts: int) -> list[ShardR
     return divided
 
 
-def _slices(batch: WriteBatch, count: int, number: int, low: int, high: int, parent: str | None) -> list[ShardRecord]:
+def _slices(batch: WriteBatch, count: int, number: int, low: int, high: int, parent: str | None) -> list[ShardEntry]:
     bounds = [low + (high - low + 1) * at // count for at in range(count + 1)]
     return [
-        ShardRecord(
+        ShardEntry(
             number=number + at,
             id=_shard_id(batch.now, number + at),
             parent=parent,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sortkey import limits
-from sortkey.engine.records import IndexRecord, ThroughputRecord
 from sortkey.engine.requests.tables import CreateTable, GlobalSecondaryIndex, StreamSpecification
+from sortkey.engine.tables.catalog_entries import IndexEntry, ThroughputEntry
 from sortkey.engine.tables.index_definition import (
     check_distinct_names,
     check_projected_total,
@@ -22,10 +22,10 @@ from sortkey.errors import ValidationException
 class TableDefinition(NamedTuple):
     attributes: dict[str, str]
     keys: KeyNames
-    indexes: list[IndexRecord]
+    indexes: list[IndexEntry]
     """Local ones first; without their spaces, which only a transaction can give."""
     billing_mode: str
-    throughput: ThroughputRecord
+    throughput: ThroughputEntry
 
 
 def define_table(request: CreateTable) -> TableDefinition:
@@ -56,14 +56,14 @@ def check_stream(specification: StreamSpecification | None) -> None:
         )
 
 
-def used_attributes(keys: KeyNames, indexes: list[IndexRecord]) -> set[str]:
+def used_attributes(keys: KeyNames, indexes: list[IndexEntry]) -> set[str]:
     used = set(keys.used)
     for index in indexes:
         used.update(KeyNames.of(index).used)
     return used
 
 
-def _check_all_used(keys: KeyNames, indexes: list[IndexRecord], attributes: Mapping[str, str]) -> None:
+def _check_all_used(keys: KeyNames, indexes: list[IndexEntry], attributes: Mapping[str, str]) -> None:
     """Definitions are for keys only: DynamoDB has no schema for other attributes."""
     used = used_attributes(keys, indexes)
     if used == attributes.keys():
@@ -79,7 +79,7 @@ def _check_all_used(keys: KeyNames, indexes: list[IndexRecord], attributes: Mapp
     )
 
 
-def _local_indexes(request: CreateTable, keys: KeyNames, attributes: Mapping[str, str]) -> list[IndexRecord]:
+def _local_indexes(request: CreateTable, keys: KeyNames, attributes: Mapping[str, str]) -> list[IndexEntry]:
     requested = request.local_secondary_indexes
     if requested is None:
         return []
@@ -98,7 +98,7 @@ def _local_indexes(request: CreateTable, keys: KeyNames, attributes: Mapping[str
     return defined
 
 
-def _global_indexes(request: CreateTable, attributes: Mapping[str, str], billing_mode: str) -> list[IndexRecord]:
+def _global_indexes(request: CreateTable, attributes: Mapping[str, str], billing_mode: str) -> list[IndexEntry]:
     requested = request.global_secondary_indexes
     if requested is None:
         return []
@@ -115,7 +115,7 @@ def _global_indexes(request: CreateTable, attributes: Mapping[str, str], billing
     return defined
 
 
-def _index_throughput(index: GlobalSecondaryIndex, billing_mode: str) -> ThroughputRecord:
+def _index_throughput(index: GlobalSecondaryIndex, billing_mode: str) -> ThroughputEntry:
     """AWS words this otherwise than for an index that UpdateTable adds."""
     name, requested = index.index_name, index.provisioned_throughput
     if billing_mode == ON_DEMAND:
@@ -124,7 +124,7 @@ def _index_throughput(index: GlobalSecondaryIndex, billing_mode: str) -> Through
                 f"{INVALID}ProvisionedThroughput should not be specified for index: {name} "
                 "when BillingMode is PAY_PER_REQUEST"
             )
-        return ThroughputRecord()
+        return ThroughputEntry()
     if requested is None:
         raise ValidationException(f"{INVALID}ProvisionedThroughput is not specified for index: {name}")
     return read_units(requested, name)

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.batch import WriteBatch, read_count
 from sortkey.engine.core import Core
-from sortkey.engine.records import IndexRecord, StreamRecord, TableRecord, ThroughputRecord
-from sortkey.engine.spaces import space_bytes
+from sortkey.engine.rows.spaces import space_bytes
+from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
 from sortkey.engine.tables.key_schema import KeyNames
 from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
 from sortkey.engine.tables.throughput import decreases_today
+from sortkey.engine.write_batch import WriteBatch, read_count
 from sortkey.storage import Transaction
 
 Description = dict[str, Any]
@@ -23,13 +23,13 @@ Count = Callable[[bytes], tuple[int, int]]
 SHOWN_AS_KEPT: Final = (ENCRYPTION, ON_DEMAND_MAXIMUM)
 
 
-def describe(core: Core, transaction: Transaction, record: TableRecord) -> Description:
+def describe(core: Core, transaction: Transaction, record: TableEntry) -> Description:
     """The table as a snapshot has it."""
     count = partial(read_count, transaction)
     return _Describer(core.table_arn(record.name), record, core.clock.now(), count).table()
 
 
-def describe_in_batch(core: Core, batch: WriteBatch, record: TableRecord) -> Description:
+def describe_in_batch(core: Core, batch: WriteBatch, record: TableEntry) -> Description:
     """The table in the middle of a group of writes, what they have counted so far included."""
 
     def count(space: bytes) -> tuple[int, int]:
@@ -42,7 +42,7 @@ def describe_in_batch(core: Core, batch: WriteBatch, record: TableRecord) -> Des
 
 class _Describer(msgspec.Struct, frozen=True):
     arn: str
-    record: TableRecord
+    record: TableEntry
     now: float
     count: Count
 
@@ -87,7 +87,7 @@ class _Describer(msgspec.Struct, frozen=True):
             shown |= _stream(self.arn, record.streams[-1])
         return shown
 
-    def _index(self, index: IndexRecord) -> Description:
+    def _index(self, index: IndexEntry) -> Description:
         items, size = self.count(space_bytes(index.space))
         projection: Description = {"ProjectionType": index.projection}
         if index.included:
@@ -101,13 +101,13 @@ class _Describer(msgspec.Struct, frozen=True):
             "IndexArn": f"{self.arn}/index/{index.name}",
         }
 
-    def _global_index(self, index: IndexRecord) -> Description:
+    def _global_index(self, index: IndexEntry) -> Description:
         shown = self._index(index) | {"IndexStatus": index.status} | self._capacity(index.throughput, index.settings)
         if index.backfilled_to is not None:
             shown["Backfilling"] = True
         return shown
 
-    def _capacity(self, throughput: ThroughputRecord, settings: Settings) -> Description:
+    def _capacity(self, throughput: ThroughputEntry, settings: Settings) -> Description:
         read, write = warm_units(settings, self.record.billing_mode, throughput)
         return {
             "ProvisionedThroughput": _throughput(throughput, self.now),
@@ -120,7 +120,7 @@ def _key_schema(keys: KeyNames) -> list[Description]:
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 
 
-def _throughput(record: ThroughputRecord, now: float) -> Description:
+def _throughput(record: ThroughputEntry, now: float) -> Description:
     shown: Description = {
         "NumberOfDecreasesToday": decreases_today(record, now),
         "ReadCapacityUnits": record.read,
@@ -133,7 +133,7 @@ def _throughput(record: ThroughputRecord, now: float) -> Description:
     return shown
 
 
-def _stream(table_arn: str, stream: StreamRecord) -> Description:
+def _stream(table_arn: str, stream: StreamEntry) -> Description:
     """A disabled stream is no specification any more, but it stays the latest."""
     shown: Description = {
         "LatestStreamLabel": stream.label,

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sortkey import limits
-from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
 from sortkey.engine.requests.tables import (
     CreateGlobalSecondaryIndexAction,
     DeleteGlobalSecondaryIndexAction,
@@ -15,6 +14,7 @@ from sortkey.engine.requests.tables import (
     ProvisionedThroughput,
     UpdateGlobalSecondaryIndexAction,
 )
+from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry, ThroughputEntry
 from sortkey.engine.tables.definition import used_attributes
 from sortkey.engine.tables.index_definition import check_projected_total, define_global_index
 from sortkey.engine.tables.key_schema import INVALID, KeyNames, listed
@@ -29,21 +29,21 @@ Action = CreateGlobalSecondaryIndexAction | UpdateGlobalSecondaryIndexAction | D
 
 
 class IndexChanges(NamedTuple):
-    record: TableRecord
+    record: TableEntry
     """With new indexes not yet placed."""
-    dropped: list[IndexRecord]
+    dropped: list[IndexEntry]
 
 
 def change_indexes(
-    record: TableRecord, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
+    record: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
 ) -> IndexChanges:
-    """The table after the updates, its AttributeDefinitions too; raises for whatever AWS refuses."""
+    """The table after the updates, its AttributeDefinitions too; raises for whatever AWS rejects."""
     actions = [_action(update) for update in updates]
     _check_one_per_index(actions)
     _check_one_online(record, actions)
     _check_same_types(record, definitions)
     indexes = {index.name: index for index in record.indexes}
-    dropped: list[IndexRecord] = []
+    dropped: list[IndexEntry] = []
     for action in actions:
         if isinstance(action, DeleteGlobalSecondaryIndexAction):
             dropped.append(_dropped(indexes, action))
@@ -74,7 +74,7 @@ def _check_one_per_index(actions: list[Action]) -> None:
         seen.add(action.index_name)
 
 
-def _check_one_online(record: TableRecord, actions: list[Action]) -> None:
+def _check_one_online(record: TableEntry, actions: list[Action]) -> None:
     """An index that is being filled may be dropped; nothing else may be created or dropped meanwhile."""
     changed_online = {
         action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
@@ -88,7 +88,7 @@ def _check_one_online(record: TableRecord, actions: list[Action]) -> None:
         )
 
 
-def _check_same_types(record: TableRecord, definitions: dict[str, str]) -> None:
+def _check_same_types(record: TableEntry, definitions: dict[str, str]) -> None:
     for name, kind in definitions.items():
         if record.attributes.get(name, kind) != kind:
             raise ValidationException(
@@ -97,7 +97,7 @@ def _check_same_types(record: TableRecord, definitions: dict[str, str]) -> None:
             )
 
 
-def _dropped(indexes: dict[str, IndexRecord], action: DeleteGlobalSecondaryIndexAction) -> IndexRecord:
+def _dropped(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexAction) -> IndexEntry:
     index = indexes.get(action.index_name)
     if index is None or index.local:
         raise ResourceNotFoundException("Requested resource not found")
@@ -105,11 +105,11 @@ def _dropped(indexes: dict[str, IndexRecord], action: DeleteGlobalSecondaryIndex
 
 
 def _created(
-    record: TableRecord,
-    indexes: dict[str, IndexRecord],
+    record: TableEntry,
+    indexes: dict[str, IndexEntry],
     action: CreateGlobalSecondaryIndexAction,
     definitions: dict[str, str],
-) -> IndexRecord:
+) -> IndexEntry:
     if action.index_name in indexes:
         raise ValidationException("Attempting to create an index which already exists")
     if sum(not index.local for index in indexes.values()) >= limits.GLOBAL_INDEXES:
@@ -123,8 +123,8 @@ def _created(
 
 
 def _updated(
-    record: TableRecord, indexes: dict[str, IndexRecord], action: UpdateGlobalSecondaryIndexAction, now: float
-) -> IndexRecord:
+    record: TableEntry, indexes: dict[str, IndexEntry], action: UpdateGlobalSecondaryIndexAction, now: float
+) -> IndexEntry:
     index = indexes.get(action.index_name)
     if index is None or index.local:
         raise ResourceNotFoundException("Requested resource not found")
@@ -136,14 +136,14 @@ def _updated(
     return msgspec.structs.replace(index, throughput=throughput, settings=settings)
 
 
-def _throughput(record: TableRecord, name: str, requested: ProvisionedThroughput | None) -> ThroughputRecord:
+def _throughput(record: TableEntry, name: str, requested: ProvisionedThroughput | None) -> ThroughputEntry:
     if record.billing_mode == ON_DEMAND:
         if requested is not None:
             raise ValidationException(
                 f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} "
                 "when BillingMode is PAY_PER_REQUEST"
             )
-        return ThroughputRecord()
+        return ThroughputEntry()
     if requested is None:
         raise ValidationException(
             f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
@@ -151,7 +151,7 @@ def _throughput(record: TableRecord, name: str, requested: ProvisionedThroughput
     return read_units(requested, name)
 
 
-def _with_attributes(record: TableRecord, indexes: list[IndexRecord], definitions: dict[str, str]) -> TableRecord:
+def _with_attributes(record: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
     """Definitions that no key uses any more go; definitions that no key ever used are an error."""
     used = used_attributes(KeyNames(record.partition, record.sort), indexes)
     known = record.attributes | definitions

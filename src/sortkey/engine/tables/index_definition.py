@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sortkey import limits
-from sortkey.engine.records import IndexRecord, ThroughputRecord
 from sortkey.engine.requests.tables import GlobalSecondaryIndex, LocalSecondaryIndex, Projection
+from sortkey.engine.tables.catalog_entries import IndexEntry, ThroughputEntry
 from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, read_index_key_schema, read_key_schema
 from sortkey.engine.tables.settings import index_settings
 from sortkey.errors import ValidationException
@@ -16,7 +16,7 @@ UNPLACED: Final = 0
 """The space of an index that has none yet: only a transaction can give it one."""
 
 
-def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexRecord:
+def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexEntry:
     name = index.index_name
     keys = read_key_schema(index.key_schema)
     check_defined(keys, attributes)
@@ -28,16 +28,16 @@ def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: 
             f"index hash key: {keys.partition}, table hash key: {table.partition}"
         )
     projection, included = _read_projection(index.projection)
-    return IndexRecord(name, UNPLACED, True, keys.partition, keys.sort, projection, included)
+    return IndexEntry(name, UNPLACED, True, keys.partition, keys.sort, projection, included)
 
 
 def define_global_index(
-    index: GlobalSecondaryIndex, attributes: Mapping[str, str], billing_mode: str, throughput: ThroughputRecord
-) -> IndexRecord:
+    index: GlobalSecondaryIndex, attributes: Mapping[str, str], billing_mode: str, throughput: ThroughputEntry
+) -> IndexEntry:
     keys = read_index_key_schema(index.key_schema, index.index_name)
     check_defined(keys, attributes)
     projection, included = _read_projection(index.projection)
-    return IndexRecord(
+    return IndexEntry(
         index.index_name,
         UNPLACED,
         False,
@@ -65,7 +65,7 @@ def _read_projection(projection: Projection) -> tuple[str, list[str]]:
     return kind, included or []
 
 
-def check_distinct_names(indexes: Iterable[IndexRecord]) -> None:
+def check_distinct_names(indexes: Iterable[IndexEntry]) -> None:
     seen: set[str] = set()
     for index in indexes:
         if index.name in seen:
@@ -73,7 +73,7 @@ def check_distinct_names(indexes: Iterable[IndexRecord]) -> None:
         seen.add(index.name)
 
 
-def check_projected_total(indexes: Iterable[IndexRecord]) -> None:
+def check_projected_total(indexes: Iterable[IndexEntry]) -> None:
     """An attribute counts once for each index that includes it."""
     total = sum(len(index.included) for index in indexes)
     if total > limits.PROJECTED_ATTRIBUTES:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from sortkey import limits
-from sortkey.engine.records import IndexRecord
 from sortkey.engine.requests.tables import AttributeDefinition, KeySchemaElement
+from sortkey.engine.tables.catalog_entries import IndexEntry
 from sortkey.errors import ValidationException
 
 INVALID: Final = "One or more parameter values were invalid: "
@@ -23,7 +23,7 @@ class KeyNames(NamedTuple):
     more_sort: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, index: IndexRecord) -> KeyNames:
+    def of(cls, index: IndexEntry) -> KeyNames:
         return cls(index.partition, index.sort, tuple(index.more_partition), tuple(index.more_sort))
 
     @property

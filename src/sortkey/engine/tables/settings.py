@@ -1,7 +1,7 @@
 """Settings that DynamoDB has and that change nothing here: they are checked, kept in the record and shown again.
 
 They are SSESpecification (nothing is encrypted), OnDemandThroughput and WarmThroughput (nothing is throttled or
-warmed). Members that would have to change something, and cannot, are refused.
+warmed). Members that would have to change something, and cannot, are rejected.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine.core import Core
-from sortkey.engine.records import ThroughputRecord
 from sortkey.engine.requests.shapes import Shape, member_name
 from sortkey.engine.requests.tables import (
     CreateTable,
@@ -20,6 +19,7 @@ from sortkey.engine.requests.tables import (
     UpdateTable,
     WarmThroughput,
 )
+from sortkey.engine.tables.catalog_entries import ThroughputEntry
 from sortkey.engine.tables.key_schema import INVALID
 from sortkey.engine.tables.throughput import ON_DEMAND
 from sortkey.errors import ValidationException
@@ -47,7 +47,7 @@ UNSUPPORTED: Final = (
 )
 
 
-def refuse_unsupported(request: CreateTable | UpdateTable) -> None:
+def reject_unsupported(request: CreateTable | UpdateTable) -> None:
     for field in UNSUPPORTED:
         if getattr(request, field, None) is not None:
             raise ValidationException(f"{INVALID}{member_name(field)} is not supported here")
@@ -57,7 +57,7 @@ def table_settings(
     core: Core,
     request: CreateTable | UpdateTable,
     billing_mode: str,
-    throughput: ThroughputRecord,
+    throughput: ThroughputEntry,
     current: Settings | None = None,
 ) -> Settings:
     """The settings after the request, starting from the current ones."""
@@ -71,7 +71,7 @@ def table_settings(
 def index_settings(
     index: GlobalSecondaryIndex | UpdateGlobalSecondaryIndexAction,
     billing_mode: str,
-    throughput: ThroughputRecord,
+    throughput: ThroughputEntry,
     current: Settings | None = None,
 ) -> Settings:
     return _capacities(f"index {index.index_name}", index, billing_mode, throughput, current or {})
@@ -82,7 +82,7 @@ def without_maximum(settings: Settings) -> Settings:
     return {name: value for name, value in settings.items() if name != ON_DEMAND_MAXIMUM}
 
 
-def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputRecord) -> tuple[int, int]:
+def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputEntry) -> tuple[int, int]:
     """Read and write units a second that the table or index is said to be ready for."""
     least = WARM_ON_DEMAND if billing_mode == ON_DEMAND else (throughput.read, throughput.write)
     asked = settings.get(WARM, least)
@@ -90,7 +90,7 @@ def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputReco
 
 
 def _capacities(
-    what: str, request: Shape, billing_mode: str, throughput: ThroughputRecord, current: Settings
+    what: str, request: Shape, billing_mode: str, throughput: ThroughputEntry, current: Settings
 ) -> Settings:
     settings = dict(current)
     maximum: OnDemandThroughput | None = getattr(request, "on_demand_throughput", None)

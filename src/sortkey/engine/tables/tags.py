@@ -9,8 +9,8 @@ from typing import Final
 from sortkey import limits
 from sortkey.engine.core import Core
 from sortkey.engine.requests.tables import Tag
-from sortkey.engine.schema import Table
 from sortkey.engine.tables.key_schema import INVALID
+from sortkey.engine.tables.table import Table
 from sortkey.errors import AccessDeniedException, ResourceNotFoundException, ValidationException
 from sortkey.storage import Transaction
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.engine.records import ThroughputRecord
 from sortkey.engine.requests.tables import ProvisionedThroughput
+from sortkey.engine.tables.catalog_entries import ThroughputEntry
 from sortkey.engine.tables.key_schema import INVALID
 from sortkey.errors import ValidationException
 
@@ -16,7 +16,7 @@ MOST_UNITS: Final = 1_000_000_000_000
 SECONDS_PER_DAY: Final = 24 * 3600
 
 
-def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputRecord:
+def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputEntry:
     """A table's throughput under a billing mode: given exactly where the mode has one."""
     if billing_mode == ON_DEMAND:
         if requested is not None:
@@ -24,7 +24,7 @@ def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode:
                 f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
                 "when BillingMode is PAY_PER_REQUEST"
             )
-        return ThroughputRecord()
+        return ThroughputEntry()
     if requested is None:
         raise ValidationException(
             f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
@@ -32,8 +32,8 @@ def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode:
     return read_units(requested)
 
 
-def read_units(requested: ProvisionedThroughput, index: str | None = None) -> ThroughputRecord:
-    record = ThroughputRecord(requested.read_capacity_units, requested.write_capacity_units)
+def read_units(requested: ProvisionedThroughput, index: str | None = None) -> ThroughputEntry:
+    record = ThroughputEntry(requested.read_capacity_units, requested.write_capacity_units)
     for name, units in (("ReadCapacityUnits", record.read), ("WriteCapacityUnits", record.write)):
         if units > MOST_UNITS:
             where = "" if index is None else f" for index {index}"
@@ -42,14 +42,14 @@ def read_units(requested: ProvisionedThroughput, index: str | None = None) -> Th
 
 
 def changed(
-    current: ThroughputRecord, requested: ThroughputRecord, now: float, index: str | None = None
-) -> ThroughputRecord:
+    current: ThroughputEntry, requested: ThroughputEntry, now: float, index: str | None = None
+) -> ThroughputEntry:
     """The requested throughput, with the history that the description shows; it may not be what there is already."""
     if (requested.read, requested.write) == (current.read, current.write):
         raise ValidationException(_unchanged(current, requested, index))
     decreases = requested.read < current.read or requested.write < current.write
     increases = requested.read > current.read or requested.write > current.write
-    return ThroughputRecord(
+    return ThroughputEntry(
         requested.read,
         requested.write,
         increased=now if increases else current.increased,
@@ -58,14 +58,14 @@ def changed(
     )
 
 
-def decreases_today(record: ThroughputRecord, now: float) -> int:
+def decreases_today(record: ThroughputEntry, now: float) -> int:
     """DynamoDB counts by days of UTC."""
     if record.decreased is None or record.decreased // SECONDS_PER_DAY != now // SECONDS_PER_DAY:
         return 0
     return record.decreases_today
 
 
-def _unchanged(current: ThroughputRecord, requested: ThroughputRecord, index: str | None) -> str:
+def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str | None) -> str:
     kind = "table" if index is None else "index"
     what = "table" if index is None else f"index {index}"
     return (

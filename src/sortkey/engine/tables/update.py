@@ -1,4 +1,4 @@
-"""What UpdateTable makes of a table. Pure: the whole change is worked out, and refused, before anything is written."""
+"""What UpdateTable makes of a table. Pure: the whole change is worked out, and rejected, before anything is written."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from sortkey.engine.core import Core
-from sortkey.engine.records import IndexRecord, TableRecord, ThroughputRecord
 from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
+from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry, ThroughputEntry
 from sortkey.engine.tables.index_changes import IndexChanges, change_indexes
 from sortkey.engine.tables.key_schema import INVALID, read_attributes
 from sortkey.engine.tables.settings import table_settings, without_maximum
@@ -36,7 +36,7 @@ def check_changes_something(request: UpdateTable) -> None:
         )
 
 
-def plan_update(core: Core, record: TableRecord, request: UpdateTable, now: float) -> IndexChanges:
+def plan_update(core: Core, record: TableEntry, request: UpdateTable, now: float) -> IndexChanges:
     """The record after the update, but for the spaces of new indexes and for streams."""
     _check_stream_change(record, request.stream_specification)
     updated = _with_billing(record, request, now)
@@ -55,7 +55,7 @@ def plan_update(core: Core, record: TableRecord, request: UpdateTable, now: floa
     return IndexChanges(updated, changes.dropped)
 
 
-def _with_billing(record: TableRecord, request: UpdateTable, now: float) -> TableRecord:
+def _with_billing(record: TableEntry, request: UpdateTable, now: float) -> TableEntry:
     mode = request.billing_mode or record.billing_mode
     requested = request.provisioned_throughput
     if mode == record.billing_mode and requested is None:
@@ -73,18 +73,18 @@ def _with_billing(record: TableRecord, request: UpdateTable, now: float) -> Tabl
     )
 
 
-def _without_capacity(index: IndexRecord) -> IndexRecord:
+def _without_capacity(index: IndexEntry) -> IndexEntry:
     """Neither mode keeps what the other one knew: units of the one, maxima of the other."""
-    return msgspec.structs.replace(index, throughput=ThroughputRecord(), settings=without_maximum(index.settings))
+    return msgspec.structs.replace(index, throughput=ThroughputEntry(), settings=without_maximum(index.settings))
 
 
-def _check_indexes_provisioned(record: TableRecord) -> None:
+def _check_indexes_provisioned(record: TableEntry) -> None:
     for index in record.indexes:
         if not index.local and index.throughput.read == 0:
             raise ValidationException(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
 
 
-def _check_stream_change(record: TableRecord, requested: StreamSpecification | None) -> None:
+def _check_stream_change(record: TableEntry, requested: StreamSpecification | None) -> None:
     if requested is None:
         return
     enabled = bool(record.streams) and record.streams[-1].disabled is None

@@ -14,20 +14,20 @@ from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, async_client
 from sortkey.client.capabilities import EMBEDDED
-from sortkey.model.codec import Row
-from sortkey.model.conditions import Where
-from sortkey.model.entries import E, Entries
-from sortkey.model.item import Item
-from sortkey.model.key import BoundKey
-from sortkey.model.path import Path
-from sortkey.model.sessions import entering, pages, provisioning, reading, transaction, updating, writing
+from sortkey.model.changes.conditions import Where
+from sortkey.model.items.codec import Row
+from sortkey.model.items.entries import E, Entries
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key import BoundKey
+from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions import create_tables, pages, put_entry, reads, transaction, updates, writes
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.entering import Entered
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.shell import PARALLEL, TIMEOUT, Options, Shell, listed, options
+from sortkey.model.sessions.put_entry import Entered
+from sortkey.model.sessions.session_base import PARALLEL, TIMEOUT, Options, SessionBase, listed, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
-from sortkey.model.table import Table
+from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -77,7 +77,7 @@ class Opening:
             await self._session.close()
 
 
-class AsyncSession(Shell[AsyncClient]):
+class AsyncSession(SessionBase[AsyncClient]):
     """Any number of tasks may share one session."""
 
     def __init__(
@@ -97,11 +97,11 @@ class AsyncSession(Shell[AsyncClient]):
     async def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
         if self._embedded is None:
-            return await self._run(reading.get(self._context, path, consistent))
+            return await self._run(reads.get(self._context, path, consistent))
         try:
             return self._get(self._embedded, path, consistent)
         except ClientError as error:
-            return await self._run(reading.get_again(self._context, path, consistent, error))
+            return await self._run(reads.get_again(self._context, path, consistent, error))
 
     async def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
@@ -109,7 +109,7 @@ class AsyncSession(Shell[AsyncClient]):
         """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
         wanted = listed(keys)
         found = None if self._embedded is None else self._lookup(self._embedded, key, wanted, consistent)
-        return await self._run(reading.lookup(self._context, key, wanted, consistent)) if found is None else found
+        return await self._run(reads.lookup(self._context, key, wanted, consistent)) if found is None else found
 
     async def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
@@ -118,19 +118,19 @@ class AsyncSession(Shell[AsyncClient]):
         JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
         wanted = listed(keys)
         found = None if self._embedded is None else self._lookup_as(self._embedded, key, wanted, read)
-        return await self._run(reading.lookup_as(self._context, key, wanted, read)) if found is None else found
+        return await self._run(reads.lookup_as(self._context, key, wanted, read)) if found is None else found
 
     async def put(
         self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
     ) -> bool:
         """Write a whole item. False if `newer_by` found one as new, or `if_absent` found any. `if_version` names an int
         field that must be as stored, and is one more afterwards, also in `item`; else it raises ConditionFailed."""
-        return await self._run(writing.put(self._context, item, newer_by, if_absent, if_version))
+        return await self._run(writes.put(self._context, item, newer_by, if_absent, if_version))
 
     async def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
         """Change fields of one item, and its index keys with them; returns the item after. Raises ItemMissing or
         ConditionFailed."""
-        return await self._run(updating.update(self._context, path, changes, where))
+        return await self._run(updates.update(self._context, path, changes, where))
 
     async def put_entry(
         self,
@@ -145,12 +145,12 @@ class AsyncSession(Shell[AsyncClient]):
     ) -> Entered[T]:
         """Write one entry of an item, unless the stored entry is as new by that field or the item is not as `where`
         says; the item is made if there is none. `changes` are done with it. Nothing is read."""
-        wanted = entering.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)
-        return await self._run(entering.put_entry(self._context, wanted))
+        wanted = put_entry.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        return await self._run(put_entry.put_entry(self._context, wanted))
 
     async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
         """Remove one item; returns it as it was. Raises ConditionFailed if it is not as `where` says."""
-        return await self._run(writing.delete(self._context, path, where))
+        return await self._run(writes.delete(self._context, path, where))
 
     async def page(
         self,
@@ -175,10 +175,10 @@ class AsyncSession(Shell[AsyncClient]):
     ) -> AsyncIterator[T]:
         """All items of a path, as many requests as it takes."""
         path = self._context.here(path)
-        request = reading.question(path, where, descending, consistent)
+        request = reads.question(path, where, descending, consistent)
         start: Row | None = None
         while True:
-            items, start = await self._run(reading.chunk(self._context, path, request, start))
+            items, start = await self._run(reads.chunk(self._context, path, request, start))
             for item in items:
                 yield item
             if start is None:
@@ -186,7 +186,7 @@ class AsyncSession(Shell[AsyncClient]):
 
     async def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
         """How many items there are; they are all read for it."""
-        return await self._run(reading.count(self._context, path, where, consistent))
+        return await self._run(reads.count(self._context, path, where, consistent))
 
     async def transact(self, actions: Transaction) -> None:
         """Do all of it or nothing. Raises TransactionFailed."""
@@ -194,15 +194,15 @@ class AsyncSession(Shell[AsyncClient]):
 
     async def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
         """Many writes, each on its own, without conditions."""
-        await self._run(writing.batch(self._context, put, delete))
+        await self._run(writes.batch(self._context, put, delete))
 
     async def create_tables(self, *declared: type[Item] | Table) -> list[str]:
         """Make the tables that do not exist; returns their names. Raises TablesDiffer."""
-        return await self._run(provisioning.create_tables(self._context, self._tables(declared)))
+        return await self._run(create_tables.create_tables(self._context, self._tables(declared)))
 
     async def diff_tables(self, *declared: type[Item] | Table) -> list[str]:
         """How the tables differ from their declarations, in words."""
-        return await self._run(provisioning.diff_tables(self._context, self._tables(declared)))
+        return await self._run(create_tables.diff_tables(self._context, self._tables(declared)))
 
     async def close(self) -> None:
         await self.client.close()

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sortkey.client.capabilities import Capabilities
-from sortkey.model.item import Item, schema_of
-from sortkey.model.meter import Meter
-from sortkey.model.path import Path
-from sortkey.model.schema import Schema
-from sortkey.model.sessions.refusals import Unsupported
+from sortkey.model.errors import Unsupported
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.steps import Answer, Call, Pacing, Steps, retried
 
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sortkey.model.codec import Row
-from sortkey.model.conditions import Where
-from sortkey.model.cursor import Cursors
-from sortkey.model.path import Path
+from sortkey.model.changes.conditions import Where
+from sortkey.model.items.codec import Row
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.cursor import Cursors
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.reading import is_plain, question
-from sortkey.model.sessions.rows import found_on, position
+from sortkey.model.sessions.found_items import found_on, position
+from sortkey.model.sessions.reads import is_plain, question
 from sortkey.model.sessions.steps import Steps
 
 T = TypeVar("T")

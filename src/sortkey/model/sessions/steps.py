@@ -1,6 +1,6 @@
 """What the core asks of a shell, as plain data.
 
-A call of a session is a generator: it yields a step, and is sent the answer or thrown the refusal.
+A call of a session is a generator: it yields a step, and is sent the answer or thrown the error.
 
     Call      one request; answered by the store's answer, or the ClientError is thrown in
     Calls     several at the same time; answered by a list with an answer or a ClientError for each
@@ -52,7 +52,7 @@ THROTTLED: Final = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Refusals of this moment: the same request may well succeed a little later."""
+"""Errors of this moment: the same request may well succeed a little later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,18 @@ def retried(call: Call, pacing: Pacing) -> Steps[Answer]:
     return answer
 
 
-def again(call: Call, pacing: Pacing, refusal: ClientError) -> Steps[Answer]:
-    """The same after a first refusal, which is raised if it is not of this moment."""
+def again(call: Call, pacing: Pacing, first: ClientError) -> Steps[Answer]:
+    """Try again after a first error, which is raised unless it is temporary."""
     attempt = 0
+    last = first
     while True:
-        if code_of(refusal) not in THROTTLED:
-            raise refusal
+        if code_of(last) not in THROTTLED:
+            raise last
         yield pacing.pause(attempt)
         attempt += 1
         try:
             answer: Answer = yield call
         except ClientError as error:
-            refusal = error
+            last = error
         else:
             return answer

@@ -14,17 +14,17 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
-from sortkey.model.codec import Row
-from sortkey.model.conditions import Where, tests_of
-from sortkey.model.converter import Value
-from sortkey.model.item import Item, schema_of
-from sortkey.model.path import Path
+from sortkey.model.changes.conditions import Where, tests_of
+from sortkey.model.errors import TransactionFailed, Unsupported
+from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.expression import Placeholders, all_of
-from sortkey.model.sessions.refusals import TransactionFailed, Unsupported
+from sortkey.model.sessions.placeholders import Placeholders, all_of
 from sortkey.model.sessions.steps import Steps, code_of
-from sortkey.model.sessions.updating import Changes, Update, holds, read
-from sortkey.model.sessions.writing import delete_request, put_request
+from sortkey.model.sessions.updates import Changes, Update, holds, read
+from sortkey.model.sessions.writes import delete_request, put_request
 
 _CANCELLED: Final = "TransactionCanceledException"
 _CONDITION: Final = "ConditionalCheckFailed"

@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from msgspec import Meta
 
 from sortkey.services.boosts.designs.design import Boost, Placement
-from sortkey.services.boosts.event import LONGEST_ID, CampaignEvent, Events, checked, faults_in_area, faults_in_name
+from sortkey.services.boosts.event import LONGEST_ID, CampaignEvent, Events, checked, errors_in_area, errors_in_name
 from sortkey.services.boosts.service import Boosts
 from sortkey.services.service import Unacceptable, Unknown
 
@@ -76,7 +76,7 @@ class BoostsService(Boosts):
         @get("/boosts/{tenant:str}/partners/{partner_id:str}", summary="All campaigns of a partner")
         async def partner(tenant: FromPath[str], partner_id: FromPath[str]) -> PartnerAnswer:
             """One for each campaign and area, ended ones as long as they are remembered."""
-            impossible = any(faults_in_name("partnerId", partner_id, LONGEST_ID))
+            impossible = any(errors_in_name("partnerId", partner_id, LONGEST_ID))
             found = [] if impossible else await boosts.campaigns_of(tenant, partner_id)
             if not found:
                 raise Unknown(f"the partner {partner_id!r} has no campaign in {tenant}")
@@ -90,18 +90,18 @@ class BoostsService(Boosts):
             if not self.market(tenant).wildcard:
                 raise Unacceptable(f"district: it is missing, and {tenant} is a zoned market")
         else:
-            for fault in faults_in_area("district", asked.district):
-                raise Unacceptable(fault)
+            for error in errors_in_area("district", asked.district):
+                raise Unacceptable(error)
         return await self.lookup(tenant, asked.district, asked.partner_ids, asked.at)
 
     async def take(self, tenant: str, given: CampaignEvent | Sequence[CampaignEvent]) -> EventsAnswer:
         """Raises Unacceptable; if a partner has too many campaigns, after all other events have been applied."""
         events = checked(given, tenant)
         outcomes = await self.apply(tenant, events)
-        refused = [outcome.refusal for outcome in outcomes if outcome.refusal is not None]
-        if refused:
+        rejected = [outcome.error for outcome in outcomes if outcome.error is not None]
+        if rejected:
             raise Unacceptable(
-                f"{len(events) - len(refused)} of {len(events)} events were taken: {refused[0]}", refused
+                f"{len(events) - len(rejected)} of {len(events)} events were taken: {rejected[0]}", rejected
             )
         stale = sum(outcome.stale for outcome in outcomes)
         return EventsAnswer(applied=len(events) - stale, stale=stale)

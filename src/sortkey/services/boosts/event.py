@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from sortkey.model.encoding import instant
+from sortkey.model.keys.encoding import instant
 from sortkey.services.boosts.schedule import Day, Slot
 from sortkey.services.service import Unacceptable
 
@@ -65,28 +65,28 @@ def read_message(value: bytes | None) -> CampaignEvent:
         raise Unacceptable(f"this is no campaign event: {error}") from None
     if event.tenant is None:
         raise Unacceptable("this is no campaign event: the field `tenant` is missing")
-    _refuse(list(faults_of(event)))
+    _reject(list(errors_in_event(event)))
     return event
 
 
 def checked(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequence[CampaignEvent]:
     """The events of a request for one tenant. All of them are good, or it raises Unacceptable."""
     if isinstance(given, CampaignEvent):
-        _refuse([*faults_of(given), *_strays(given, tenant)])
+        _reject([*errors_in_event(given), *_strays(given, tenant)])
         return (given,)
-    _refuse(
+    _reject(
         [
-            f"[{index}].{fault}"
+            f"[{index}].{error}"
             for index, event in enumerate(given)
-            for fault in (*faults_of(event), *_strays(event, tenant))
+            for error in (*errors_in_event(event), *_strays(event, tenant))
         ]
     )
     return given
 
 
-def _refuse(faults: Sequence[str]) -> None:
-    if faults:
-        raise Unacceptable(f"this is no campaign event: {faults[0]}", faults)
+def _reject(errors: Sequence[str]) -> None:
+    if errors:
+        raise Unacceptable(f"this is no campaign event: {errors[0]}", errors)
 
 
 def _strays(event: CampaignEvent, tenant: str) -> Iterator[str]:
@@ -94,31 +94,31 @@ def _strays(event: CampaignEvent, tenant: str) -> Iterator[str]:
         yield f"tenant: {event.tenant!r} is not the {tenant!r} of the path"
 
 
-def faults_of(event: CampaignEvent) -> Iterator[str]:
+def errors_in_event(event: CampaignEvent) -> Iterator[str]:
     """What is wrong beyond the types, each with its field."""
     for name, value in (
         ("eventId", event.event_id),
         ("campaignId", event.campaign_id),
         ("partnerId", event.partner_id),
     ):
-        yield from faults_in_name(name, value, LONGEST_ID)
+        yield from errors_in_name(name, value, LONGEST_ID)
     if EVERYWHERE in event.areas and len(set(event.areas)) > 1:
         yield "areas: `*` is every area; it stands alone or not at all"
     for index, area in enumerate(event.areas):
-        yield from faults_in_area(f"areas[{index}]", area)
+        yield from errors_in_area(f"areas[{index}]", area)
     try:
         event.updated_at.astimezone(UTC)
     except OverflowError:
         yield "updatedAt: this is before or after all time"
 
 
-def faults_in_area(field: str, area: str) -> Iterator[str]:
-    yield from faults_in_name(field, area, LONGEST_AREA)
+def errors_in_area(field: str, area: str) -> Iterator[str]:
+    yield from errors_in_name(field, area, LONGEST_AREA)
     if "#" in area:
         yield f"{field}: an area has no `#`"
 
 
-def faults_in_name(field: str, value: str, longest: int) -> Iterator[str]:
+def errors_in_name(field: str, value: str, longest: int) -> Iterator[str]:
     """Of an id or another name that becomes part of a key."""
     if not value:
         yield f"{field}: it is empty"

@@ -19,11 +19,11 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import field
 
-from sortkey.model.annotation import in_key, inexact
-from sortkey.model.entries import Entries
-from sortkey.model.item import Item, replace
-from sortkey.model.key import Key
-from sortkey.model.table import Table
+from sortkey.model.items.annotation import in_key, inexact
+from sortkey.model.items.entries import Entries
+from sortkey.model.items.item import Item, replace
+from sortkey.model.keys.key import Key
+from sortkey.model.tables.table import Table
 from sortkey.services.boosts.event import ACTIVE, ENDED, EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.schedule import Day, Slot, bits
 

@@ -8,23 +8,23 @@ from typing import Final
 
 from sortkey.clock import Clock, SystemClock
 from sortkey.feeds.message import Message, Rejected
-from sortkey.model.item import Item
+from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.services.boosts import demo
 from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
 from sortkey.services.boosts.designs.manifest import Manifest
-from sortkey.services.boosts.designs.partner_rows import PartnerRows
-from sortkey.services.boosts.designs.shard_lists import ShardLists
+from sortkey.services.boosts.designs.v1 import V1
+from sortkey.services.boosts.designs.v2 import V2
 from sortkey.services.boosts.event import CampaignEvent, read_message
 from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of
 from sortkey.services.service import Progress, Unacceptable, Unknown
 
 MakeDesign = Callable[[AsyncSession, Clock], Design]
 
-DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": PartnerRows, "v1": ShardLists, "manifest": Manifest}
+DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": V2, "v1": V1, "manifest": Manifest}
 TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {
-    "v2": PartnerRows.tables,
-    "v1": ShardLists.tables,
+    "v2": V2.tables,
+    "v1": V1.tables,
     "manifest": Manifest.tables,
 }
 
@@ -92,13 +92,13 @@ class Boosts:
     async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[Applied]:
         """What became of each event. Raises Unacceptable before any is applied, if the market cannot have one."""
         market = self.market(tenant)
-        refused = [
-            f"[{index}].{refusal}" if len(events) > 1 else refusal
+        rejected = [
+            f"[{index}].{error}" if len(events) > 1 else error
             for index, event in enumerate(events)
-            if (refusal := market.refusal(event)) is not None
+            if (error := market.error(event)) is not None
         ]
-        if refused:
-            raise Unacceptable(refused[0], refused)
+        if rejected:
+            raise Unacceptable(rejected[0], rejected)
         return await self.design.apply(market, events)
 
     async def consume(self, messages: Sequence[Message]) -> list[Rejected]:
@@ -118,14 +118,14 @@ class Boosts:
             indexed = [kept for (of, _, _), kept in newest.items() if of == tenant]
             outcomes = await self.design.apply(self.market(tenant), [event for _, event in indexed])
             for (index, _), outcome in zip(indexed, outcomes, strict=True):
-                if outcome.refusal is not None:
-                    rejected[index] = Rejected(messages[index], outcome.refusal)
+                if outcome.error is not None:
+                    rejected[index] = Rejected(messages[index], outcome.error)
         return [rejected[index] for index in sorted(rejected)]
 
     def _read(self, message: Message) -> tuple[str, CampaignEvent]:
         event = read_message(message.value)
         market = self.market(event.tenant or "")
-        refusal = market.refusal(event)
-        if refusal is not None:
-            raise Unacceptable(refusal)
+        error = market.error(event)
+        if error is not None:
+            raise Unacceptable(error)
         return market.tenant, event

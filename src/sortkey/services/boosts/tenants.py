@@ -21,13 +21,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from sortkey.services.boosts.event import EVERYWHERE, LONGEST_ID, CampaignEvent, faults_in_name
+from sortkey.services.boosts.event import EVERYWHERE, LONGEST_ID, CampaignEvent, errors_in_name
 from sortkey.services.boosts.schedule import ALL_DAY, Hours, Slot, Timetable
-from sortkey.services.kind import BadSettings
+from sortkey.services.definition import BadSettings
 
 DesignName = Literal["v2", "v1", "manifest"]
 
-USUAL_HOURS: Final[Mapping[Slot, tuple[str, str]]] = {
+DEFAULT_HOURS: Final[Mapping[Slot, tuple[str, str]]] = {
     "breakfast": ("06:00", "11:00"),
     "lunch": ("11:00", "15:00"),
     "dinner": ("17:00", "22:00"),
@@ -62,7 +62,7 @@ class Market:
     wildcard: bool
     timetable: Timetable
 
-    def refusal(self, event: CampaignEvent) -> str | None:
+    def error(self, event: CampaignEvent) -> str | None:
         """Why this market cannot have the event."""
         if self.wildcard and EVERYWHERE not in event.areas:
             return f'areas: {self.tenant} is a wildcard market, whose campaigns have the areas ["*"]'
@@ -86,8 +86,8 @@ def markets_of(settings: Settings) -> dict[str, Market]:
 
 def _market(tenant: str, chosen: TenantSettings) -> Market:
     where = f"boosts: tenants.{tenant}"
-    for fault in faults_in_name(where, tenant, LONGEST_ID):
-        raise BadSettings(fault)
+    for problem in errors_in_name(where, tenant, LONGEST_ID):
+        raise BadSettings(problem)
     try:
         zone = ZoneInfo(chosen.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -95,7 +95,7 @@ def _market(tenant: str, chosen: TenantSettings) -> Market:
             f"{where}.timezone: {chosen.timezone!r} is no time zone; they are called as Europe/Berlin is"
         ) from None
     hours: dict[Slot, Hours] = {}
-    for slot, (start, end) in {**USUAL_HOURS, **chosen.slots}.items():
+    for slot, (start, end) in {**DEFAULT_HOURS, **chosen.slots}.items():
         if slot == ALL_DAY:
             raise BadSettings(f"{where}.slots: all-day has all hours, always")
         try:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from sortkey.model.item import Item
+from sortkey.model.items.item import Item
 from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.schedule import DAYS, SLOTS, Opening
 from sortkey.services.boosts.tenants import Market
@@ -65,7 +65,7 @@ class Applied(NamedTuple):
     """What became of an event."""
 
     stale: bool = False
-    refusal: str | None = None
+    error: str | None = None
     """Why the store cannot take it."""
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from sortkey.model.item import Item
-from sortkey.model.key import Key
-from sortkey.model.table import Table
-from sortkey.services.boosts.designs.partner_rows import PartnerRows
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key import Key
+from sortkey.model.tables.table import Table
+from sortkey.services.boosts.designs.v2 import V2
 from sortkey.services.boosts.event import EVERYWHERE
 from sortkey.services.boosts.model import PartnerRow
 from sortkey.services.boosts.tenants import Market
@@ -35,7 +35,7 @@ class Delivery(Item, table=DELIVERY):
     key = Key("{tenant}#{partner}")
 
 
-class Manifest(PartnerRows):
+class Manifest(V2):
     rows = ManifestRow
     tables = (ManifestRow, Delivery)
 

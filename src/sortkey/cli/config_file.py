@@ -1,0 +1,47 @@
+"""The file that `--config` names: TOML, one table for each service.
+
+    [boosts]
+    design = "v2"
+
+    [boosts.tenants.de]
+    timezone = "Europe/Berlin"
+
+What a table may hold is its service's to say.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sortkey.services.definition import BadSettings
+from sortkey.services.registry import SERVICES
+
+
+def settings_of(path: Path | None, service: str) -> Mapping[str, Any]:
+    """A service's settings: its table in the file; empty, which means the defaults, without one. Raises BadSettings."""
+    if path is None:
+        return {}
+    tables = _tables(path)
+    # A table with a typing error in its name would be ignored in silence.
+    unknown = sorted(tables.keys() - SERVICES.keys() - {service})
+    if unknown:
+        known = ", ".join(f"[{name}]" for name in sorted({*SERVICES, service}))
+        raise BadSettings(f"{path}: there is no service {unknown[0]!r}; the tables may be {known}")
+    settings = tables.get(service, {})
+    if not isinstance(settings, dict):
+        raise BadSettings(f"{path}: {service!r} must be a table, [{service}], not {type(settings).__name__}")
+    return settings
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadSettings(f"cannot read the configuration in {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{path} is not TOML: {error}") from error

@@ -1,0 +1,126 @@
+"""Store URLs: the one text that says where the data is.
+
+./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, made when missing
+memory:                                                          nothing but memory, gone at close
+http://HOST:PORT   https://HOST:PORT                             any endpoint that speaks DynamoDB's protocol
+dynamodb://REGION                                                AWS, with the ordinary credential chain
+
+Options come after a question mark: `?prefix=dev-` stands before the name of every table, and `?store=alternator` says
+what an endpoint is, where it does not show by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from sortkey.client.capabilities import STORES
+
+# Two letters at least, so that C:\data is a path.
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
+_SCHEMES: Final = frozenset({"file", "memory", "http", "https", "dynamodb"})
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
+_TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_WHAT_WORKS: Final = (
+    "use a folder's path, 'file:PATH', 'memory:', 'http://HOST:PORT', 'https://HOST:PORT' or 'dynamodb://REGION'"
+)
+
+
+class Remote(msgspec.Struct, frozen=True):
+    """An endpoint, or AWS's own of a region."""
+
+    endpoint: str | None
+    region: str | None
+    store: str | None
+    """What the endpoint is said to be, one of `capabilities.STORES`."""
+
+
+class Store(msgspec.Struct, frozen=True):
+    """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None."""
+
+    url: str
+    path: Path | None
+    remote: Remote | None = None
+    prefix: str = ""
+
+
+def parse(url: str | os.PathLike[str]) -> Store:
+    """The store that a URL or a path names. Raises ValueError for anything else; opens nothing."""
+    if not isinstance(url, str):
+        path = Path(url)
+        return Store(str(path), path)
+    place, _, query = url.partition("?")
+    matched = _SCHEME.fullmatch(place)
+    scheme, rest = (matched[1].lower(), matched[2]) if matched else ("file", place)
+    if scheme not in _SCHEMES:
+        raise ValueError(f"{url!r} has the unknown scheme {scheme!r}: {_WHAT_WORKS} (a path with a colon: './{url}')")
+    options = _options(url, query)
+    prefix = _prefix(url, options)
+    if scheme == "memory":
+        if rest:
+            raise ValueError(f"{url!r} names a store in memory, which has no name of its own: use 'memory:'")
+        return Store(url, None, None, prefix)
+    if scheme == "file":
+        return Store(url, _folder(url, rest), None, prefix)
+    endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, place)
+    return Store(url, None, Remote(endpoint, region, _store(url, options)), prefix)
+
+
+def _options(url: str, query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+    except ValueError:
+        raise ValueError(f"{url!r}: the options behind '?' are not NAME=VALUE, joined by '&'") from None
+    scheme = url.partition(":")[0].lower()
+    known = {"prefix", "store"} if scheme in {"http", "https"} else {"prefix"}
+    for name in options.keys() - known:
+        raise ValueError(f"{url!r} has the unknown option {name!r}: here are {', '.join(sorted(known))}")
+    return options
+
+
+def _prefix(url: str, options: dict[str, str]) -> str:
+    prefix = options.get("prefix", "")
+    if prefix and not _TABLE_NAME.fullmatch(prefix):
+        raise ValueError(f"{url!r}: a prefix of table names has letters, digits, '_', '-' and '.' only")
+    return prefix
+
+
+def _store(url: str, options: dict[str, str]) -> str | None:
+    store = options.get("store")
+    if store is not None and store not in STORES:
+        raise ValueError(f"{url!r}: store is one of {', '.join(STORES)}")
+    return store
+
+
+def _folder(url: str, rest: str) -> Path:
+    if rest.startswith("//"):
+        if not rest.startswith("///"):
+            raise ValueError(f"{url!r} names a host: a file URL is 'file:PATH' or 'file:///PATH'")
+        rest = rest[2:]
+    if not rest or "\0" in rest:
+        raise ValueError(f"{url!r} names no folder: {_WHAT_WORKS}")
+    return Path(rest)
+
+
+def _endpoint(url: str, place: str) -> tuple[str, None]:
+    try:
+        parts = urlsplit(place)
+        host = parts.hostname
+        _ = parts.port  # is read, and rejected, only when asked for
+    except ValueError as error:
+        raise ValueError(f"{url!r} is no endpoint: {error}") from None
+    if not host or parts.username is not None or parts.fragment or any(map(str.isspace, place)):
+        raise ValueError(f"{url!r} is no endpoint: it is 'http://HOST:PORT', with credentials from the environment")
+    return place, None
+
+
+def _region(url: str, rest: str) -> tuple[None, str]:
+    region = rest.removeprefix("//").removesuffix("/")
+    if not rest.startswith("//") or not _REGION.fullmatch(region):
+        raise ValueError(f"{url!r} names no region of AWS: it is 'dynamodb://REGION', such as dynamodb://eu-west-1")
+    return None, region

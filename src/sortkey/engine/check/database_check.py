@@ -1,0 +1,105 @@
+"""Proving that a data folder is consistent: every byte in it is accounted for.
+
+One snapshot is walked from end to end, so others may write meanwhile. Each table row must decode to a canonical item
+that belongs where it lies; from the items, everything that is derived (index rows, expiry entries, counts) is
+computed afresh and compared with what is there; and whatever lies in a space must belong to something in the catalog,
+or be waiting for the janitor.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from sortkey.engine.check.findings import CheckReport, Findings, Progress
+from sortkey.engine.check.stream_check import check_streams
+from sortkey.engine.check.table_check import check_table
+from sortkey.engine.core import Core
+from sortkey.engine.rows import spaces
+from sortkey.engine.tables.catalog import Catalog
+from sortkey.engine.tables.table import Table
+from sortkey.storage import Transaction, after_prefix, ascending, open_existing
+
+__all__ = ["CheckReport", "check", "check_database"]
+
+_OWN_SPACES = (spaces.CATALOG, spaces.COUNTS, spaces.EXPIRY, spaces.TOKENS, spaces.GARBAGE)
+
+
+def check(path: Path, progress: Progress | None = None) -> CheckReport:
+    """Check a folder, which may be in use by other processes. Raises StorageError when it is not a data folder."""
+    environment = open_existing(path)
+    try:
+        with environment.begin() as snapshot:
+            return _check(snapshot, progress)
+    finally:
+        environment.close()
+
+
+def check_database(core: Core, progress: Progress | None = None) -> CheckReport:
+    """Check the store that this process has open."""
+    with core.read() as snapshot:
+        return _check(snapshot, progress)
+
+
+def _check(snapshot: Transaction, progress: Progress | None) -> CheckReport:
+    findings = Findings(progress)
+    tables = _tables(snapshot, findings)
+    for table in tables:
+        check_table(snapshot, table, findings)
+        check_streams(snapshot, table, findings)
+    _check_spaces(snapshot, tables, findings)
+    return findings.report()
+
+
+def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
+    try:
+        tables = Catalog().tables(snapshot)
+    except msgspec.DecodeError as error:
+        findings.problem(f"the catalog cannot be read: {error}")
+        return []
+    findings.tables = len(tables)
+    return list(tables.values())
+
+
+def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
+    counted = {space for table in tables for space in _counted_spaces(table)}
+    streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.record.streams}
+    garbage = _members(snapshot, spaces.GARBAGE)
+    for space in sorted(garbage & (counted | streams)):
+        findings.problem(f"space {_number(space)} is in use, yet given up")
+    for space in _used_spaces(snapshot):
+        if space not in counted | streams | garbage and space not in _OWN_SPACES:
+            findings.problem(f"space {_number(space)} belongs to nothing")
+    for space in sorted(_members(snapshot, spaces.COUNTS) - counted):
+        findings.problem(f"space {_number(space)} is counted, yet no table or index")
+    _check_next_space(snapshot, counted | streams | garbage, findings)
+
+
+def _counted_spaces(table: Table) -> set[bytes]:
+    return {table.space, *(index.space for index in table.indexes.values())}
+
+
+def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
+    return {key[spaces.SPACE_BYTES :] for key, _ in ascending(snapshot, space, after_prefix(space))}
+
+
+def _used_spaces(snapshot: Transaction) -> list[bytes]:
+    """The spaces that hold anything, found by leaping from one to the next."""
+    used: list[bytes] = []
+    cursor = snapshot.cursor()
+    found = cursor.first()
+    while found:
+        used.append(cursor.key()[: spaces.SPACE_BYTES])
+        found = cursor.set_range(after_prefix(used[-1]))
+    return used
+
+
+def _check_next_space(snapshot: Transaction, given: set[bytes], findings: Findings) -> None:
+    next_space = int.from_bytes(snapshot.get(spaces.NEXT_SPACE) or b"", "big")
+    if given and _number(max(given)) >= next_space:
+        findings.problem(f"space {_number(max(given))} is in use, yet would be given again")
+
+
+def _number(space: bytes) -> int:
+    return int.from_bytes(space, "big")

@@ -1,0 +1,66 @@
+"""BatchGetItem of whole items.
+
+Of fifty keys, making fifty dictionaries and looking each of them over was half of the work. Here msgspec reads the keys
+of a table into structures made for that table (`places.reading`), checking them on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+import orjson
+
+from sortkey import limits
+from sortkey.engine.consumed_capacity import units_of_rows
+from sortkey.engine.core import Core
+from sortkey.engine.fast.fast_answer import UNREADABLE, FastAnswer
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import Shape, TableName
+from sortkey.engine.rows.stored_item import texts
+from sortkey.engine.tables.table import Table
+from sortkey.storage import Transaction
+
+
+class FastKeys(Shape, kw_only=True, forbid_unknown_fields=True):
+    keys: msgspec.Raw
+    consistent_read: bool = False
+
+
+class FastBatchGet(Shape, kw_only=True, forbid_unknown_fields=True):
+    request_items: Annotated[dict[TableName, FastKeys], msgspec.Meta(min_length=1)]
+    return_consumed_capacity: Literal["NONE"] | None = None
+
+
+_decode = msgspec.json.Decoder(FastBatchGet).decode
+
+
+def batch_get_item(core: Core, body: bytes) -> FastAnswer | None:
+    try:
+        request = _decode(body)
+        names = [table_name_of(given) for given in request.request_items]
+    except UNREADABLE:
+        return None
+    snapshot, tables = core.read_tables()
+    try:
+        return _collect(snapshot, [tables.get(name) for name in names], request)
+    finally:
+        snapshot.abort()
+
+
+def _collect(snapshot: Transaction, tables: list[Table | None], request: FastBatchGet) -> FastAnswer | None:
+    parts: list[bytes] = []
+    units: dict[str, float] = {}
+    asked = length = 0
+    for table, (given, keys) in zip(tables, request.request_items.items(), strict=True):
+        places = None if table is None else table.fast_row_keys_of_json(keys.keys)
+        if table is None or not places or table.name in units or len(set(places)) != len(places):
+            return None
+        rows = [row for row in map(snapshot.get, places) if row is not None]
+        asked += len(places)
+        length += sum(map(len, rows))
+        units[table.name] = units_of_rows(rows, len(places), keys.consistent_read)
+        parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
+    if asked > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
+        return None
+    return FastAnswer(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)

@@ -1,0 +1,44 @@
+"""GetItem of a whole item."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from sortkey.engine.core import Core
+from sortkey.engine.fast.fast_answer import NOTHING, UNREADABLE, FastAnswer
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
+from sortkey.engine.rows.stored_item import size, text
+from sortkey.values.capacity_units import read_units
+
+
+class FastGet(Shape, kw_only=True, forbid_unknown_fields=True):
+    table_name: TableName
+    key: AttributeMap
+    consistent_read: bool = False
+    return_consumed_capacity: Literal["NONE"] | None = None
+
+
+_decode = msgspec.json.Decoder(FastGet).decode
+
+
+def get_item(core: Core, body: bytes) -> FastAnswer | None:
+    try:
+        request = _decode(body)
+        name = table_name_of(request.table_name)
+    except UNREADABLE:
+        return None
+    snapshot, tables = core.read_tables()
+    try:
+        table = tables.get(name)
+        place = None if table is None else table.fast_row_key(request.key)
+        if place is None:
+            return None
+        row = snapshot.get(place)
+    finally:
+        snapshot.abort()
+    if row is None:
+        return FastAnswer(NOTHING, {name: read_units(0, request.consistent_read)})
+    return FastAnswer(b'{"Item":%b}' % text(row), {name: read_units(size(row), request.consistent_read)})

@@ -1,0 +1,162 @@
+"""Checking that keys fit a table's schema, and turning them into row keys.
+
+AWS words the same mistake differently by where it is made: in a `Key` it "does not match the schema", in an `Item`
+the message names the attribute. Both are here, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Protocol
+
+from sortkey.engine.tables.table import Index, Keyed, Table, is_longer
+from sortkey.errors import ValidationException
+from sortkey.expressions import KeyAttribute, reject_nested_keys
+from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
+from sortkey.values.attribute import AttributeValue, Item, normalise_item, type_of
+from sortkey.values.size import value_size
+
+KEY_MISMATCH = "The provided key element does not match the schema"
+_INVALID = "One or more parameter values were invalid: "
+_NOT_VALID = "One or more parameter values are not valid. "
+_EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
+_EMPTY_KEY = _NOT_VALID + _EMPTY + " Key: {}"
+_EMPTY_INDEX_KEY = (
+    _NOT_VALID
+    + "A value specified for a secondary index key is not supported. "
+    + _EMPTY
+    + " IndexName: {}, IndexKey: {}"
+)
+_EMPTY_UPDATED_INDEX_KEY = (
+    _NOT_VALID
+    + "The update expression attempted to update a secondary index key to a value that is not supported. "
+    + _EMPTY
+)
+_UPDATED_INDEX_KEY_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
+_UPDATED_INDEX_KEY_LENGTH = (
+    "The update expression attempted to update the secondary index key beyond allowed size limits"
+)
+HASH_KEY_TOO_LONG = _INVALID + f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
+RANGE_KEY_TOO_LONG = (
+    _INVALID + f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
+)
+TYPE_NAMES = {"S": "string", "B": "binary"}
+
+
+class EmptyKey(ValidationException):
+    """A key attribute without a value, for which AWS rejects the whole request, a transaction's as well."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
+
+
+def normalise_key(key: Item) -> Item:
+    """The request's `Key` in canonical form; says nothing yet about the schema."""
+    return normalise_item(key).item
+
+
+def row_key_of(table: Table, key: Item) -> bytes:
+    """The row that a request's `Key` names, checked from scratch."""
+    place = table.fast_row_key(key)
+    return row_key(table, normalise_key(key)) if place is None else place
+
+
+def row_key(table: Table, key: Item) -> bytes:
+    """The row that a canonical `Key` names, if it is a key of this table."""
+    check_key(table, key)
+    return table.row_prefix(key)
+
+
+def check_key(keyed: Keyed, key: Item) -> None:
+    if len(key) != len(keyed.names):
+        raise ValidationException(KEY_MISMATCH)
+    for attribute in keyed.attributes:
+        value = key.get(attribute.name)
+        if value is None or attribute.type not in value:
+            raise ValidationException(KEY_MISMATCH)
+        _check_not_empty(attribute, value)
+    check_lengths(keyed, key)
+
+
+def row_key_in_item(table: Table, item: Item) -> bytes:
+    """The row of an item to be stored, if it has the table's key, in the right types."""
+    place = table.short_row(item)
+    if place is not None:
+        return place
+    for attribute in table.attributes:
+        value = item.get(attribute.name)
+        if value is None:
+            raise ValidationException(f"{_INVALID}Missing the key {attribute.name} in the item")
+        if attribute.type not in value:
+            raise ValidationException(
+                f"{_INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {type_of(value)}"
+            )
+        _check_not_empty(attribute, value)
+    check_lengths(table, item)
+    return table.row_prefix(item)
+
+
+def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:
+    """Index keys fit their declarations. An update is answerable only for what it `changed`."""
+    for name, (kind, index) in table.index_key_types.items():
+        value = item.get(name)
+        if value is None or (changed is not None and name not in changed):
+            continue
+        if kind not in value:
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_TYPE)
+            raise ValidationException(
+                f"{_INVALID}Type mismatch for Index Key {name} "
+                f"Expected: {kind} Actual: {type_of(value)} IndexName: {index}"
+            )
+        if not value[kind]:
+            empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
+            raise EmptyKey(empty.format(TYPE_NAMES[kind], index, name))
+    for each in table.indexes.values():
+        _check_index_lengths(each, item, changed)
+
+
+def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:
+    for attributes, limit in index.limited:
+        names = [name for name, _ in attributes]
+        if any(name not in item for name in names):
+            continue
+        if changed is not None and not any(name in changed for name in names):
+            continue
+        if is_longer(attributes, item, limit):
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_LENGTH)
+            actual = sum(value_size(item[name]) for name in names)
+            raise ValidationException(
+                f"{_INVALID}Size limit exceeded for Index Key {', '.join(names)} "
+                f"Actual Size: {actual} bytes Max Size: {limit} bytes IndexName: {index.name}"
+            )
+
+
+def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
+    if not value[attribute.type]:
+        raise EmptyKey(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
+
+
+class Looking(Protocol):
+    """A compiled condition, projection or update."""
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes that it looks into."""
+
+
+def check_scalar_keys(table: Table, *expressions: Looking | None) -> None:
+    """Keys hold no documents, so no expression may look into one."""
+    for each in expressions:
+        if each is not None and each.nested:
+            reject_nested_keys(each.nested, table.names)
+            reject_nested_keys(each.nested, table.index_key_types, "IndexKey")
+
+
+def check_lengths(keyed: Keyed, item: Item) -> None:
+    if is_longer(keyed.partitions, item, PARTITION_KEY_BYTES):
+        raise ValidationException(HASH_KEY_TOO_LONG)
+    if keyed.sorts and is_longer(keyed.sorts, item, SORT_KEY_BYTES):
+        raise ValidationException(RANGE_KEY_TOO_LONG)

@@ -1,0 +1,131 @@
+"""Streams, where they are read: which there are, and a shard's records in order.
+
+Whatever is past its day is not there for a reader, by the clock and at once, whether the janitor has come by yet or
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from sortkey.engine.core import Core
+from sortkey.engine.rows.spaces import SPACE_BYTES, space_bytes
+from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
+from sortkey.engine.streams.stream_writer import BINARY, HEADER, PLACE
+from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.tables.table import Table
+from sortkey.errors import ResourceNotFoundException, TrimmedDataAccessException
+from sortkey.limits import STREAM_RETENTION_SECONDS
+from sortkey.storage import Transaction, after_prefix, ascending
+
+TRIM_MARK: Final = 0
+"""Sequence numbers begin with 1, so a shard's mark can lie where the record 0 would."""
+
+
+class Stream(NamedTuple):
+    """A stream of a table, and where it is called so."""
+
+    arn: str
+    table: Table
+    record: StreamEntry
+
+    def shards(self, now: float) -> list[ShardEntry]:
+        """In the order of their ids."""
+        kept = (shard for shard in self.record.shards if not is_past(shard.closed, now))
+        return sorted(kept, key=lambda shard: shard.id)
+
+
+def streams(core: Core, transaction: Transaction) -> list[Stream]:
+    """All streams that can be read, in the order of their ARNs."""
+    tables = core.catalog.tables(transaction).values()
+    return sorted((stream for table in tables for stream in _streams_of(core, table)), key=lambda stream: stream.arn)
+
+
+def _streams_of(core: Core, table: Table) -> Iterator[Stream]:
+    now = core.clock.now()
+    for record in table.record.streams:
+        if not is_past(record.disabled, now):
+            yield Stream(f"{core.table_arn(table.name)}/stream/{record.label}", table, record)
+
+
+def find(core: Core, transaction: Transaction, arn: str) -> Stream:
+    name = arn.removeprefix(core.table_arn("")).partition("/")[0]
+    table = core.catalog.find(transaction, name)
+    for stream in () if table is None else _streams_of(core, table):
+        if stream.arn == arn:
+            return stream
+    raise ResourceNotFoundException(f"Requested resource not found: Stream: {arn} not found")
+
+
+def is_past(moment: float | None, now: float) -> bool:
+    """Whether what ended then has been kept for its day."""
+    return moment is not None and moment < now - STREAM_RETENTION_SECONDS
+
+
+class Shard:
+    """One shard in a snapshot."""
+
+    __slots__ = ("_horizon", "_transaction", "prefix", "record")
+
+    def __init__(self, transaction: Transaction, stream: StreamEntry, record: ShardEntry, now: float) -> None:
+        self.record = record
+        self.prefix = space_bytes(stream.space) + space_bytes(record.number)
+        self._transaction = transaction
+        self._horizon = int((now - STREAM_RETENTION_SECONDS) * 1000)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.record.last_sequence is not None
+
+    def key(self, sequence: int) -> bytes:
+        return self.prefix + sequence.to_bytes(8, "big")
+
+    def trimmed_to(self) -> int:
+        """The last sequence number that the janitor has removed; 0 when none."""
+        mark = self._transaction.get(self.key(TRIM_MARK))
+        return 0 if mark is None else int.from_bytes(mark, "big")
+
+    def stored_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
+        """Sequence numbers and values from there on, old ones too."""
+        start = self.key(max(sequence, TRIM_MARK + 1))
+        for key, value in ascending(self._transaction, start, after_prefix(self.prefix)):
+            yield PLACE.unpack_from(key, SPACE_BYTES)[1], value
+
+    def records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
+        """What a reader sees from there on. One who asks for a record that has been lost is told so."""
+        if sequence != TRIM_HORIZON and sequence <= self.trimmed_to():
+            raise _trimmed()
+        for number, value in self.stored_from(sequence):
+            if self.is_old(value):
+                if sequence != TRIM_HORIZON:
+                    raise _trimmed()
+                continue
+            yield number, value
+
+    def is_old(self, value: bytes) -> bool:
+        header: int = HEADER.unpack_from(value)[0]
+        return header & ~BINARY < self._horizon
+
+
+def shard_at(core: Core, transaction: Transaction, iterator: ShardIterator) -> Shard:
+    """The shard that an iterator stands in."""
+    now = core.clock.now()
+    stream = find(core, transaction, iterator.arn)
+    for record in stream.shards(now):
+        if record.number == iterator.shard and stream.record.space == iterator.space:
+            return Shard(transaction, stream.record, record, now)
+    raise no_such_shard()
+
+
+def sequence_text(sequence: int) -> str:
+    """As AWS writes sequence numbers; padded, so that they also compare as text."""
+    return f"{sequence:021}"
+
+
+def no_such_shard() -> ResourceNotFoundException:
+    return ResourceNotFoundException("Requested resource not found: Shard does not exist")
+
+
+def _trimmed() -> TrimmedDataAccessException:
+    return TrimmedDataAccessException("The data you are trying to access has been trimmed")

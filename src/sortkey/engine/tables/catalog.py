@@ -1,0 +1,105 @@
+"""Which tables there are.
+
+Table records lie in the store beside the data, so a table and its rows appear and go in one transaction, and every
+process sees the same tables. Parsed tables are cached under the catalog's *version*, sixteen random bytes that each
+change replaces: one small read per request tells whether the cache still holds. (A counter would not do: an aborted
+transaction would give its number to another change.)
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+import msgspec
+
+from sortkey.engine.rows import spaces
+from sortkey.engine.tables.catalog_entries import TableEntry
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_batch import WriteBatch
+from sortkey.errors import ResourceNotFoundException
+from sortkey.storage import Transaction, ascending
+
+_decoder = msgspec.json.Decoder(TableEntry)
+_encoder = msgspec.json.Encoder()
+
+
+class Catalog:
+    def __init__(self) -> None:
+        self._cached: tuple[bytes | None, dict[str, Table]] = (None, {})
+
+    def tables(self, transaction: Transaction) -> Mapping[str, Table]:
+        """All tables as this transaction sees them."""
+        return self.tables_at(transaction.get(spaces.CATALOG_VERSION), transaction)
+
+    def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
+        """The same for whoever has read the version already."""
+        cached, tables = self._cached
+        if cached != version:
+            tables = _load(transaction)
+            self._cached = (version, tables)
+        return tables
+
+    def last_seen(self, name: str) -> Table | None:
+        """The table as some transaction saw it lately: good for a guess, for nothing else."""
+        return self._cached[1].get(name)
+
+    def find(self, transaction: Transaction, name: str) -> Table | None:
+        return self.tables(transaction).get(name)
+
+    def require(self, transaction: Transaction, name: str) -> Table:
+        """The table, or the error of item operations."""
+        return required(self.tables(transaction), name)
+
+    def describe(self, transaction: Transaction, name: str) -> Table:
+        """The table, or the error of table operations, which names it."""
+        table = self.tables(transaction).get(name)
+        if table is None:
+            raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
+        return table
+
+    def save(self, batch: WriteBatch, record: TableEntry) -> Table:
+        batch.put(spaces.TABLE_PREFIX + record.name.encode(), _encoder.encode(record))
+        _changed(batch)
+        return Table(record)
+
+    def remove(self, batch: WriteBatch, name: str) -> None:
+        batch.delete(spaces.TABLE_PREFIX + name.encode())
+        _changed(batch)
+
+
+def required(tables: Mapping[str, Table], name: str) -> Table:
+    table = tables.get(name)
+    if table is None:
+        raise not_found()
+    return table
+
+
+def not_found() -> ResourceNotFoundException:
+    return ResourceNotFoundException("Requested resource not found")
+
+
+def _load(transaction: Transaction) -> dict[str, Table]:
+    end = spaces.TABLE_PREFIX + b"\xff"
+    records = [_decoder.decode(value) for _, value in ascending(transaction, spaces.TABLE_PREFIX, end)]
+    return {record.name: Table(record) for record in records}
+
+
+def _changed(batch: WriteBatch) -> None:
+    batch.put(spaces.CATALOG_VERSION, secrets.token_bytes(16))
+
+
+def new_space(batch: WriteBatch) -> int:
+    """A number for a new table, index or stream; never given twice."""
+    found = batch.get(spaces.NEXT_SPACE)
+    number = spaces.FIRST_FREE if found is None else int.from_bytes(found, "big")
+    batch.put(spaces.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
+    return number
+
+
+def give_up_space(batch: WriteBatch, number: int) -> None:
+    """Nothing refers to this space any more; the janitor empties it bit by bit."""
+    space = spaces.space_bytes(number)
+    batch.put(spaces.GARBAGE + space, b"")
+    batch.delete(spaces.COUNTS + space)
+    batch.counts.pop(space, None)

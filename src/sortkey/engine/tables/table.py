@@ -1,0 +1,188 @@
+"""A table and its indexes as the operations see them: names, types, and how their keys become bytes.
+
+Built once from a `TableEntry` and never changed; a change to the table makes a new one.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Callable
+from hashlib import blake2b
+
+from sortkey.engine.rows.row_keys import TextPrefix, exactly, joining, placing, reading, text_prefix
+from sortkey.engine.rows.spaces import OWNER_BYTES, space_bytes
+from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry
+from sortkey.expressions import KeyAttribute, KeyAttributes
+from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
+from sortkey.values.attribute import Item
+from sortkey.values.key_bytes import joint_hash, partition_hash, sort_bytes
+from sortkey.values.size import value_size
+
+KeyBytes = Callable[[Item], bytes]
+
+
+class Keyed:
+    """What tables and indexes share: rows ordered by a partition key and perhaps a sort key, which in a global index
+    may each have several attributes.
+    """
+
+    __slots__ = (
+        "attributes",
+        "limited",
+        "names",
+        "partition_prefix",
+        "partitions",
+        "row_prefix",
+        "sorts",
+        "space",
+        "text_prefix",
+    )
+
+    def __init__(self, space: int, partitions: KeyAttributes, sorts: KeyAttributes) -> None:
+        self.space = space_bytes(space)
+        self.partitions = partitions
+        self.sorts = sorts
+        self.attributes = partitions + sorts
+        self.names = tuple(attribute.name for attribute in self.attributes)
+        self.limited = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
+        """Attributes that must not together take more than so many bytes."""
+        self.text_prefix = text_prefix(self.space)
+        self.partition_prefix = _partition_prefix(self.space, partitions, self.text_prefix)
+        """The bytes that all rows of an item's partition begin with."""
+        self.row_prefix = _row_prefix(self.partition_prefix, sorts)
+        """Space, partition and sort bytes of an item that has this key."""
+
+
+def _partition_prefix(space: bytes, partitions: KeyAttributes, text_prefix: TextPrefix) -> KeyBytes:
+    if len(partitions) > 1:
+        joined = _sort_bytes(partitions)
+        return lambda item: space + joint_hash(joined(item))
+    ((name, kind),) = partitions
+    if kind == "S":
+        return lambda item: text_prefix(item[name]["S"])
+    return lambda item: space + partition_hash(kind, item[name][kind])
+
+
+def _row_prefix(partition_prefix: KeyBytes, sorts: KeyAttributes) -> KeyBytes:
+    if not sorts:
+        return partition_prefix
+    if len(sorts) > 1:
+        joined = _sort_bytes(sorts)
+        return lambda item: partition_prefix(item) + joined(item)
+    ((name, kind),) = sorts
+    return lambda item: partition_prefix(item) + sort_bytes(kind, item[name][kind])
+
+
+def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
+    return lambda item: b"".join([sort_bytes(kind, item[name][kind]) for name, kind in attributes])
+
+
+class Index(Keyed):
+    __slots__ = ("_filled_to", "kept", "name", "record")
+
+    def __init__(self, record: IndexEntry, table: TableEntry) -> None:
+        sorts = [] if record.sort is None else [record.sort, *record.more_sort]
+        super().__init__(
+            record.space, _attributes(table, record.partition, *record.more_partition), _attributes(table, *sorts)
+        )
+        self.record = record
+        self.name = record.name
+        self.kept = self._projected_names(table)
+        """Attributes in the index's rows; None when all are."""
+        self._filled_to = None if record.backfilled_to is None else bytes.fromhex(record.backfilled_to)
+
+    def reaches(self, row_key: bytes) -> bool:
+        """While an index is being filled, it holds nothing for table rows that the filling has not come to."""
+        return self._filled_to is None or row_key <= self._filled_to
+
+    def holds(self, item: Item) -> bool:
+        """An item without the index's key is not in the index; nor one from before it whose key is too long."""
+        for name, kind in self.attributes:
+            value = item.get(name)
+            if value is None or not value.get(kind):
+                return False
+        return not any(is_longer(attributes, item, limit) for attributes, limit in self.limited)
+
+    def row_key(self, item: Item, owner: bytes) -> bytes:
+        return self.row_prefix(item) + owner
+
+    def _projected_names(self, table: TableEntry) -> frozenset[str] | None:
+        if self.record.projection == "ALL":
+            return None
+        names = {table.partition, *self.names, *self.record.included}
+        return frozenset(names if table.sort is None else names | {table.sort})
+
+
+class Table(Keyed):
+    __slots__ = (
+        "attribute_types",
+        "fast_row_key",
+        "fast_row_keys_of_json",
+        "fast_row_keys_of_texts",
+        "followed",
+        "index_key_types",
+        "indexes",
+        "local_indexes",
+        "name",
+        "partition",
+        "record",
+        "short_row",
+        "sort",
+        "stream",
+        "ttl_attribute",
+    )
+
+    def __init__(self, record: TableEntry) -> None:
+        sorts = () if record.sort is None else _attributes(record, record.sort)
+        super().__init__(record.space, _attributes(record, record.partition), sorts)
+        self.partition = self.partitions[0]
+        self.sort = sorts[0] if sorts else None
+        self.record = record
+        self.name = record.name
+        self.attribute_types = record.attributes
+        self.indexes = {index.name: Index(index, record) for index in record.indexes}
+        self.local_indexes = any(index.local for index in record.indexes)
+        self.index_key_types: dict[str, tuple[str, str]] = {}
+        """Every index key attribute outside the table's key: its type, and the (alphabetically) first index that
+        needs it.
+        """
+        for index_name in sorted(self.indexes):
+            for name in self.indexes[index_name].names:
+                if name not in self.names:
+                    self.index_key_types.setdefault(name, (record.attributes[name], index_name))
+        self.stream: StreamEntry | None = None
+        if record.streams and record.streams[-1].disabled is None:
+            self.stream = record.streams[-1]
+        self.ttl_attribute = record.ttl_attribute
+        self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
+        """Whether anything besides its row and the counts changes with an item."""
+        self.short_row = placing(self.text_prefix, self.partition, self.sort)
+        """An item's row key, if that is short text."""
+        self.fast_row_key = exactly(len(self.names), self.short_row)
+        """The same for a `Key`, which has nothing else in it."""
+        self.fast_row_keys_of_json = reading(self.text_prefix, self.partition, self.sort)
+        self.fast_row_keys_of_texts = joining(self.text_prefix, self.partition, self.sort)
+
+    def key_of(self, item: Item) -> Item:
+        return {name: item[name] for name in self.names}
+
+
+def is_longer(attributes: KeyAttributes, item: Item, limit: int) -> bool:
+    """Whether the values of a key's attributes take more bytes than the key may."""
+    if len(attributes) > 1:
+        return sum(value_size(item[name]) for name, _ in attributes) > limit
+    ((name, kind),) = attributes
+    text: str = item[name][kind]
+    # No character takes more than four bytes, and base64 is longer than what it says.
+    if kind == "N" or len(text) * 4 <= limit:
+        return False
+    return len(text.encode() if kind == "S" else a2b_base64(text)) > limit
+
+
+def owner_of(row_key: bytes) -> bytes:
+    """What an index row ends in: which table row it belongs to."""
+    return blake2b(row_key[4:], digest_size=OWNER_BYTES).digest()
+
+
+def _attributes(table: TableEntry, *names: str) -> KeyAttributes:
+    return tuple(KeyAttribute(name, table.attributes[name]) for name in names)

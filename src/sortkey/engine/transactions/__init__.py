@@ -1,0 +1,1 @@
+"""What TransactWriteItems and TransactGetItems share."""

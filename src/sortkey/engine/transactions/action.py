@@ -1,0 +1,99 @@
+"""One action of a TransactWriteItems request: Put, Update, Delete or ConditionCheck.
+
+An action is made without the table (pure checks), then finds its row, then is judged against it. Only when all of a
+transaction's actions have passed are they applied.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sortkey.engine import write
+from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine.expression_parameters import bindings_of, condition_of
+from sortkey.engine.requests import table_name_of, transactions
+from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_batch import WriteBatch
+from sortkey.errors import ValidationException
+from sortkey.expressions import Update, update
+from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.capacity_units import write_units
+from sortkey.values.size import item_size
+
+Request = transactions.Put | transactions.Update | transactions.Delete | transactions.ConditionCheck
+
+
+class Prepared(NamedTuple):
+    """An action that may go ahead: the row it found and the item it leaves there."""
+
+    action: Action
+    found: write.Found
+    new: Normalised | None
+
+    def apply(self, batch: WriteBatch) -> Consumed:
+        if self.action.only_checks:
+            # Nothing changes, yet it is charged as a write of the item.
+            return Consumed(self.found.table, write_units(self.found.size))
+        return write.replace(batch, self.found, self.new)
+
+
+class Action:
+    def __init__(self, request: Request) -> None:
+        self.name = table_name_of(request.table_name)
+        self.only_checks = isinstance(request, transactions.ConditionCheck)
+        self._put: Normalised | None = None
+        if isinstance(request, transactions.Put):
+            self._put = normalise_item(request.item)
+            write.check_size(self._put.size)
+            keyed = self._put.item
+        else:
+            keyed = normalise_key(request.key)
+        self.keyed: Item = keyed
+        """Attributes among which the key is."""
+        self.payload = item_size(self.keyed)
+        self._return_old = request.return_values_on_condition_check_failure
+        self._bind(request)
+
+    def _bind(self, request: Request) -> None:
+        self._update: Update | None = None
+        if isinstance(request, transactions.Update):
+            bindings = bindings_of(request, ("update_expression", "condition_expression"))
+            if bindings is not None:
+                self._update = update(request.update_expression, bindings)
+        else:
+            bindings = bindings_of(request, ("condition_expression",))
+        self._condition = condition_of(request, bindings)
+        if bindings is not None:
+            bindings.check_all_used()
+
+    def find(self, batch: WriteBatch, table: Table) -> write.Found:
+        """The action's row, if the action fits the table's key."""
+        if self._put is None:
+            found = write.find(batch, table, self.keyed)
+            write.check_update(table, self._update)
+            return found
+        place = write.row_key_for(table, self._put)
+        return write.Found(table, place, batch.get(place))
+
+    def check_expressions(self, table: Table) -> None:
+        check_scalar_keys(table, self._update, self._condition)
+
+    def prepare(self, found: write.Found) -> Prepared:
+        write.check_condition(found, self._condition, self._return_old)
+        if self._update is None:
+            return Prepared(self, found, self._put)
+        return Prepared(self, found, write.updated(found, self.keyed, self._update))
+
+
+def action_of(request: transactions.TransactWriteItem) -> Action:
+    given = [
+        part for part in (request.condition_check, request.put, request.delete, request.update) if part is not None
+    ]
+    if len(given) > 1:
+        raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
+    if not given:
+        raise ValidationException(
+            "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+        )
+    return Action(given[0])

@@ -1,0 +1,80 @@
+"""What the two transactional operations share: reasons for cancellation, and the tokens that make a retry harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+
+from sortkey.engine.rows import spaces
+from sortkey.engine.rows.item_keys import EmptyKey
+from sortkey.engine.write_batch import WriteBatch
+from sortkey.errors import (
+    ConditionalCheckFailedException,
+    DynamoDBError,
+    IdempotentParameterMismatchException,
+    TransactionCanceledException,
+    ValidationException,
+)
+from sortkey.limits import TRANSACTION_TOKEN_SECONDS
+
+Result = TypeVar("Result")
+
+
+def each(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
+    """Take the step for all actions, as `map` would; if any fails, cancel with every action's reason, in order."""
+    results: list[Result] = []
+    reasons: list[dict[str, Any]] = []
+    for arguments in zip(*columns, strict=True):
+        try:
+            results.append(step(*arguments))
+        except EmptyKey:
+            raise
+        except (ConditionalCheckFailedException, ValidationException) as error:
+            reasons.append(_reason(error))
+        else:
+            reasons.append({"Code": "None"})
+    if len(results) < len(reasons):
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        raise TransactionCanceledException(
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            CancellationReasons=reasons,
+        )
+    return results
+
+
+def _reason(error: DynamoDBError) -> dict[str, Any]:
+    code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailedException) else "ValidationError"
+    return {"Code": code, "Message": error.message, **error.members}
+
+
+def check_distinct(places: Sequence[bytes]) -> None:
+    if len(set(places)) != len(places):
+        raise ValidationException("Transaction request cannot include multiple operations on one item")
+
+
+class Token:
+    """A ClientRequestToken: for ten minutes, the same request with it does nothing again, and another one is
+    rejected.
+    """
+
+    def __init__(self, token: str, actions: Sequence[msgspec.Struct]) -> None:
+        self._key = spaces.TOKENS + blake2b(token.encode(), digest_size=16).digest()
+        content = orjson.dumps(msgspec.to_builtins(actions), option=orjson.OPT_SORT_KEYS)
+        self._digest = blake2b(content, digest_size=16).digest()
+
+    def used(self, batch: WriteBatch) -> bool:
+        found = batch.get(self._key)
+        if found is None or int.from_bytes(found[:8], "big") + TRANSACTION_TOKEN_SECONDS <= batch.now:
+            return False
+        if found[8:] != self._digest:
+            raise IdempotentParameterMismatchException(
+                "The request uses a client request token that was used before with other parameters"
+            )
+        return True
+
+    def remember(self, batch: WriteBatch) -> None:
+        batch.put(self._key, int(batch.now).to_bytes(8, "big") + self._digest)

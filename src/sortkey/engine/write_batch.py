@@ -1,0 +1,78 @@
+"""One write transaction as the engine sees it.
+
+Besides the rows, a transaction changes what is shared by many writes: the number of items and bytes of each
+table and index, and the last sequence number of the streams. Those are kept here while the group's work runs and
+written once before the commit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from sortkey.engine.rows import spaces
+from sortkey.storage import Transaction
+
+COUNT: Final = struct.Struct(">qq")
+
+
+class WriteBatch:
+    def __init__(self, transaction: Transaction, now: float, on_records: Callable[[set[bytes]], None]) -> None:
+        self.transaction = transaction
+        self.get: Callable[[bytes], bytes | None] = transaction.get
+        self.now = now
+        self.writes = 0
+        self.counts: dict[bytes, list[int]] = {}
+        self.streams_written: set[bytes] = set()
+        self._on_records = on_records
+        self._sequence: int | None = None
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self.writes += 1
+        self.transaction.put(key, value)
+
+    def delete(self, key: bytes) -> bool:
+        self.writes += 1
+        return self.transaction.delete(key)
+
+    def count(self, space: bytes, items: int, size: int) -> None:
+        """Remember that a table or index has grown or shrunk."""
+        counts = self.counts.get(space)
+        if counts is None:
+            self.counts[space] = [items, size]
+        else:
+            counts[0] += items
+            counts[1] += size
+
+    def last_sequence(self) -> int:
+        if self._sequence is None:
+            found = self.get(spaces.LAST_SEQUENCE)
+            self._sequence = 0 if found is None else int.from_bytes(found, "big")
+        return self._sequence
+
+    def next_sequence(self) -> int:
+        """Stream records carry numbers that grow in the order of commits, over all tables and processes."""
+        self._sequence = self.last_sequence() + 1
+        return self._sequence
+
+    def finish(self) -> None:
+        for space, (items, size) in self.counts.items():
+            if items or size:
+                before = read_count(self.transaction, space)
+                self.put(spaces.COUNTS + space, COUNT.pack(before[0] + items, before[1] + size))
+        if self._sequence is not None:
+            self.put(spaces.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
+
+    def committed(self) -> None:
+        if self.streams_written:
+            self._on_records(self.streams_written)
+
+
+def read_count(transaction: Transaction, space: bytes) -> tuple[int, int]:
+    """Items and bytes of a table or index."""
+    found = transaction.get(spaces.COUNTS + space)
+    if found is None:
+        return 0, 0
+    items, size = COUNT.unpack(found)
+    return items, size

@@ -1,0 +1,1 @@
+"""HTTP without DynamoDB: sockets, parsing, answers and the metrics' text format."""

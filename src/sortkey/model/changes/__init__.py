@@ -1,0 +1,1 @@
+"""Partial updates: changes of fields, conditions, and the index keys that follow."""

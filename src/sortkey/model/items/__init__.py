@@ -1,0 +1,1 @@
+"""Item classes: their fields, schemas and conversion from and to rows."""

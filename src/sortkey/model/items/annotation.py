@@ -1,0 +1,92 @@
+"""What a field's annotation says, once aliases, `Optional` and `Annotated` are taken off."""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Final, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from sortkey.model.errors import DeclarationError
+
+
+class Inexact:
+    """The mark of `Annotated[float, inexact]`: binary fractions are wanted, with their rounding."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "inexact"
+
+
+inexact: Final = Inexact()
+
+
+class InKey:
+    """The mark of `Annotated[str, in_key]`: the primary key holds the field, and it is not stored once more."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "in_key"
+
+
+in_key: Final = InKey()
+
+
+class Annotation(NamedTuple):
+    base: Any
+    optional: bool
+    inexact: bool
+    in_key: bool = False
+
+
+class Unresolved(NamedTuple):
+    """An annotation that names something not defined yet, such as a class further down."""
+
+    text: str
+
+
+def read(annotation: Any) -> Annotation:
+    """The type itself, and whether None is one of its values."""
+    optional = False
+    marks: list[Any] = []
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation, *found = get_args(annotation)
+            marks += found
+        elif isinstance(annotation, NewType):
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
+        elif get_origin(annotation) in (Union, UnionType):
+            members = [member for member in get_args(annotation) if member is not NoneType]
+            if len(members) != 1 or len(members) == len(get_args(annotation)):
+                raise DeclarationError(f"{annotation} is several types; an attribute has one, or one and None")
+            annotation, optional = members[0], True
+        else:
+            return Annotation(annotation, optional, inexact in marks, in_key in marks)
+
+
+def resolve(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """Each field's annotation, as a type or Unresolved."""
+    fields: dict[str, Any] = {}
+    for owner in reversed(struct.__mro__):
+        annotations = vars(owner).get("__annotations__", {})
+        names = [name for name in annotations if name in struct.__struct_fields__]
+        fields |= {name: _evaluate(annotations[name], owner, struct) for name in names}
+    return fields
+
+
+def _evaluate(annotation: Any, owner: type, struct: type) -> Any:
+    module = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
+    # The class is not bound to its name yet while it is being made, and may hold itself. Its attributes come last: a
+    # field may be called as its type is, `date: date`.
+    names = ChainMap({struct.__name__: struct}, module, dict(vars(owner)))
+    carrier = SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return get_type_hints(carrier, module, names, include_extras=True)["it"]
+    except NameError:
+        return Unresolved(str(annotation))

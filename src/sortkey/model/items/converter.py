@@ -1,0 +1,261 @@
+"""One Python value as a DynamoDB attribute value and back, in the shape of boto3's client (binary is `bytes`).
+
+    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, so that they sort)
+    Enum, Literal as their values · list L · dict[str, X] M · structs and items M · set, frozenset SS, NS or BS
+
+None inside a list or map is NULL, and so is an empty set, since DynamoDB has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from operator import itemgetter
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
+from uuid import UUID
+
+import msgspec
+
+from sortkey.errors import ValidationException
+from sortkey.limits import NUMBER_DIGITS
+from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
+from sortkey.model.items.annotation import Annotation, read
+from sortkey.model.keys.encoding import exact, instant
+from sortkey.values import number
+
+Value = dict[str, Any]
+NULL: Final[Value] = {"NULL": True}
+
+
+class Converter(NamedTuple):
+    encode: Callable[[Any], Value]
+    decode: Callable[[Value], Any]
+    tag: str
+    read: Callable[[Any], Any] | None
+    """From what is behind the tag; None where that is the value already. `decode` is of the whole."""
+
+
+StructConverter = Callable[[type[msgspec.Struct]], Converter]
+"""How to convert a nested struct; the codec's own business, which has the fields."""
+
+
+def converter(annotation: Any, nested: StructConverter) -> Converter:
+    """Of a whole annotation: None is NULL where the type allows it."""
+    kind = read(annotation)
+    made = base_converter(kind, nested)
+    if kind.optional:
+        return _nullable(made)
+    return made
+
+
+def base_converter(kind: Annotation, nested: StructConverter) -> Converter:
+    """Of a type without None."""
+    base, origin = kind.base, get_origin(kind.base)
+    if base is float:
+        if kind.inexact:
+            return _INEXACT
+        raise DeclarationError("float does not keep what DynamoDB's decimal numbers hold; use Decimal")
+    if base in _SCALARS:
+        return _SCALARS[base]
+    if origin is Literal:
+        return _chosen({value: value for value in get_args(base)}, nested)
+    if isinstance(base, type) and issubclass(base, Enum):
+        return _chosen({member: member.value for member in base}, nested)
+    if isinstance(base, type) and issubclass(base, msgspec.Struct):
+        return nested(base)
+    if origin in _CONTAINERS:
+        return _CONTAINERS[origin](get_args(base), nested)
+    raise DeclarationError(f"{base} has no place in an item")
+
+
+def is_set(kind: Annotation) -> bool:
+    return get_origin(kind.base) in (set, frozenset)
+
+
+def _reject(expected: str, value: Any) -> EncodeError:
+    return EncodeError(f"expected {expected}, got {type(value).__name__} {value!r}")
+
+
+def _encode_text(value: Any) -> Value:
+    if type(value) is str:
+        return {"S": value}
+    if not isinstance(value, str):
+        raise _reject("str", value)
+    return {"S": str.__str__(value)}
+
+
+def _encode_int(value: Any) -> Value:
+    if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
+        raise _reject("int", value)
+    text = str(int(value))
+    return {"N": text if len(text) <= NUMBER_DIGITS else _canonical(text)}
+
+
+def _encode_decimal(value: Any) -> Value:
+    try:
+        text = str(exact(value))
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+    # The store drops zeros at the end itself; what is short and plain is a number that it takes.
+    return {"N": text if len(text) <= NUMBER_DIGITS and "E" not in text else _canonical(text)}
+
+
+def _encode_float(value: Any) -> Value:
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        raise _reject("float", value)
+    return {"N": _canonical(repr(value))}
+
+
+def _canonical(text: str) -> str:
+    try:
+        return number.canonical(text)
+    except ValidationException as error:
+        raise EncodeError(f"{text}: {error.message}") from None
+
+
+def _encode_bool(value: Any) -> Value:
+    if type(value) is not bool:
+        raise _reject("bool", value)
+    return {"BOOL": value}
+
+
+def _encode_bytes(value: Any) -> Value:
+    if type(value) is not bytes:
+        raise _reject("bytes", value)
+    return {"B": value}
+
+
+def _encode_instant(value: Any) -> Value:
+    try:
+        return {"S": instant(value)}
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+
+
+def _read_instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return moment
+
+
+def _encode_date(value: Any) -> Value:
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise _reject("date", value)
+    return {"S": str(value)}
+
+
+def _encode_uuid(value: Any) -> Value:
+    if not isinstance(value, UUID):
+        raise _reject("UUID", value)
+    return {"S": str(value)}
+
+
+def _reading(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:
+    return Converter(encode, lambda value: content(value[tag]), tag, content)
+
+
+_SCALARS: Final[dict[Any, Converter]] = {
+    str: Converter(_encode_text, itemgetter("S"), "S", None),
+    int: _reading(_encode_int, "N", int),
+    Decimal: _reading(_encode_decimal, "N", Decimal),
+    bool: Converter(_encode_bool, itemgetter("BOOL"), "BOOL", None),
+    bytes: Converter(_encode_bytes, itemgetter("B"), "B", None),
+    datetime: _reading(_encode_instant, "S", _read_instant),
+    date: _reading(_encode_date, "S", date.fromisoformat),
+    UUID: _reading(_encode_uuid, "S", UUID),
+}
+_INEXACT: Final = _reading(_encode_float, "N", float)
+
+
+def _nullable(inner: Converter) -> Converter:
+    encode, decode = inner[:2]
+    return inner._replace(
+        encode=lambda value: {"NULL": True} if value is None else encode(value),
+        decode=lambda value: None if "NULL" in value else decode(value),
+    )
+
+
+def _chosen(values: dict[Any, Any], nested: StructConverter) -> Converter:
+    kinds = {type(value) for value in values.values()}
+    if len(kinds) != 1:
+        raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
+    inner = base_converter(Annotation(kinds.pop(), optional=False, inexact=False), nested)
+    encoded = {choice: inner.encode(value) for choice, value in values.items()}
+    choices = {value: choice for choice, value in values.items()}
+
+    def encode(value: Any) -> Value:
+        try:
+            # A copy, since what is handed out may be changed.
+            return encoded[value].copy()
+        except (KeyError, TypeError):
+            raise _reject(f"one of {', '.join(map(repr, encoded))}", value) from None
+
+    return _reading(encode, inner.tag, _chosen_by(inner.read, choices))
+
+
+def _chosen_by(read_value: Callable[[Any], Any] | None, choices: dict[Any, Any]) -> Callable[[Any], Any]:
+    if read_value is None:
+        return choices.__getitem__
+    return lambda content: choices[read_value(content)]
+
+
+def _list(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    encode_one, decode_one = converter(arguments[0], nested)[:2]
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, list):
+            raise _reject("list", values)
+        return {"L": [encode_one(value) for value in values]}
+
+    return _reading(encode, "L", lambda content: [decode_one(each) for each in content])
+
+
+def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    if read(arguments[0]).base is not str:
+        raise DeclarationError(f"a map's names are str, not {arguments[0]}")
+    encode_one, decode_one = converter(arguments[1], nested)[:2]
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+            raise _reject("dict with names of type str", values)
+        return {"M": {name: encode_one(value) for name, value in values.items()}}
+
+    return _reading(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
+
+
+def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> Converter:
+    member = read(arguments[0])
+    encode_one, _, inner, read_one = base_converter(member, nested)
+    if member.optional or inner not in ("S", "N", "B"):
+        raise DeclarationError(f"DynamoDB has sets of texts, numbers and binaries, not of {arguments[0]}")
+    tag = f"{inner}S"
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, set | frozenset):
+            raise _reject("set", values)
+        # Sorted, so that equal sets are the same request.
+        return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
+
+    def collect(content: Any) -> Any:
+        return make(content if read_one is None else map(read_one, content))
+
+    return Converter(encode, lambda value: make() if "NULL" in value else collect(value[tag]), tag, collect)
+
+
+def _mutable_set(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    return _set(arguments, nested, make=set)
+
+
+def _frozen_set(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
+    return _set(arguments, nested, make=frozenset)
+
+
+_CONTAINERS: Final[dict[Any, Callable[[tuple[Any, ...], StructConverter], Converter]]] = {
+    list: _list,
+    dict: _map,
+    set: _mutable_set,
+    frozenset: _frozen_set,
+}

@@ -1,0 +1,109 @@
+"""Entries: structs of one kind inside an item, each an attribute of the row of its own.
+
+    class Shelf(sk.Item, table="shelves"):
+        shelf: str
+        books = sk.Entries(Book, "book:")
+        key = sk.Key("{shelf}")
+
+A map's entry can be written only where the map is, so whoever writes the first one has to read, or to fail and try
+again. An attribute needs nothing to be there: one write makes the item or changes it, and entries do not get in each
+other's way (`put_entry`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+import msgspec
+
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
+from sortkey.model.items.codec import Row, codec_of, extra_of, nested, set_extra
+from sortkey.model.items.converter import Converter, Value
+
+E = TypeVar("E", bound=msgspec.Struct)
+ItemT = TypeVar("ItemT", bound=msgspec.Struct)
+
+
+class Assignment(NamedTuple):
+    """One entry as an attribute, and which attribute inside it says how new it is."""
+
+    attribute: str
+    value: Value
+    newer_by: str
+
+
+class Entries(Generic[E]):
+    """Declared once in a class; `item.books` are an item's entries by name."""
+
+    def __init__(self, kind: type[E], prefix: str) -> None:
+        if not prefix:
+            raise DeclarationError(
+                f"entries of {kind.__name__} need a prefix, which tells their attributes from others"
+            )
+        codec_of(kind)
+        self.kind = kind
+        self.prefix = prefix
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Entries[E]: ...
+
+    @overload
+    def __get__(self, instance: msgspec.Struct, owner: type) -> dict[str, E]: ...
+
+    def __get__(self, instance: msgspec.Struct | None, owner: type) -> Entries[E] | dict[str, E]:
+        return self if instance is None else self.of(extra_of(instance))
+
+    def of(self, attributes: Row) -> dict[str, E]:
+        """The entries among a row's attributes."""
+        prefix, decode = self.prefix, self._converter.decode
+        found: dict[str, E] = {}
+        for name, value in attributes.items():
+            if name.startswith(prefix):
+                try:
+                    found[name[len(prefix) :]] = decode(value)
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    raise DecodeError(f"{self.name}[{name[len(prefix) :]!r}]: {value!r}: {error}") from error
+        return found
+
+    def attribute(self, name: str) -> str:
+        if not name:
+            raise EncodeError(f"{self.name}: an entry needs a name")
+        return self.prefix + name
+
+    def assignment(self, name: str, entry: E, newer_by: str) -> Assignment:
+        fields = codec_of(self.kind).by_name
+        if newer_by not in fields:
+            raise EncodeError(f"{self.kind.__name__} has no field {newer_by!r}")
+        return Assignment(self.attribute(name), self._converter.encode(entry), fields[newer_by].attribute)
+
+    def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:
+        """A copy of the item that has these entries, and no others."""
+        encode = self._converter.encode
+        kept = {name: value for name, value in extra_of(item).items() if not name.startswith(self.prefix)}
+        made = msgspec.structs.replace(item)
+        set_extra(made, kept | {self.attribute(name): encode(entry) for name, entry in entries.items()})
+        return made
+
+    @cached_property
+    def _converter(self) -> Converter:
+        return nested(self.kind)
+
+
+def reject_overlaps(owner: type, attributes: frozenset[str]) -> None:
+    """Entries are told from everything else by how their attributes begin."""
+    declared: list[Entries[Any]] = [each for base in owner.__mro__ for each in vars(base).values() if _is_entries(each)]
+    for entries in declared:
+        others = {*attributes, *(each.prefix for each in declared if each is not entries)}
+        taken = sorted(name for name in others if name.startswith(entries.prefix))
+        if taken:
+            raise DeclarationError(f"{owner.__name__}.{entries.name}: {taken[0]!r} begins with {entries.prefix!r}, too")
+
+
+def _is_entries(value: object) -> bool:
+    return isinstance(value, Entries)

@@ -1,0 +1,104 @@
+"""`Item`: a typed class whose instances are rows of a table, or maps inside them.
+
+    class Price(sk.Item, table="prices"):
+        store: str
+        product: str
+        amount: Decimal
+
+        key = sk.Key("STORE#{store}", "{product}")
+
+Underneath is `msgspec.Struct`, so making and comparing items costs little, and editors and type checkers know the
+constructor. A class without `table` has no keys of its own: it is a part of other items, or a base of other classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+
+import msgspec
+
+from sortkey.model.errors import DeclarationError
+from sortkey.model.items.codec import Row, codec_of, extra_of, set_extra
+from sortkey.model.items.schema import Schema, Upgrade
+from sortkey.model.items.schema_compiler import compile_schema
+from sortkey.model.keys.key import SCHEMA
+from sortkey.model.tables.table import Table
+
+T = TypeVar("T", bound="Item")
+
+
+class ItemMeta(msgspec.StructMeta):
+    """Makes the class, then compiles its declarations and takes it into its table, or rejects it."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        table: str | Table | None = None,
+        version: int = 1,
+        **config: Any,
+    ) -> ItemMeta:
+        cls = super().__new__(mcls, name, bases, namespace, kw_only=True, dict=True, **config)
+        _enrol(cast("type[Item]", cls), table, version)
+        return cls
+
+    def upgrade(self, version: int) -> Callable[[Upgrade], Upgrade]:
+        """Registers the function that takes the plain attributes of a row of that version to those of the next."""
+
+        def register(function: Upgrade) -> Upgrade:
+            schema_of(cast("type[Item]", self)).add_upgrade(version, function)
+            return function
+
+        return register
+
+
+def _enrol(cls: type[Item], table: str | Table | None, version: int) -> None:
+    codec_of(cls)
+    if table is None:
+        if version != 1:
+            raise DeclarationError(f"{cls.__name__} has a version, but no table")
+        return
+    home = Table.named(table) if isinstance(table, str) else table
+    schema = compile_schema(cls, home.name, version)
+    home.add(schema)
+    cls.__table__, cls.__schema__ = home, schema
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class Item(msgspec.Struct, metaclass=ItemMeta):
+    __table__: ClassVar[Table]
+    __schema__: ClassVar[Schema[Any]]
+    __extra__: ClassVar[Row] = {}
+
+    def __copy__(self: T) -> T:
+        return self.__replace__()
+
+    def __replace__(self: T, **changes: Any) -> T:
+        made = msgspec.structs.replace(self, **changes)
+        set_extra(made, extra_of(self))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), msgspec.structs.asdict(self), extra_of(self))
+
+
+def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row) -> T:
+    made = cls(**values)
+    set_extra(made, extra)
+    return made
+
+
+def replace(item: T, **changes: Any) -> T:
+    """A copy with some fields changed, and with everything else that the item's row had."""
+    return item.__replace__(**changes)
+
+
+def schema_of(cls: type[T]) -> Schema[T]:
+    """What the class's declarations say; only classes with a table have one."""
+    schema: Schema[T] | None = vars(cls).get(SCHEMA)
+    if schema is None:
+        raise DeclarationError(f"{cls.__name__} has no table")
+    return schema

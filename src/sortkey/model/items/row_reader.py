@@ -1,0 +1,238 @@
+"""A class's rows read from their JSON text in C, as long as they are what the class says they are.
+
+A row becomes a structure of the class's own attributes and keys, each of the one type that it is declared as; nobody
+makes a dictionary for every attribute value. A generated function, as `dataclasses` generates `__init__`, makes the
+item of it: it knows each field, so nothing is left to be looked up row by row.
+
+    {"store": {"S": "12345"}, "amount": {"N": "12.5"}, "pk": …}    text
+    row.c0.content, row.c1.content, row.partition.content          structure
+    Price(store=row.c0.content, amount=row.c1.content)             item
+
+Whatever is unusual about a row, such as an attribute that the class does not declare, one that is missing or of another
+type, or an older version, raises one of `UNUSUAL`: the codec then reads it, and knows what to do or to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import cache, lru_cache
+from threading import Lock
+from types import GenericAlias
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from sortkey.model.items.codec import Codec, Field, Row, declared_default
+from sortkey.model.items.converter import is_set
+from sortkey.model.items.generated_function import function
+from sortkey.model.keys.key_attribute import Expression, KeyAttribute
+from sortkey.model.keys.key_layout import PARTITIONS, KeyLayout
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+UNUSUAL: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading raises, msgspec's ValidationError among it, for a row that the codec has to read."""
+
+_CONTENTS: Final[dict[str, Any]] = {
+    "S": str,
+    "N": str,
+    "B": bytes,
+    "BOOL": bool,
+    "SS": list[str],
+    "NS": list[str],
+    "BS": list[bytes],
+    "L": list[Any],
+    "M": dict[str, Any],
+}
+_READ_IN_C: Final = {("N", Decimal): Decimal, ("S", UUID): UUID, ("S", date): date}
+"""Values that msgspec reads as the codec does. Of datetimes, it would round what the codec cuts."""
+
+_CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
+"""Types of defaults that may stand as they are in every row without one."""
+
+
+_LEARNING: Final = Lock()
+"""Readers share structures, and msgspec crashes if a thread meets one that another makes it learn just now."""
+
+
+class Column(NamedTuple):
+    """Where a structure has an attribute."""
+
+    name: str
+    attribute: str
+    tag: str
+    kind: Any
+    required: bool
+    read: Callable[[Any], Any] | None = None
+    """What is left to do with the content."""
+    default: Any = UNSET
+    """What stands for an attribute that is not there."""
+
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        if self.required:
+            return self.name, self.kind
+        return self.name, self.kind | UnsetType if self.default is UNSET else self.kind, self.default
+
+
+class Reader(Generic[T]):
+    """Of one class with a table."""
+
+    def __init__(
+        self,
+        owner: type[T],
+        codec: Codec,
+        primary: KeyLayout,
+        keys: Mapping[str, KeyAttribute],
+        constants: Mapping[str, int],
+    ) -> None:
+        """`constants` are numbers that each row has to have."""
+        columns = {
+            column.attribute: column
+            for column in (*_fields(codec, primary, keys), *_keys(codec, primary, keys), *_constants(constants))
+        }
+        row = msgspec.defstruct(
+            f"{owner.__name__}Row",
+            [column.definition for column in columns.values()],
+            rename={column.name: column.attribute for column in columns.values()},
+            forbid_unknown_fields=True,
+            kw_only=True,
+            gc=False,
+        )
+        with _LEARNING:
+            self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
+            """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
+            self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
+            """Those of a list."""
+        made, names = _making(owner, codec, columns, _held_by_key(codec, primary))
+        self.item: Callable[[Any], T] = function(("row",), made, names)
+        """The item of a structure."""
+        self.items: Callable[[list[Any]], list[T]] = function(("rows",), f"[{made} for row in rows]", names)
+        """The items of many."""
+        self.nested = any(column.tag in ("L", "M") for column in columns.values())
+        """Whether there may be values inside values, which a structure leaves as they are in JSON."""
+        self._keys = [columns[name] for name in keys]
+
+    def key_attributes(self, row: Any) -> Row:
+        """A structure's key attributes, as those of a row."""
+        found = ((column, getattr(row, column.name)) for column in self._keys)
+        return {column.attribute: {column.tag: value.content} for column, value in found if value is not UNSET}
+
+
+def _halves(primary: KeyLayout) -> dict[str, str]:
+    return dict(zip((part.name for part in primary.attributes), ("partition", "sort"), strict=False))
+
+
+def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
+    halves = _halves(primary)
+    for index, field in enumerate(codec.fields):
+        if field.kind.in_key:
+            continue
+        # Keys are compared, and handed back as they were stored.
+        a_key = field.attribute in keys
+        in_c = None if a_key else _READ_IN_C.get((field.tag, field.kind.base))
+        kind = _tagged(field.tag, in_c or _CONTENTS[field.tag], field.kind.optional or is_set(field.kind))
+        read = field.read if in_c is None else None
+        yield Column(
+            halves.get(field.attribute, f"c{index}"),
+            field.attribute,
+            field.tag,
+            kind,
+            field.attribute in halves or (field.absent is None and field.name in codec.required),
+            read,
+            UNSET if a_key else _default(codec, field, kind, read),
+        )
+
+
+def _default(codec: Codec, field: Field, kind: Any, read: Callable[[Any], Any] | None) -> Any:
+    """An attribute value whose content is the field's default, so that nobody has to ask whether it is there; UNSET
+    where there is no such content."""
+    default = None if field.absent is not None else declared_default(codec.struct, field.name)
+    if default is None and (field.kind.optional or is_set(field.kind)):
+        return kind()
+    return kind(default) if read is None and type(default) in _CONSTANTS else UNSET
+
+
+def _keys(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
+    halves = _halves(primary)
+    for index, (attribute, key) in enumerate(keys.items()):
+        if attribute not in codec.attributes:
+            kind = _tagged(key.tag, _CONTENTS[key.tag], False)
+            yield Column(halves.get(attribute, f"k{index}"), attribute, key.tag, kind, attribute in halves)
+
+
+def _constants(constants: Mapping[str, int]) -> Iterator[Column]:
+    for index, (attribute, number) in enumerate(constants.items()):
+        content = Annotated[str, Meta(pattern=rf"\A{number}\Z")]
+        yield Column(f"n{index}", attribute, "N", _tagged("N", content, False), required=True)
+
+
+@cache
+def _tagged(tag: str, content: Any, nullable: bool) -> Any:
+    """An attribute value with this tag; its `content` is None where it may be NULL, and is."""
+    fields: list[Any] = [("content", content)]
+    if nullable:
+        fields = [("content", content | None, None), ("NULL", bool, False)]
+    return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
+
+
+def _held_by_key(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
+    """The expressions of the fields that only the key has."""
+    found: dict[str, Expression] = {}
+    for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
+        parse = _parsing(part)
+        # Rows of one partition are read together.
+        parsed = lru_cache(PARTITIONS)(parse) if half == "partition" else parse
+        for name in codec.in_key.intersection(part.fields):
+            found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
+    return found
+
+
+def _parsing(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
+    """The fields in a key attribute's content; for None, which has none of them, the codec finds the words."""
+    return lambda content: part.parse({part.tag: content})
+
+
+def _making(
+    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], held: Mapping[str, Expression]
+) -> tuple[str, dict[str, Any]]:
+    """The expression of the item of a `row`, and what the names in it are."""
+    names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
+    for expression in held.values():
+        names |= expression.names
+    arguments = [
+        f"{field.name}={held[field.name].source}"
+        if field.name in held
+        else f"{field.name}={_argument(f'{index}', owner, field, columns[field.attribute], names)}"
+        for index, field in enumerate(codec.fields)
+    ]
+    return f"owner({', '.join(arguments)})", names
+
+
+def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:
+    """The expression of a field's value; what it calls goes to `names`."""
+    names[f"read{suffix}"] = column.read
+    always = column.required or column.default is not UNSET
+    content = f"row.{column.name}.content" if always else "value.content"
+    if is_set(field.kind):
+        made = f"read{suffix}({content} or ())"
+    elif column.read is None:
+        made = content
+    elif field.kind.optional:
+        made = f"(None if (content := {content}) is None else read{suffix}(content))"
+    else:
+        made = f"read{suffix}({content})"
+    if always:
+        return made
+    return f"({_absent(suffix, owner, field, names)} if (value := row.{column.name}) is UNSET else {made})"
+
+
+def _absent(suffix: str, owner: type[msgspec.Struct], field: Field, names: dict[str, Any]) -> str:
+    default = declared_default(owner, field.name)
+    factory = field.absent or getattr(default, "factory", None)
+    names[f"absent{suffix}"] = default if factory is None else factory
+    return f"absent{suffix}" if factory is None else f"absent{suffix}()"

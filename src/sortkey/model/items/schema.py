@@ -1,0 +1,197 @@
+"""Everything that a declared class says about its rows, compiled: attributes, key layouts, version, upgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from sortkey.model.errors import DeclarationError, DecodeError
+from sortkey.model.items.codec import Codec, Row
+from sortkey.model.items.converter import Value
+from sortkey.model.items.row_reader import Reader
+from sortkey.model.items.untyped_values import from_plain, to_plain
+from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_layout import KeyLayout
+
+VERSION_ATTRIBUTE: Final = "_v"
+
+T = TypeVar("T", bound=msgspec.Struct)
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Schema(Generic[T]):
+    def __init__(
+        self,
+        owner: type[T],
+        table: str,
+        codec: Codec,
+        primary: KeyLayout,
+        indexes: Mapping[str, KeyLayout],
+        version: int,
+        glued: Mapping[str, KeyLayout] | None = None,
+    ) -> None:
+        self.owner = owner
+        self.name = owner.__name__
+        self.table = table
+        self.codec = codec
+        self.primary = primary
+        self.indexes = dict(indexes)
+        """By the class's attribute; `layout.index` is DynamoDB's name."""
+        self.version = version
+        self._upgrades: dict[int, Upgrade] = {}
+        self.glued: Schema[T] | None = None
+        """The same for a store whose index keys have one attribute each; None if there is nothing to glue."""
+        if glued is not None:
+            self.glued = Schema(owner, table, codec, primary, glued, version)
+            self.glued._upgrades = self._upgrades
+
+    @property
+    def layouts(self) -> dict[str, KeyLayout]:
+        return {self.primary.name: self.primary, **self.indexes}
+
+    @cached_property
+    def key_attributes(self) -> dict[str, KeyAttribute]:
+        """All key attributes, by name."""
+        return {part.name: part for layout in self.layouts.values() for part in layout.attributes}
+
+    @cached_property
+    def key_names(self) -> frozenset[str]:
+        """The names of all key attributes, and of those that a row may have brought from a store that needs them."""
+        glued = frozenset() if self.glued is None else self.glued.key_names
+        return glued.union(self.key_attributes)
+
+    @cached_property
+    def recomputed(self) -> frozenset[str]:
+        """The fields that index keys are computed from; an index of fields as they are computes nothing."""
+        own = self.codec.attributes
+        return frozenset(
+            field
+            for layout in self.indexes.values()
+            for part in layout.computed
+            if part.name not in own
+            for field in layout.sparse.union(part.fields)
+        )
+
+    @cached_property
+    def _computed(self) -> frozenset[str]:
+        """What no row has beyond the declarations."""
+        return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE}
+
+    @cached_property
+    def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
+        """The key attributes that every item has, with the functions that compute them."""
+        return tuple(
+            (part.name, part.value_from)
+            for layout in self.layouts.values()
+            if not layout.sparse
+            for part in layout.computed
+        )
+
+    @cached_property
+    def _sparse(self) -> tuple[KeyLayout, ...]:
+        return tuple(layout for layout in self.indexes.values() if layout.sparse)
+
+    @cached_property
+    def reader(self) -> Reader[T]:
+        """For rows that come as text."""
+        constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
+        glued = {} if self.glued is None else self.glued.key_attributes
+        return Reader(self.owner, self.codec, self.primary, {**glued, **self.key_attributes}, constants)
+
+    def encode(self, item: T) -> Row:
+        """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
+        row = self.codec.encode(item)
+        for attribute in self._unstored:
+            del row[attribute]
+        for name, value_from in self._dense:
+            row[name] = value_from(item)
+        for layout in self._sparse:
+            row |= layout.attributes_of(item)
+        if self.version > 1:
+            row[VERSION_ATTRIBUTE] = {"N": str(self.version)}
+        return row
+
+    def key_of(self, item: T) -> Row:
+        """The item's primary key."""
+        return self.primary.attributes_of(item)
+
+    def recognises(self, row: Row) -> bool:
+        """Whether the row's primary key is one of this class."""
+        return self.primary.matches(row) and (not self.shares_fields or self.primary.parse(row) is not None)
+
+    @cached_property
+    def shares_fields(self) -> bool:
+        """Whether a field stands in both halves of the key, which then have to agree."""
+        return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
+
+    def admit(self, row: Row) -> T | None:
+        """The item of a row, or None if the row is another class's."""
+        return self.decode(row) if self.recognises(row) else None
+
+    def decode(self, row: Row) -> T:
+        """The item of a row that is known to be this class's, brought up to the current version."""
+        if self.version > 1 or VERSION_ATTRIBUTE in row:
+            row = self._upgraded(row)
+        values = self.codec.decode(row)
+        if self.codec.in_key:
+            values = {**self._held_by_key(row), **values}
+        try:
+            item = self.owner(**values)
+        except TypeError:
+            item = self._completed(row, values)
+        self.codec.keep_extra(item, row, self._computed)
+        return item
+
+    @cached_property
+    def _unstored(self) -> tuple[str, ...]:
+        """The attributes that the key makes superfluous."""
+        return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
+
+    def _held_by_key(self, row: Row) -> dict[str, Any]:
+        held = self.primary.parse(row) or {}
+        return {name: value for name, value in held.items() if name in self.codec.in_key}
+
+    def _completed(self, row: Row, values: dict[str, Any]) -> T:
+        """An index that does not project everything still has the fields that its keys are made of."""
+        layouts = [*self.layouts.values(), *(() if self.glued is None else self.glued.indexes.values())]
+        for layout in layouts:
+            values = {**(layout.parse(row) or {}), **values}
+        missing = sorted(self.codec.required - values.keys())
+        if missing:
+            raise DecodeError(f"a row of {self.name} lacks {', '.join(missing)}: {row!r}")
+        return self.owner(**values)
+
+    def add_upgrade(self, version: int, function: Upgrade) -> None:
+        if not 1 <= version < self.version:
+            raise DeclarationError(f"{self.name} has version {self.version}; nothing upgrades from {version}")
+        if version in self._upgrades:
+            raise DeclarationError(f"{self.name} has an upgrade from {version} already")
+        self._upgrades[version] = function
+
+    def _upgraded(self, row: Row) -> Row:
+        mark = row.get(VERSION_ATTRIBUTE, {"N": "1"})
+        try:
+            version = int(mark["N"])
+        except (KeyError, ValueError):
+            raise DecodeError(
+                f"a row of {self.name} has {mark!r} as {VERSION_ATTRIBUTE}, which is no version"
+            ) from None
+        if version == self.version:
+            return row
+        if version > self.version:
+            raise DecodeError(f"a row of {self.name} has version {version}; this program knows {self.version}")
+        keys = {name: value for name, value in row.items() if name in self._key_only}
+        attributes = {name: to_plain(value) for name, value in row.items() if name not in self._key_only}
+        for step in range(version, self.version):
+            if step not in self._upgrades:
+                raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")
+            attributes = self._upgrades[step](attributes)
+        return keys | {name: from_plain(value) for name, value in attributes.items() if value is not None}
+
+    @cached_property
+    def _key_only(self) -> frozenset[str]:
+        """Attributes that are computed, so that upgrades neither see nor set them."""
+        return self.key_names - self.codec.attributes | {VERSION_ATTRIBUTE}

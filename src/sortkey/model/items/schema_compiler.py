@@ -1,0 +1,162 @@
+"""From the declarations of a class to its schema: every mistake that can be known at import is rejected here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import msgspec
+
+from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.items.annotation import Annotation
+from sortkey.model.items.codec import Codec, codec_of
+from sortkey.model.items.entries import reject_overlaps
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
+from sortkey.model.keys.key import Declaration, Index, Key
+from sortkey.model.keys.key_attribute import Concatenated, Glued, KeyAttribute, Native
+from sortkey.model.keys.key_layout import KeyLayout, Projection
+from sortkey.model.keys.template import Draft, Template
+
+_NATIVE = frozenset({"N", "B"})
+_KEY_TAGS = frozenset({"S", "N", "B"})
+
+
+def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
+    codec = codec_of(owner)
+    declared = declarations(owner)
+    keys = [declaration for declaration in declared.values() if isinstance(declaration, Key)]
+    if len(keys) != 1:
+        raise DeclarationError(f"{owner.__name__} has {len(keys) or 'no'} sk.Key; a class with a table has one")
+    if VERSION_ATTRIBUTE in owner.__struct_encode_fields__:
+        raise DeclarationError(f"{owner.__name__}.{VERSION_ATTRIBUTE}: that attribute holds the version")
+    if version < 1:
+        raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
+    compiler = _Compiler(owner, codec, keys[0])
+    indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
+    glued = None
+    if any(layout.is_several for layout in indexes.values()):
+        glued = {
+            name: compiler.glued(index) if indexes[name].is_several else indexes[name]
+            for name, index in declared.items()
+            if isinstance(index, Index)
+        }
+    schema = Schema(owner, table, codec, compiler.primary, indexes, version, glued)
+    reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
+    return schema
+
+
+def declarations(owner: type) -> dict[str, Declaration]:
+    """The keys and indexes of a class and its bases, by attribute; a class may replace those of its bases."""
+    found = {name: value for base in reversed(owner.__mro__) for name, value in vars(base).items()}
+    return {name: value for name, value in found.items() if isinstance(value, Declaration)}
+
+
+class _Compiler:
+    def __init__(self, owner: type[msgspec.Struct], codec: Codec, key: Key) -> None:
+        self.owner = owner
+        self.codec = codec
+        self.key = key
+        self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
+        """Fields, by the attributes that hold them."""
+        self.primary = self._layout(key)
+        self._check_in_key()
+        if self.primary.sparse:
+            raise self._error(key, f"{', '.join(self.primary.sparse)} may be None, and then there is no key")
+
+    def _check_in_key(self) -> None:
+        held = {field for part in self.primary.attributes for field in part.fields if part.name not in self.attributes}
+        for name in sorted(self.codec.in_key - held):
+            reason = "its attribute is the key's own" if name in self.primary.fields else "the key does not hold it"
+            raise DeclarationError(f"{self.owner.__name__}.{name}: it cannot be in_key, since {reason}")
+
+    def index(self, index: Index) -> KeyLayout:
+        if index.several is not None:
+            return self._of_fields(index, *index.several)
+        if not index.local:
+            return self._layout(index, index=index.index, projection=self._projection(index))
+        if index.partition != self.key.partition:
+            raise self._error(index, f"a local index has the partition key of {self.key.name}")
+        return self._layout(index, index=index.index, local=True, projection=self._projection(index))
+
+    def glued(self, index: Index) -> KeyLayout:
+        """An index of several attributes, for a store whose index keys have one each."""
+        return self._layout(index, index=index.index, projection=self._projection(index))
+
+    def _of_fields(self, index: Index, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyLayout:
+        kinds = self._kinds(index)
+        partitions = tuple(self._own(index, name) for name in partition)
+        sorts = tuple(self._own(index, name) for name in sort)
+        optional = [field for field, kind in kinds.items() if kind.optional]
+        return KeyLayout(
+            index.name, partitions, sorts, optional=optional, index=index.index, projection=self._projection(index)
+        )
+
+    def _own(self, index: Index, name: str) -> Native:
+        field = self.codec.field(name)
+        if field.kind.in_key:
+            raise self._error(index, f"{name} is in_key, so that there is no attribute of it")
+        if field.tag not in _KEY_TAGS:
+            raise self._error(index, f"{name} is stored as {field.tag}, which cannot be a key")
+        if field.kind.optional and not field.left_out:
+            raise self._error(index, f"{name} is stored as NULL where it is None; give it None as default")
+        return Native(field.attribute, field)
+
+    def _layout(
+        self, declared: Declaration, *, index: str | None = None, local: bool = False, projection: Projection = "ALL"
+    ) -> KeyLayout:
+        kinds = self._kinds(declared)
+        name = self.key.attributes[0] if local else declared.attributes[0]
+        partition = self._attribute(declared, name, declared.partition, kinds, partition=True)
+        sorts: tuple[KeyAttribute, ...] = ()
+        if declared.sort is not None:
+            sorts = (self._attribute(declared, declared.attributes[1], declared.sort, kinds, partition=False),)
+        optional = [field for field, kind in kinds.items() if kind.optional]
+        return KeyLayout(
+            declared.name, (partition,), sorts, optional=optional, index=index, local=local, projection=projection
+        )
+
+    def _kinds(self, declared: Declaration) -> dict[str, Annotation]:
+        fields = self.owner.__struct_fields__
+        wanted = {*declared.partition.fields, *(declared.sort.fields if declared.sort else ())}
+        for name in sorted(wanted):
+            if name not in fields:
+                raise self._error(declared, f"there is no field {name!r}{suggestion(name, fields)}")
+        return self.codec.kinds(wanted)
+
+    def _attribute(
+        self, declared: Declaration, name: str, source: Draft, kinds: Mapping[str, Annotation], *, partition: bool
+    ) -> KeyAttribute:
+        single = source.single_field
+        own = self.attributes.get(name)
+        if own is not None and own != single:
+            raise self._error(declared, f"the attribute {name!r} is the field {own}, so it cannot hold {source.text!r}")
+        if single is not None:
+            field = self.codec.field(single)
+            if own is not None and field.tag not in _KEY_TAGS:
+                raise self._error(declared, f"{single} is stored as {field.tag}, which cannot be a key")
+            if own is not None or (field.tag in _NATIVE and not _is_chosen(kinds[single])):
+                return Native(name, field)
+        try:
+            template = Template(source, kinds, partition=partition)
+        except DeclarationError as error:
+            raise self._error(declared, str(error)) from None
+        return Concatenated(name, template) if declared.several is None else Glued(name, template)
+
+    def _projection(self, index: Index) -> Projection:
+        if index.projection == "ALL" or index.projection == "KEYS_ONLY":
+            return index.projection
+        fields = dict(zip(self.owner.__struct_fields__, self.owner.__struct_encode_fields__, strict=True))
+        for name in index.projection:
+            if name not in fields:
+                raise self._error(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
+            if name in self.codec.in_key:
+                raise self._error(index, f"{name} is in_key, and every index has the key")
+        return tuple(fields[name] for name in index.projection)
+
+    def _error(self, declared: Declaration, reason: str) -> DeclarationError:
+        return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")
+
+
+def _is_chosen(kind: Annotation) -> bool:
+    """Whether the field is an Enum or a Literal, whose numbers are names, not amounts."""
+    return kind.base not in (int, float, Decimal, bytes)

@@ -1,0 +1,71 @@
+"""Attribute values as plain Python ones and back, where no declaration says more: what upgrade functions work on."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from sortkey.model.errors import EncodeError
+from sortkey.model.items.converter import Value
+from sortkey.model.keys.encoding import exact, instant
+
+
+def to_plain(value: Value) -> Any:
+    """str, Decimal, bytes, bool, None, list, dict or set."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "N":
+            return Decimal(content)
+        case "NULL":
+            return None
+        case "L":
+            return [to_plain(each) for each in content]
+        case "M":
+            return {name: to_plain(each) for name, each in content.items()}
+        case "NS":
+            return set(map(Decimal, content))
+        case "SS" | "BS":
+            return set(content)
+    return content
+
+
+def from_plain(value: Any) -> Value:
+    """The same back; also what a declared attribute may hold, such as a datetime."""
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case Enum():
+            return from_plain(value.value)
+        case str():
+            return {"S": value}
+        case int() | Decimal():
+            return {"N": str(exact(value))}
+        case bytes():
+            return {"B": value}
+        case datetime():
+            return {"S": instant(value)}
+        case date() | UUID():
+            return {"S": str(value)}
+        case list():
+            return {"L": [from_plain(each) for each in value]}
+        case dict():
+            return {"M": {name: from_plain(each) for name, each in value.items()}}
+        case set() | frozenset():
+            return _set(value)
+    raise EncodeError(f"{value!r} has no place in an item")
+
+
+def _set(members: set[Any] | frozenset[Any]) -> Value:
+    encoded = [from_plain(member) for member in members]
+    tags = {tag for value in encoded for tag in value}
+    if not tags:
+        return {"NULL": True}
+    if len(tags) > 1 or not tags <= {"S", "N", "B"}:
+        raise EncodeError(f"DynamoDB has sets of texts, numbers and binaries, not {members!r}")
+    (tag,) = tags
+    return {f"{tag}S": sorted(value[tag] for value in encoded)}

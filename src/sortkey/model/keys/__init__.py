@@ -1,0 +1,1 @@
+"""Keys: templates, encodings and the attributes that hold them."""

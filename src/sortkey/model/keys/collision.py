@@ -1,0 +1,68 @@
+"""Whether two templates of one table could ever build the same key.
+
+Sound, not complete: templates that pass never collide; some that are rejected never would either. They are told to take
+a literal, which also helps whoever reads the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sortkey.model.keys.encoding import SEPARATOR, Encoding
+from sortkey.model.keys.template import Template
+
+Segment = list[str | Encoding]
+
+
+def may_collide(one: Template, other: Template) -> bool:
+    ours, theirs = segments(one), segments(other)
+    return len(ours) == len(theirs) and all(map(_may_meet, ours, theirs))
+
+
+def segments(template: Template) -> list[Segment]:
+    """The pieces between separators: literals, and encodings where fields are."""
+    cut: list[Segment] = [[]]
+    encodings: list[Encoding | None] = [part.encoding for part in template.parts]
+    for literal, encoding in zip(template.literals, [*encodings, None], strict=True):
+        first, *rest = literal.split(SEPARATOR)
+        cut[-1].append(first)
+        cut.extend([piece] for piece in rest)
+        if encoding is not None:
+            cut[-1].append(encoding)
+    return [[piece for piece in segment if piece != ""] for segment in cut]
+
+
+def _may_meet(one: Segment, other: Segment) -> bool:
+    for few, pattern in ((one, other), (other, one)):
+        texts = _texts(few)
+        if texts is not None:
+            matches = re.compile(_pattern(pattern), re.DOTALL).fullmatch
+            return any(matches(text) for text in texts)
+    return _agree(_edge(one, 0), _edge(other, 0), str.startswith) and _agree(
+        _edge(one, -1), _edge(other, -1), str.endswith
+    )
+
+
+def _texts(segment: Segment) -> list[str] | None:
+    """All texts of a segment, where they are few."""
+    texts = [""]
+    for piece in segment:
+        choices = (piece,) if isinstance(piece, str) else piece.choices
+        if choices is None:
+            return None
+        texts = [text + choice for text in texts for choice in choices]
+    return texts
+
+
+def _pattern(segment: Segment) -> str:
+    return "".join(re.escape(piece) if isinstance(piece, str) else piece.pattern for piece in segment)
+
+
+def _edge(segment: Segment, end: int) -> str:
+    piece = segment[end]
+    return piece if isinstance(piece, str) else ""
+
+
+def _agree(one: str, other: str, test: Callable[[str, str], bool]) -> bool:
+    return test(one, other) or test(other, one)

@@ -1,0 +1,205 @@
+"""The declarations: `sk.Key` and `sk.Index`, as attributes of a class, and what they become on it.
+
+On the class, `Price.key` is a `BoundKey`: calling it with attributes makes an access path. On an item, `price.key` is
+the path of that item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import msgspec
+
+from sortkey.limits import INDEX_KEY_ATTRIBUTES
+from sortkey.model.errors import DeclarationError, NoAccessPath, suggestion
+from sortkey.model.items.codec import Row
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.encoding import SEPARATOR
+from sortkey.model.keys.key_layout import KeyLayout, Lack
+from sortkey.model.keys.template import Draft, draft
+from sortkey.model.paths.access_path import Path
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+SCHEMA = "__schema__"
+
+
+class BoundKey(Generic[T]):
+    """A key or an index of one class."""
+
+    def __init__(self, schema: Schema[T], layout: KeyLayout) -> None:
+        self.schema = schema
+        self.layout = layout
+        counts = [
+            len({*layout.partition_fields, *layout.sort_fields[:depth]}) for depth in range(len(layout.sort_fields) + 1)
+        ]
+        # Of two with the same fields, where both halves of the key have one, the later says more.
+        self._depths = {count: depth for depth, count in enumerate(counts)}
+        """How many of the sort key's fields there are, by how many are given."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.schema.name}.{self.layout.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {', '.join(map(repr, self.layout.attributes))}>"
+
+    def __call__(self, **given: Any) -> Path[T]:
+        """The access path to the items with these attributes: all of the partition key, and a left part of the sort
+        key. Raises NoAccessPath where the key cannot answer, with the nearest one that can."""
+        layout, schema = self.layout, self.schema
+        try:
+            # A path has a left part of the sort key, so the number of fields says which ones they have to be: if there
+            # are so many, and none of them is missing, there is none too many either.
+            equal, condition = layout.questions[self._depths[len(given)]](given)
+        except KeyError:
+            raise self._error(given) from None
+        return Path(schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.admit)
+
+    def exact(self, given: Mapping[str, Any]) -> Row:
+        """The key attributes of all the key's fields: what BatchGetItem takes, without the cost of a path."""
+        return self.layout.exact(given)
+
+    def parse(self, row: Row) -> dict[str, Any] | None:
+        """The fields that a key, or a row's key attributes, were built from; None if not by this key."""
+        return self.layout.parse(row)
+
+    def of(self, item: T) -> Path[T]:
+        """The path of one item."""
+        given = {field: getattr(item, field) for field in self.layout.fields}
+        absent = [field for field in self.layout.sparse if given[field] is None]
+        if absent:
+            raise NoAccessPath(f"the item is not in {self.name}: it has no {', '.join(absent)}")
+        return self(**given)
+
+    def _error(self, given: Mapping[str, Any]) -> NoAccessPath:
+        fields = self.schema.codec.struct.__struct_fields__
+        for name in given:
+            if name not in fields:
+                return NoAccessPath(f"{self.schema.name} has no field {name!r}{suggestion(name, fields)}")
+        reason = _complaint(self.layout, self.layout.lack(given))
+        return NoAccessPath(
+            f"{self.name} cannot be asked by {', '.join(given) or 'nothing'}: {reason}{self._nearest(given)}"
+        )
+
+    def _nearest(self, given: Mapping[str, Any]) -> str:
+        """Which other key comes nearest: fewest fields it cannot use, then fewest that it still needs."""
+        others = [layout for layout in self.schema.layouts.values() if layout is not self.layout]
+        if not others or not given:
+            return ""
+        near = min(others, key=lambda layout: tuple(map(len, reversed(layout.lack(given)))))
+        lack = near.lack(given)
+        if not lack.missing and not lack.unused:
+            return f". {self.schema.name}.{near.name}({', '.join(f'{name}=…' for name in given)}) answers this"
+        if len(lack.unused) == len(given):
+            return ""
+        return f". The nearest is {self.schema.name}.{near.name}: {_complaint(near, lack)}"
+
+
+def _complaint(layout: KeyLayout, lack: Lack) -> str:
+    parts = []
+    if lack.missing:
+        parts.append(f"{layout.name} needs {', '.join(lack.missing)}")
+    if lack.unused:
+        parts.append(f"{layout.name} does not hold {', '.join(lack.unused)}")
+    return " and ".join(parts)
+
+
+class Declaration:
+    """What a key and an index have in common: templates, and the attributes that hold them."""
+
+    several: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    """The fields of the partition key and the sort key, where they are attributes of the key as they are."""
+
+    def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
+        self.partition: Draft = draft(partition)
+        self.sort: Draft | None = None if sort is None else draft(sort)
+        self.attributes = tuple(names)
+        self.name = ""
+        self._bound: dict[type, BoundKey[Any]] = {}
+        if len(self.attributes) < (1 if sort is None else 2) or len(set(names)) < len(names):
+            raise DeclarationError(
+                f"names={names!r} are not the names of {'one' if sort is None else 'two'} attributes"
+            )
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[T]) -> BoundKey[T]: ...
+
+    @overload
+    def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...
+
+    def __get__(self, instance: T | None, owner: type[T]) -> BoundKey[T] | Path[T]:
+        bound: BoundKey[T] | None = self._bound.get(owner)
+        if bound is None:
+            bound = self._bound[owner] = self._bind(owner)
+        return bound if instance is None else bound.of(instance)
+
+    def _bind(self, owner: type[T]) -> BoundKey[T]:
+        schema: Schema[T] | None = vars(owner).get(SCHEMA)
+        if schema is None:
+            raise AttributeError(f"{owner.__name__} has no table of its own, so {self.name} leads nowhere")
+        return BoundKey(schema, schema.layouts[self.name])
+
+
+class Key(Declaration):
+    """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`."""
+
+    def __init__(self, partition: str, sort: str | None = None, *, names: Sequence[str] = ("pk", "sk")) -> None:
+        super().__init__(partition, sort, names)
+
+
+class Index(Declaration):
+    """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`, or one whose key is made of fields as they are,
+    `sk.Index("by_status", ("tenant", "status"), ("created",))`. Items that lack a field are not in it.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        partition: str | tuple[str, ...],
+        sort: str | tuple[str, ...] | None = None,
+        *,
+        projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL",
+        local: bool = False,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        names = names or (f"{index}pk", f"{index}sk")
+        if isinstance(partition, str) and (sort is None or isinstance(sort, str)):
+            super().__init__(partition, sort, names)
+        else:
+            self.several = _several(index, partition, sort, local)
+            partition_text, sort_text = map(_glued, self.several)
+            super().__init__(partition_text, sort_text or None, names)
+        self.index = index
+        self.projection = projection
+        self.local = local
+        if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
+            raise DeclarationError(f"{index}: a projection is 'ALL', 'KEYS_ONLY' or a list of fields")
+        if local and sort is None:
+            raise DeclarationError(f"{index}: a local index is another sort key, so it needs one")
+
+
+def _several(
+    index: str, partition: str | tuple[str, ...], sort: str | tuple[str, ...] | None, local: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if isinstance(partition, str) or isinstance(sort, str):
+        raise DeclarationError(f"{index}: its key is made of fields or of templates, not of both")
+    sorts = sort or ()
+    if local:
+        raise DeclarationError(f"{index}: a local index has one sort attribute; declare it by templates")
+    if not partition or max(len(partition), len(sorts)) > INDEX_KEY_ATTRIBUTES:
+        raise DeclarationError(
+            f"{index}: partition and sort key have up to {INDEX_KEY_ATTRIBUTES} fields each; a template may have more"
+        )
+    if len({*partition, *sorts}) < len(partition) + len(sorts):
+        raise DeclarationError(f"{index}: a field may stand in its key only once")
+    return partition, sorts
+
+
+def _glued(fields: tuple[str, ...]) -> str:
+    """The template for a store whose keys have one attribute."""
+    return SEPARATOR.join(f"{{{field}}}" for field in fields)

@@ -1,0 +1,210 @@
+"""One attribute of a key: how it is computed from an item's fields, read back, and asked for.
+
+Most are texts built from a template. A template that is only a number or a binary, `"{score}"`, is stored natively, as
+N or B. And where a key's attribute bears the name of a field, the template is that field and the attribute is the
+field's own, stored once and as it is, whatever its type: so a table that others designed can be declared as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from sortkey.model.errors import EncodeError, KeyPartError
+from sortkey.model.items.codec import Field
+from sortkey.model.items.converter import Value
+from sortkey.model.items.generated_function import function
+from sortkey.model.keys.template import Template
+
+EQUAL: Final = "="
+BELOW: Final = "<"
+ABOVE: Final = ">"
+BETWEEN: Final = "BETWEEN"
+BEGINS_WITH: Final = "begins_with"
+
+
+class SortCondition(NamedTuple):
+    """What a query may ask of a sort key's attribute: one operator, and its one or two values."""
+
+    attribute: str
+    operator: str
+    values: tuple[Value, ...]
+
+
+class Expression(NamedTuple):
+    """A piece of a generated function."""
+
+    source: str
+    names: dict[str, Any]
+    """What the names in it are."""
+
+
+class Concatenated:
+    """A text built from a template."""
+
+    tag: Final = "S"
+    is_field: bool = False
+    """Whether its fields are attributes of the key themselves, which no filter of a query may speak of."""
+
+    def __init__(self, name: str, template: Template) -> None:
+        self.name = name
+        self.template = template
+        self.fields = template.fields
+        self.of: Callable[..., Value] = function(template.variables, *self.expression(template.variables))
+        """The value of all the fields, one by one."""
+        self.value_from: Callable[[object], Value] = function(
+            ("source",), *self.expression([f"source.{field}" for field in self.fields])
+        )
+        """The same of a source's attributes; every write pays for this one."""
+
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """Of the value, from the expressions of its fields' values; names in it end with the suffix."""
+        text = self.text(values, suffix)
+        return Expression(f"{{'S': {text.source}}}", text.names)
+
+    def text(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """The same of nothing but its text."""
+        encoder, reject = f"encode{suffix}_", f"reject{suffix}"
+        source = f"{self.template.source(values, encoder)} or {reject}()"
+        return Expression(source, {**self.template.encoders(encoder), reject: self.template.reject_empty})
+
+    def __repr__(self) -> str:
+        return repr(self.template)
+
+    def value(self, values: Sequence[Any]) -> Value:
+        return self.of(*values)
+
+    def parse(self, value: Value) -> dict[str, Any] | None:
+        text = value.get("S")
+        return self.template.parse(text) if isinstance(text, str) else None
+
+    def matches(self, value: Value | None) -> bool:
+        text = value.get("S") if value is not None else None
+        return isinstance(text, str) and self.template.matches(text)
+
+    def prefix(self, given: Sequence[Any]) -> SortCondition | None:
+        """All that begins with these values; None if that is everything."""
+        if len(given) == len(self.fields):
+            return SortCondition(self.name, EQUAL, (self.of(*given),))
+        text = self.template.prefix(given)
+        return self._texts(BEGINS_WITH, text) if text else None
+
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> SortCondition:
+        bounds = self.template.between(given, low, high)
+        if bounds.low > bounds.high:
+            raise KeyPartError(f"{self.fields[len(given)]}: nothing is between {low!r} and {high!r}")
+        return self._texts(BETWEEN, *bounds)
+
+    def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        if self.template.prefix(given):
+            return self._texts(BETWEEN, *self.template.before(given, limit))
+        return self._compared(BELOW, self.template.first_of(given, limit))
+
+    def after(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        if self.template.prefix(given):
+            return self._texts(BETWEEN, *self.template.after(given, limit))
+        return self._compared(ABOVE, self.template.last_of(given, limit))
+
+    def starting(self, given: Sequence[Any], beginning: Any) -> SortCondition | None:
+        text = self.template.starting(given, beginning)
+        return self._texts(BEGINS_WITH, text) if text else None
+
+    def _compared(self, operator: str, text: str) -> SortCondition:
+        if not text:
+            raise KeyPartError(f"{self.fields[0]}: an empty text is no limit")
+        return self._texts(operator, text)
+
+    def _texts(self, operator: str, *texts: str) -> SortCondition:
+        return SortCondition(self.name, operator, tuple({"S": text} for text in texts))
+
+
+class Glued(Concatenated):
+    """The text that stands for several attributes on a store whose keys have one each. It rejects what they would, so
+    that what can be written to one store can be written to all.
+    """
+
+    is_field = True
+
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        glued = f"glue{suffix}"
+        return Expression(f"{glued}({', '.join(values)})", {glued: self._glue})
+
+    def _glue(self, *values: Any) -> Value:
+        for field, value in zip(self.fields, values, strict=True):
+            if value in ("", b""):
+                raise KeyPartError(f"{field}: the key would be empty")
+        return {"S": self.template.build(values)}
+
+
+class Native:
+    """One field as it is: a number, a binary, or whatever text the field's own attribute holds."""
+
+    template: Final = None
+
+    def __init__(self, name: str, field: Field) -> None:
+        self.name = name
+        self.field = field
+        self.tag = field.tag
+        self.fields = (field.name,)
+        self.is_field = name == field.attribute
+
+    def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
+        return Expression(f"native{suffix}({', '.join(values)})", {f"native{suffix}": self.of})
+
+    def text(self, values: Sequence[str], suffix: str = "") -> Expression:
+        """Of the text, where it is one."""
+        native = self.expression(values, suffix)
+        source = f"{native.source}['S']"
+        if self.field.kind.base is str:
+            source = f"(text if (text := {values[0]}).__class__ is str and text else {source})"
+        return Expression(source, native.names)
+
+    def value_from(self, source: object) -> Value:
+        return self.of(getattr(source, self.field.name))
+
+    def __repr__(self) -> str:
+        return repr(f"{{{self.field.name}}}")
+
+    def value(self, values: Sequence[Any]) -> Value:
+        return self.of(*values)
+
+    def of(self, value: Any) -> Value:
+        try:
+            encoded = self.field.encode(value)
+        except EncodeError as error:
+            raise KeyPartError(f"{self.field.name}: {error}") from None
+        if not encoded[self.tag]:
+            raise KeyPartError(f"{self.field.name}: the key would be empty")
+        return encoded
+
+    def parse(self, value: Value) -> dict[str, Any] | None:
+        try:
+            return {self.field.name: self.field.decode(value)}
+        except (KeyError, ValueError):
+            return None
+
+    def matches(self, value: Value | None) -> bool:
+        return value is not None and self.tag in value
+
+    def prefix(self, given: Sequence[Any]) -> SortCondition | None:
+        return SortCondition(self.name, EQUAL, (self.value(given),)) if given else None
+
+    def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
+        bounds = self.value([low]), self.value([high])
+        if low > high:
+            raise KeyPartError(f"{self.field.name}: nothing is between {low!r} and {high!r}")
+        return SortCondition(self.name, BETWEEN, bounds)
+
+    def before(self, _given: Sequence[Any], limit: Any) -> SortCondition:
+        return SortCondition(self.name, BELOW, (self.value([limit]),))
+
+    def after(self, _given: Sequence[Any], limit: Any) -> SortCondition:
+        return SortCondition(self.name, ABOVE, (self.value([limit]),))
+
+    def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
+        if self.field.kind.base not in (str, bytes):
+            raise KeyPartError(f"{self.field.name}: only text has a beginning; use between")
+        return SortCondition(self.name, BEGINS_WITH, (self.value([beginning]),)) if beginning else None
+
+
+KeyAttribute = Concatenated | Native

@@ -1,0 +1,170 @@
+"""An access path: one key or index, a whole partition key, and what is asked of the sort key.
+
+A path is plain data. `request()` is the Query that reads it, `key()` the exact key where it is one; the sessions add
+limits, directions and cursors. `position()` says which attributes identify a row on the path, which is what a query
+takes to go on behind that row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from sortkey.model.errors import KeyPartError, NoAccessPath
+from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.key_attribute import BEGINS_WITH, BETWEEN, EQUAL, KeyAttribute, SortCondition
+from sortkey.model.keys.key_layout import KeyLayout
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Path(msgspec.Struct, Generic[T_co], frozen=True):
+    """Made by calling a key or an index with attributes; never by hand."""
+
+    entity: str
+    table: str
+    layout: KeyLayout
+    primary: KeyLayout
+    equal: Row
+    """The attributes that have to be equal: those of the partition key, and of a sort key of several from the left."""
+    condition: SortCondition | None
+    """What is asked of the sort key besides."""
+    given: Mapping[str, Any]
+    schema: Schema[Any]
+    """The class that the path was asked of."""
+    decode: Callable[[Row], T_co | None]
+    """The item of a row, or None for a row that lies on the path and belongs to another class."""
+    range: tuple[Any, ...] = ()
+    """The name of the range, if there is one, and its limits."""
+    collection: bool = False
+    """Whether the rows of all classes in the partition are meant."""
+
+    @property
+    def name(self) -> str:
+        """As the path is declared: `Price.by_product`."""
+        return f"{self.entity}.{self.layout.name}"
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.given.items())
+        made = f"collection({self.name}, {arguments})" if self.collection else f"{self.name}({arguments})"
+        if not self.range:
+            return made
+        name, *limits = self.range
+        return f"{made}.{name}({', '.join(map(repr, limits))})"
+
+    def between(self, low: Any, high: Any) -> Path[T_co]:
+        """Those whose next field is from `low` to `high`, both included."""
+        sort, values = self._next("between")
+        return self._ranged(sort.between(values, low, high), "between", low, high)
+
+    def before(self, limit: Any) -> Path[T_co]:
+        """Those whose next field is less than `limit`."""
+        sort, values = self._next("before")
+        return self._ranged(sort.before(values, limit), "before", limit)
+
+    def after(self, limit: Any) -> Path[T_co]:
+        """Those whose next field is greater than `limit`."""
+        sort, values = self._next("after")
+        return self._ranged(sort.after(values, limit), "after", limit)
+
+    def starting(self, beginning: str | bytes) -> Path[T_co]:
+        """Those whose next field, a text, begins so."""
+        sort, values = self._next("starting")
+        return self._ranged(sort.starting(values, beginning), "starting", beginning)
+
+    def _next(self, name: str) -> tuple[KeyAttribute, Sequence[Any]]:
+        """The attribute that a range is about, and the values of it that are given already."""
+        if self.collection:
+            raise NoAccessPath(f"{self!r} is a whole partition; its classes sort by fields of their own")
+        if self.range:
+            raise NoAccessPath(f"{self!r}: a path has one range; {name} would be another")
+        fields = self.layout.sort_fields
+        if not fields:
+            raise NoAccessPath(f"{self!r}: {self.name} has no sort key, so there is nothing to range over")
+        values = [self.given[each] for each in fields if each in self.given]
+        if len(values) == len(fields):
+            raise NoAccessPath(f"{self!r}: the key is complete, so there is nothing to range over")
+        return self.layout.ranged(values)
+
+    def _ranged(self, condition: SortCondition | None, *described: Any) -> Path[T_co]:
+        return msgspec.structs.replace(self, condition=condition, range=described)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the path is one item's primary key, so that it can be got and need not be queried."""
+        if self.layout.index is not None:
+            return False
+        return self.layout.sort is None or (self.condition is not None and self.condition.operator == EQUAL)
+
+    def key(self) -> Row:
+        """The exact primary key, as GetItem takes it."""
+        condition = self.condition
+        if self.layout.index is None and condition is not None and condition.operator == EQUAL:
+            return {**self.equal, condition.attribute: condition.values[0]}
+        if not self.is_exact:
+            lacking = [name for name in self.primary.fields if name not in self.given]
+            reason = f"it lacks {', '.join(lacking)}" if lacking else "it is an index"
+            raise NoAccessPath(f"{self!r} is not one item's primary key: {reason}")
+        return dict(self.equal)
+
+    def request(self) -> dict[str, Any]:
+        """The Query that reads the path, in the shape of boto3's client."""
+        if len(self.equal) == 1:
+            ((name, value),) = self.equal.items()
+            names, values, expression = {"#pk": name}, {":pk": value}, "#pk = :pk"
+        else:
+            names = {f"#key{place}": name for place, name in enumerate(self.equal, 1)}
+            values = {f":key{place}": value for place, value in enumerate(self.equal.values(), 1)}
+            expression = " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+        if self.condition is not None:
+            names["#sk"] = self.condition.attribute
+            test, limits = _rendered(self.condition)
+            expression, values = f"{expression} AND {test}", values | limits
+        index = {} if self.layout.index is None else {"IndexName": self.layout.index}
+        return {
+            "TableName": self.table,
+            **index,
+            "KeyConditionExpression": expression,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+
+    def glued(self) -> Path[T_co]:
+        """The same question to a store whose index keys have one attribute each."""
+        schema = self.schema.glued
+        if schema is None:
+            return self
+        layout = schema.layouts[self.layout.name]
+        depth = sum(field in self.given for field in layout.sort_fields)
+        equal, condition = layout.questions[depth](self.given)
+        if self.collection:
+            condition = None
+        whole = msgspec.structs.replace(self, layout=layout, schema=schema, equal=equal, condition=condition, range=())
+        if not self.range:
+            return whole
+        name, *limits = self.range
+        ranged: Path[T_co] = getattr(whole, name)(*limits)
+        return ranged
+
+    def position(self, source: Row | msgspec.Struct) -> Row:
+        """The attributes that identify a row on this path, of the row itself or of its item: an ExclusiveStartKey."""
+        if isinstance(source, msgspec.Struct):
+            source = self.primary.attributes_of(source) | self.layout.attributes_of(source)
+        try:
+            return {part.name: source[part.name] for part in (*self.primary.attributes, *self.layout.attributes)}
+        except KeyError as error:
+            raise KeyPartError(f"{self.name}: {error} is not there, so this is no row of it") from None
+
+
+def _rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:
+    if condition.operator == BETWEEN:
+        low, high = condition.values
+        return "#sk BETWEEN :low AND :high", {":low": low, ":high": high}
+    (value,) = condition.values
+    if condition.operator == BEGINS_WITH:
+        return "begins_with(#sk, :sk)", {":sk": value}
+    return f"#sk {condition.operator} :sk", {":sk": value}

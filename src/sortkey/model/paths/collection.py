@@ -1,0 +1,24 @@
+"""Item collections: everything in one partition, of all the classes that keep items there, in one query."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from sortkey.model.errors import NoAccessPath
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key import BoundKey
+from sortkey.model.paths.access_path import Path
+
+T = TypeVar("T", bound=Item)
+
+
+def collection(key: BoundKey[T], /, **partition: Any) -> Path[Item]:
+    """All items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
+    needed = key.layout.partition_fields
+    if set(partition) != set(needed):
+        given = ", ".join(partition) or "nothing"
+        raise NoAccessPath(f"a collection of {key.name} is asked by {', '.join(needed)} alone, not by {given}")
+    path: Path[Item] = key(**partition)
+    return msgspec.structs.replace(path, condition=None, decode=key.schema.owner.__table__.admit, collection=True)

@@ -1,0 +1,112 @@
+"""What an access path would do: the exact request, its index, and what it is expected to cost.
+
+Rows and sizes are what the caller says, or those of sample items, or what the session has measured on the path so far;
+else a guess that is called one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.paths import prices
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import Reading
+from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
+from sortkey.values.size import CONTAINER, ELEMENT, text_size, value_size
+
+GUESSED_ROWS: Final = 50
+GUESSED_BYTES: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    path: str
+    operation: str
+    request: dict[str, Any]
+    index: str | None
+    """DynamoDB's name of the index; None for the table itself."""
+    rows: int
+    """Rows read."""
+    row_bytes: int
+    units: float
+    source: str
+    """Where rows and sizes come from."""
+
+    @property
+    def dollars_per_million(self) -> float:
+        return prices.read_dollars_per_million(self.units)
+
+    def __str__(self) -> str:
+        request = orjson.dumps(self.request, default=repr, option=orjson.OPT_INDENT_2).decode()
+        return "\n".join(
+            [
+                self.path,
+                f"{self.operation} {request}",
+                f"index     {self.index or 'none: the table itself'}",
+                f"rows      {self.rows:,} of {self.row_bytes:,} bytes ({self.source})",
+                f"capacity  {self.units:g} read units",
+                f"cost      ${self.dollars_per_million:,.2f} a million "
+                f"(list price, {prices.REGION}, since {prices.AS_OF})",
+            ]
+        )
+
+
+def explain(
+    path: Path[Any],
+    measured: Reading | None = None,
+    *,
+    rows: int | None = None,
+    row_bytes: int | None = None,
+    sample: Sequence[Item] = (),
+    consistent: bool = False,
+) -> Explanation:
+    operation = "GetItem" if path.is_exact else "Query"
+    request: dict[str, Any] = {"TableName": path.table, "Key": path.key()} if path.is_exact else path.request()
+    if consistent:
+        request["ConsistentRead"] = True
+    known_rows, known_bytes, source = _expectation(path, measured, rows, row_bytes, sample)
+    read = 1 if path.is_exact else known_rows
+    units = read_units(read * known_bytes, consistent)
+    return Explanation(repr(path), operation, request, path.layout.index, read, known_bytes, units, source)
+
+
+def _expectation(
+    path: Path[Any], measured: Reading | None, rows: int | None, row_bytes: int | None, sample: Sequence[Item]
+) -> tuple[int, int, str]:
+    if rows is not None and row_bytes is not None:
+        return rows, row_bytes, "as told"
+    if sample:
+        size = sum(size_of(item) for item in sample) // len(sample)
+        return rows or len(sample), row_bytes or size, f"sample of {len(sample)}"
+    if measured is not None and measured.rows_read:
+        per_call = max(1, round(measured.rows_read / measured.calls))
+        # Units are rounded up per request, so this is the most that a row can have.
+        size = int(measured.units * 2 * READ_UNIT_BYTES / measured.rows_read)
+        return rows or per_call, row_bytes or size or GUESSED_BYTES, f"measured over {measured.calls:,} calls"
+    return rows or (1 if path.is_exact else GUESSED_ROWS), row_bytes or GUESSED_BYTES, "a guess"
+
+
+def size_of(item: Item) -> int:
+    """The bytes that DynamoDB counts for an item, its key attributes included."""
+    row = schema_of(type(item)).encode(item)
+    return sum(text_size(name) + _size(value) for name, value in row.items())
+
+
+def _size(value: dict[str, Any]) -> int:
+    """As values.size counts, though binaries are bytes here."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "B":
+            return len(content)
+        case "BS":
+            return sum(map(len, content))
+        case "M":
+            return CONTAINER + sum(ELEMENT + text_size(name) + _size(each) for name, each in content.items())
+        case "L":
+            return CONTAINER + sum(ELEMENT + _size(each) for each in content)
+    return value_size(value)

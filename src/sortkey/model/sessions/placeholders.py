@@ -1,0 +1,43 @@
+"""The names and values of a request's expressions, under placeholders of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sortkey.model.items.converter import Value
+
+
+class Placeholders:
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Value] = {}
+
+    def name(self, attribute: str) -> str:
+        return self._names.setdefault(attribute, f"#n{len(self._names)}")
+
+    def value(self, value: Value) -> str:
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder
+
+    def added_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request with these names and values beside those it has."""
+        names = {**request.get("ExpressionAttributeNames", {}), **{short: name for name, short in self._names.items()}}
+        values = {**request.get("ExpressionAttributeValues", {}), **self._values}
+        made = dict(request)
+        if names:
+            made["ExpressionAttributeNames"] = names
+        if values:
+            made["ExpressionAttributeValues"] = values
+        return made
+
+    def equal(self, attribute: str, value: Value | None) -> str:
+        """That an attribute is still so; None is absent."""
+        if value is None:
+            return f"attribute_not_exists({self.name(attribute)})"
+        return f"{self.name(attribute)} = {self.value(value)}"
+
+
+def all_of(tests: Iterable[str]) -> str:
+    return " AND ".join(tests)

@@ -1,0 +1,111 @@
+"""One entry of an item, written without reading: the item is made where it does not exist."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from botocore.exceptions import ClientError
+
+from sortkey.model.changes.change_plan import plan
+from sortkey.model.changes.conditions import Where, attribute_of, tests_of
+from sortkey.model.changes.operators import SET, Clause, Operator
+from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
+from sortkey.model.items.entries import Assignment
+from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.placeholders import Placeholders, all_of
+from sortkey.model.sessions.steps import Steps, code_of
+from sortkey.model.sessions.updates import Changes, expression
+from sortkey.model.sessions.writes import CONDITION_FAILED
+
+T = TypeVar("T")
+
+
+class Entered(NamedTuple, Generic[T]):
+    """What became of it: whether the entry was written, and the item as it is now."""
+
+    written: bool
+    item: T
+
+
+class Entering(NamedTuple, Generic[T]):
+    """What is to be written, and when."""
+
+    path: Path[T]
+    entry: Assignment
+    changes: Changes
+    where: Where | None
+
+
+def put_entry(context: Context, wanted: Entering[T]) -> Steps[Entered[T]]:
+    path = wanted.path
+    members = request(wanted) | {"ReturnValues": "ALL_NEW"}
+    try:
+        answer = yield from context.call("UpdateItem", members, f"put entry {path.entity}")
+    except ClientError as error:
+        if code_of(error) != CONDITION_FAILED:
+            raise
+        response: Any = error.response
+        row = response.get("Item")
+        if row is None:
+            raise ItemMissing(
+                f"there is no {path!r}, and a new one is not as {dict(wanted.where or {})} says"
+            ) from None
+        return Entered(False, path.schema.decode(row))
+    return Entered(True, path.schema.decode(answer["Attributes"]))
+
+
+def request(wanted: Entering[Any]) -> dict[str, Any]:
+    """The UpdateItem; it also sets the fields that the key is made of, since it may be the one that makes the item."""
+    path, (attribute, value, newer_by) = wanted.path, wanted.entry
+    schema: Schema[Any] = path.schema
+    _reject_impossible(schema, wanted)
+    placeholders = Placeholders()
+    entry = placeholders.name(attribute)
+    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, wanted, placeholders)]
+    newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
+    tests = [f"(attribute_not_exists({entry}) OR {newer})", *tests_of(schema, wanted.where, placeholders)]
+    return placeholders.added_to(
+        {
+            "TableName": path.table,
+            "Key": path.key(),
+            "UpdateExpression": expression(clauses),
+            "ConditionExpression": all_of(tests),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+    )
+
+
+def _changes(schema: Schema[Any], wanted: Entering[Any], placeholders: Placeholders) -> list[Clause]:
+    operators = {name: change for name, change in wanted.changes.items() if isinstance(change, Operator)}
+    plain = {name: change for name, change in wanted.changes.items() if name not in operators}
+    planned = plan(schema, plain, {})
+    sets = {
+        schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
+        for name, value in wanted.path.given.items()
+        if name not in schema.codec.in_key
+    }
+    sets = {name: value for name, value in sets.items() if value is not None and name not in schema.key_attributes}
+    return [
+        *(
+            Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
+            for name, value in {**sets, **planned.sets}.items()
+            if value is not None
+        ),
+        *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
+        *(operator.clause(schema, name, placeholders) for name, operator in operators.items()),
+    ]
+
+
+def _reject_impossible(schema: Schema[Any], wanted: Entering[Any]) -> None:
+    if schema.indexes or schema.version > 1:
+        reason = f"{'indexes' if schema.indexes else 'versions'}, so an item has to be read before it is changed"
+        raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
+    for name in wanted.changes:
+        if name in schema.primary.fields:
+            raise KeyChange(f"{schema.name}.{name} is part of the primary key, which no update changes")
+        attribute_of(schema, name)
+    lacking = sorted(schema.codec.required - set(schema.primary.fields) - wanted.changes.keys())
+    if lacking:
+        raise EncodeError(f"{schema.name}: an item that this entry makes would lack {', '.join(lacking)}")

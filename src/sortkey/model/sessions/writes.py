@@ -1,0 +1,156 @@
+"""Whole items: putting, deleting, and both in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.model.changes.conditions import Where, attribute_of, encoded, tests_of
+from sortkey.model.errors import ConditionFailed, EncodeError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.context import Context
+from sortkey.model.sessions.found_items import Identity, identifier
+from sortkey.model.sessions.placeholders import Placeholders, all_of
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
+
+T = TypeVar("T")
+
+CONDITION_FAILED = "ConditionalCheckFailedException"
+
+
+def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
+    """Whether the item was written."""
+    schema = context.schema(type(item))
+    members = put_request(schema, item, newer_by, if_absent, if_version)
+    try:
+        yield from context.call("PutItem", members, f"put {schema.name}")
+    except ClientError as error:
+        if code_of(error) != CONDITION_FAILED:
+            raise
+        if if_version is None:
+            return False
+        raise _outdated(schema, item, if_version, error) from None
+    if if_version is not None:
+        setattr(item, if_version, getattr(item, if_version) + 1)
+    return True
+
+
+def put_request(
+    schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
+) -> dict[str, Any]:
+    if sum((newer_by is not None, if_absent, if_version is not None)) > 1:
+        raise ValueError("newer_by, if_absent and if_version are three different conditions; a put has one")
+    row = schema.encode(item)
+    placeholders = Placeholders()
+    members: dict[str, Any] = {"TableName": schema.table, "Item": row}
+    if newer_by is not None:
+        members["ConditionExpression"] = _newer(schema, item, newer_by, placeholders)
+    elif if_absent:
+        members["ConditionExpression"] = placeholders.equal(schema.primary.partition.name, None)
+    elif if_version is not None:
+        version = _version(schema, item, if_version)
+        attribute = attribute_of(schema, if_version)
+        row[attribute] = encoded(schema, if_version, version + 1)
+        expected = encoded(schema, if_version, version) if version else None
+        members["ConditionExpression"] = placeholders.equal(attribute, expected)
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return placeholders.added_to(members)
+
+
+def _newer(schema: Schema[Any], item: Item, field: str, placeholders: Placeholders) -> str:
+    name = placeholders.name(attribute_of(schema, field))
+    value = placeholders.value(encoded(schema, field, getattr(item, field)))
+    return f"attribute_not_exists({name}) OR {name} < {value}"
+
+
+def _version(schema: Schema[Any], item: Item, field: str) -> int:
+    attribute_of(schema, field)
+    version = getattr(item, field)
+    if type(version) is not int or version < 0:
+        raise EncodeError(f"{schema.name}.{field}: a version is an int that begins with 0, not {version!r}")
+    return version
+
+
+def _outdated(schema: Schema[Any], item: Item, field: str, error: ClientError) -> ConditionFailed:
+    response: Any = error.response
+    row = response.get("Item")
+    stored = None if row is None else schema.decode(row)
+    found = "it is not there" if stored is None else f"it has {getattr(stored, field)} by now"
+    return ConditionFailed(f"{schema.name}.{field} is {getattr(item, field)} here, and {found}", stored)
+
+
+def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
+    """The item that was there."""
+    members = delete_request(path, where)
+    members["ReturnValues"] = "ALL_OLD"
+    try:
+        answer = yield from context.call("DeleteItem", members, f"delete {path.entity}")
+    except ClientError as error:
+        if code_of(error) != CONDITION_FAILED:
+            raise
+        response: Any = error.response
+        row = response.get("Item")
+        stored = None if row is None else path.decode(row)
+        raise ConditionFailed(f"{path!r} is not as {dict(where or {})} says", stored) from None
+    row = answer.get("Attributes")
+    return None if row is None else path.decode(row)
+
+
+def delete_request(path: Path[Any], where: Where | None) -> dict[str, Any]:
+    members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
+    if where:
+        placeholders = Placeholders()
+        members["ConditionExpression"] = all_of(tests_of(path.schema, where, placeholders))
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        members = placeholders.added_to(members)
+    return members
+
+
+def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:
+    """Each write on its own, in no order; the last one wins where two are of one item."""
+    pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
+    for item in put:
+        schema = context.schema(type(item))
+        row = schema.encode(item)
+        pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
+    for path in delete:
+        key = path.key()
+        pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
+    writes = list(pending.values())
+    attempt = 0
+    while writes:
+        calls = [_batch_write(context, chunk) for chunk in _chunks(writes)]
+        outcomes = yield Calls(tuple(calls))
+        left = [write for call, outcome in zip(calls, outcomes, strict=True) for write in _left(call, outcome)]
+        if left:
+            attempt = attempt + 1 if len(left) == len(writes) else 0
+            yield context.pacing.pause(attempt)
+        writes = left
+
+
+def _chunks(writes: list[tuple[str, Row]]) -> list[list[tuple[str, Row]]]:
+    return [writes[start : start + BATCH_WRITE_REQUESTS] for start in range(0, len(writes), BATCH_WRITE_REQUESTS)]
+
+
+def _batch_write(context: Context, writes: list[tuple[str, Row]]) -> Call:
+    tables: dict[str, list[Row]] = {}
+    for table, write in writes:
+        tables.setdefault(table, []).append(write)
+    return context.request("BatchWriteItem", {"RequestItems": tables}, f"batch {', '.join(sorted(tables))}")
+
+
+def _left(call: Call, outcome: Answer | ClientError) -> list[tuple[str, Row]]:
+    """The writes to send again."""
+    if isinstance(outcome, ClientError):
+        if code_of(outcome) not in THROTTLED:
+            raise outcome
+        tables = call.members["RequestItems"]
+    else:
+        tables = outcome.get("UnprocessedItems", {})
+    return [(table, write) for table, writes in tables.items() for write in writes]

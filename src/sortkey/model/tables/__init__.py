@@ -1,0 +1,1 @@
+"""Declared tables: their settings, and the requests that create them."""

@@ -1,0 +1,154 @@
+"""Tables as declared: the requests that make them, and how existing ones differ.
+
+An index that is declared by fields has them as its key's attributes where the store can do that (`native`), and one
+text for each half of its key where it cannot: one declaration, two ways to make its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sortkey.client.capabilities import Capabilities
+from sortkey.model.errors import Unsupported
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.tables.table import Table
+
+Members = dict[str, Any]
+
+
+def tables_of(declared: Iterable[type[Item] | Table]) -> tuple[Table, ...]:
+    """The tables of these classes, each once; all that were named, if none are given."""
+    tables = [each if isinstance(each, Table) else each.__table__ for each in declared]
+    return tuple(dict.fromkeys(tables)) or Table.all_named()
+
+
+def require(tables: Iterable[Table], store: Capabilities) -> None:
+    """Raises Unsupported for the first declaration that needs what the store lacks."""
+    for table in tables:
+        needs = {
+            f"expiry by {table.settings.ttl}": table.settings.ttl is None or store.ttl,
+            "a stream": table.settings.stream is None or store.streams,
+            "transactions": not table.settings.transactions or store.transactions,
+        }
+        for index in table.indexes():
+            partial = table.projection(index) != "ALL"
+            needs[f"index {index}, which holds a part of each item,"] = store.index_projections or not partial
+        for what, given in needs.items():
+            if not given:
+                raise Unsupported(f"table {table.name}: {what} cannot be had from {store.store}")
+
+
+def create_request(table: Table, *, native: bool = True) -> Members:
+    """The CreateTable of a table; its expiry is set by `ttl_request` afterwards."""
+    primary = table.schemas[0].primary
+    layouts = {name: layouts[0] for name, layouts in table.indexes(native=native).items()}
+    types = {part.name: part.tag for layout in (primary, *layouts.values()) for part in layout.attributes}
+    members: Members = {
+        "TableName": table.name,
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": tag} for name, tag in types.items()],
+        "KeySchema": _key_schema(primary),
+        **_billing(table),
+    }
+    for member, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
+        indexes = [_index(table, name, layout) for name, layout in layouts.items() if layout.local is local]
+        if indexes:
+            members[member] = indexes
+    if table.settings.stream is not None:
+        members["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.settings.stream}
+    return members
+
+
+def ttl_request(table: Table) -> Members | None:
+    if table.settings.ttl is None:
+        return None
+    specification = {"Enabled": True, "AttributeName": table.settings.ttl}
+    return {"TableName": table.name, "TimeToLiveSpecification": specification}
+
+
+def _key_schema(layout: KeyLayout) -> list[dict[str, str]]:
+    halves = (("HASH", layout.partitions), ("RANGE", layout.sorts))
+    return [{"AttributeName": part.name, "KeyType": kind} for kind, parts in halves for part in parts]
+
+
+def _billing(table: Table) -> Members:
+    if table.settings.provisioned is None:
+        return {"BillingMode": "PAY_PER_REQUEST"}
+    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": _throughput(table.settings.provisioned)}
+
+
+def _throughput(units: tuple[int, int]) -> Members:
+    return {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}
+
+
+def _index(table: Table, name: str, layout: KeyLayout) -> Members:
+    projection = table.projection(name)
+    described: Members = {"ProjectionType": projection}
+    if isinstance(projection, tuple):
+        described = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
+    members: Members = {"IndexName": name, "KeySchema": _key_schema(layout), "Projection": described}
+    if table.settings.provisioned is not None and not layout.local:
+        members["ProvisionedThroughput"] = _throughput(table.settings.provisioned)
+    return members
+
+
+def differences(
+    table: Table, description: Mapping[str, Any] | None, ttl: Mapping[str, Any] | None, *, native: bool = True
+) -> list[str]:
+    """How a table differs from its declaration, in words; `description` is None where there is none."""
+    if description is None:
+        return [f"table {table.name} does not exist"]
+    declared = create_request(table, native=native)
+    other_form = _indexes(create_request(table, native=not native))
+    found = [*_keys_differ(declared, description), *_indexes_differ(declared, description, other_form)]
+    stream = description.get("StreamSpecification", {}).get("StreamViewType")
+    if stream != table.settings.stream:
+        found.append(f"its stream is {stream}, declared is {table.settings.stream}")
+    attribute = (ttl or {}).get("AttributeName") if _is_on(ttl) else None
+    if attribute != table.settings.ttl:
+        found.append(f"items expire by {attribute}, declared is {table.settings.ttl}")
+    billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+    if billing != declared["BillingMode"]:
+        found.append(f"it is billed as {billing}, declared is {declared['BillingMode']}")
+    return [f"table {table.name}: {each}" for each in found]
+
+
+def _is_on(ttl: Mapping[str, Any] | None) -> bool:
+    return ttl is not None and ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+
+
+def _keys_differ(declared: Members, description: Mapping[str, Any]) -> Iterator[str]:
+    ours, theirs = _key(declared, declared), _key(description, description)
+    if ours != theirs:
+        yield f"its key is {theirs}, declared is {ours}"
+
+
+def _indexes_differ(declared: Members, description: Mapping[str, Any], other_form: Mapping[str, str]) -> Iterator[str]:
+    ours, theirs = _indexes(declared), _indexes(description)
+    for name in sorted(ours.keys() | theirs.keys()):
+        if name not in theirs:
+            yield f"index {name} does not exist"
+        elif name not in ours:
+            yield f"index {name} is not declared"
+        elif ours[name] != theirs[name]:
+            made_elsewhere = theirs[name] == other_form.get(name)
+            reason = " (as on a store with other index keys: see docs/model.md)" if made_elsewhere else ""
+            yield f"index {name} has {theirs[name]}, declared is {ours[name]}{reason}"
+
+
+def _key(described: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
+    return ", ".join(f"{each['AttributeName']} ({types[each['AttributeName']]})" for each in described["KeySchema"])
+
+
+def _indexes(table: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        for index in table.get(kind, []):
+            projection = index["Projection"]
+            listed = sorted(projection.get("NonKeyAttributes", []))
+            held = ", ".join([projection["ProjectionType"], *listed])
+            local = ", local" if kind.startswith("Local") else ""
+            found[index["IndexName"]] = f"{_key(index, table)} with {held}{local}"
+    return found

@@ -1,0 +1,130 @@
+"""The tables, and the classes whose items they hold.
+
+Rows of one table are told apart by their primary keys alone, so two classes whose keys could be equal are rejected when
+the second is made. They also have to agree on the attributes that DynamoDB knows of: those of the key and the indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sortkey.model.errors import DeclarationError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.collision import may_collide
+from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_layout import KeyLayout, Projection
+from sortkey.model.tables.table_settings import StreamView, TableSettings
+
+
+class Table:
+    """One table. `Table.named` is what `table="prices"` means; one made by hand shares nothing with others."""
+
+    _known: Final[dict[str, Table]] = {}
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ttl: str | None = None,
+        stream: StreamView | None = None,
+        provisioned: tuple[int, int] | None = None,
+        transactions: bool = False,
+    ) -> None:
+        self.name = name
+        self.settings = TableSettings(ttl, stream, provisioned, transactions)
+        self._schemas: dict[str, Schema[Any]] = {}
+
+    @classmethod
+    def named(cls, name: str) -> Table:
+        return cls._known.setdefault(name, cls(name))
+
+    @classmethod
+    def all_named(cls) -> tuple[Table, ...]:
+        return tuple(cls._known.values())
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}: {', '.join(schema.name for schema in self.schemas)}>"
+
+    @property
+    def schemas(self) -> tuple[Schema[Any], ...]:
+        return tuple(self._schemas.values())
+
+    def add(self, schema: Schema[Any]) -> None:
+        """Rejects a class that cannot live with those already here; the same class made again takes its own place."""
+        place = f"{schema.owner.__module__}.{schema.owner.__qualname__}"
+        for other_place, other in self._schemas.items():
+            if other_place != place:
+                self._compare(other, schema)
+        self._schemas[place] = schema
+
+    def _compare(self, one: Schema[Any], other: Schema[Any]) -> None:
+        self._agree(one, other, one.primary, other.primary)
+        for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.glued or one, other.glued or other)):
+            self._agree(one, other, ours, theirs)
+        if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
+            raise DeclarationError(
+                f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
+                f"could have the same key; give one of them a literal that the other has not"
+            )
+
+    def _agree(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
+        if _outline(ours) != _outline(theirs):
+            raise DeclarationError(
+                f"table {self.name}: {one.name}.{ours.name} has {_described(ours)}, "
+                f"{other.name}.{theirs.name} has {_described(theirs)}; one table has one of them"
+            )
+
+    def schema_of(self, row: Row) -> Schema[Any] | None:
+        """The class that the row belongs to, by its primary key; None if no class here made it."""
+        return next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
+
+    def admit(self, row: Row) -> Any | None:
+        """The row's item, of whichever class; None if no class here made it."""
+        schema = self.schema_of(row)
+        return None if schema is None else schema.decode(row)
+
+    def indexes(self, *, native: bool = True) -> dict[str, list[KeyLayout]]:
+        """The layouts that share each index, by DynamoDB's name for it; `native` where the store's index keys may have
+        several attributes.
+        """
+        found: dict[str, list[KeyLayout]] = {}
+        for declared in self._schemas.values():
+            schema = declared if native else declared.glued or declared
+            for layout in schema.indexes.values():
+                found.setdefault(str(layout.index), []).append(layout)
+        return found
+
+    def projection(self, index: str) -> Projection:
+        """What the index has to hold for all the classes in it."""
+        wanted = [layout.projection for layout in self.indexes()[index]]
+        listed = [name for projection in wanted if isinstance(projection, tuple) for name in projection]
+        return tuple(dict.fromkeys(listed)) if listed else wanted[0]
+
+
+def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLayout, KeyLayout]]:
+    for ours in one.indexes.values():
+        for theirs in other.indexes.values():
+            if ours.index == theirs.index:
+                yield ours, theirs
+
+
+def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
+    # A native value may be anything of its type.
+    return one.template is None or other.template is None or may_collide(one.template, other.template)
+
+
+def _outline(layout: KeyLayout) -> tuple[Any, ...]:
+    kind = "INCLUDE" if isinstance(layout.projection, tuple) else layout.projection
+    return tuple((part.name, part.tag) for part in layout.attributes), layout.local, kind
+
+
+def _described(layout: KeyLayout) -> str:
+    parts = " and ".join(f"{part.name} ({part.tag})" for part in layout.attributes)
+    kind = "INCLUDE" if isinstance(layout.projection, tuple) else layout.projection
+    return f"{parts}, {kind}" + (", local" if layout.local else "")
+
+
+def _shown(layout: KeyLayout) -> str:
+    return f"({', '.join(map(repr, layout.attributes))})"

@@ -1,0 +1,36 @@
+"""How the loading of demonstration data is shown."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from sortkey.cli.demo_progress import Loading
+
+
+def shown(terminal: bool, *steps: tuple[int, int]) -> str:
+    output = io.StringIO()
+    with Loading("up", Console(file=output, force_terminal=terminal, width=100)) as loading:
+        told = loading.of("notes")
+        for done, total in steps:
+            told(done, total)
+    return output.getvalue()
+
+
+# A log gets two lines, however many steps there are.
+def test_without_a_terminal_its_start_and_its_end_are_lines() -> None:
+    assert shown(False, *((done, 2000) for done in range(0, 2001, 100))).splitlines() == [
+        "sortkey up: loading notes's demonstration data, 2,000 things",
+        "sortkey up: notes's demonstration data is loaded",
+    ]
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    seen = shown(True, (0, 2000), (500, 2000), (2000, 2000))
+    assert "demonstration data of notes" in seen
+    assert "2000/2000" in seen
+
+
+def test_data_that_is_there_is_not_mentioned() -> None:
+    assert shown(False) == shown(True) == ""

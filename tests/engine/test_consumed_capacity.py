@@ -1,0 +1,58 @@
+"""`ConsumedCapacity`: what an operation took, in the detail that the request asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from sortkey.engine.consumed_capacity import Consumed, asked
+from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry
+from sortkey.engine.tables.table import Table
+
+
+def an_index(name: str, space: int, local: bool) -> IndexEntry:
+    return IndexEntry(name=name, space=space, local=local, partition="id", sort=None, projection="ALL")
+
+
+@pytest.fixture
+def consumed() -> Consumed:
+    """Two writes to a table and its indexes."""
+    record = TableEntry(
+        name="table",
+        space=16,
+        id="",
+        created=0,
+        attributes={"id": "S"},
+        partition="id",
+        sort=None,
+        indexes=[an_index("near", 17, local=True), an_index("far", 18, local=False)],
+    )
+    total = Consumed(Table(record), 1.0, {"far": 2.0})
+    total.add(2.0, {"far": 1.0, "near": 1.0})
+    return total
+
+
+def test_total_includes_the_indexes(consumed: Consumed) -> None:
+    assert consumed.shape("TOTAL") == {"TableName": "table", "CapacityUnits": 7.0}
+
+
+def test_indexes_by_their_kind(consumed: Consumed) -> None:
+    assert consumed.shape("INDEXES") == {
+        "TableName": "table",
+        "CapacityUnits": 7.0,
+        "Table": {"CapacityUnits": 3.0},
+        "LocalSecondaryIndexes": {"near": {"CapacityUnits": 1.0}},
+        "GlobalSecondaryIndexes": {"far": {"CapacityUnits": 3.0}},
+    }
+
+
+def test_transactions_say_the_kind_of_their_units(consumed: Consumed) -> None:
+    assert consumed.shape("TOTAL", "Write") == {
+        "TableName": "table",
+        "CapacityUnits": 7.0,
+        "WriteCapacityUnits": 7.0,
+    }
+
+
+@pytest.mark.parametrize(("detail", "wanted"), [(None, False), ("NONE", False), ("TOTAL", True), ("INDEXES", True)])
+def test_answered_when_asked_for(detail: str | None, wanted: bool) -> None:
+    assert asked(detail) is wanted

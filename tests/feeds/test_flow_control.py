@@ -1,0 +1,83 @@
+"""How much is under way, decided without Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sortkey.feeds.flow_control import (
+    PARTITION_LOAD,
+    PATIENCE_SECONDS,
+    TOTAL_LOAD,
+    WEIGHED_BYTES,
+    Share,
+    next_turn,
+    weight,
+)
+from sortkey.feeds.message import Message
+from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.partition_lane import PartitionLane
+from tests.feeds.working import QUICK, Recorder
+
+
+def shares(*loads: int) -> dict[int, Share]:
+    async def make() -> dict[int, Share]:
+        recorder, counted = Recorder(), FeedMetrics()
+        return {
+            partition: Share(PartitionLane(partition, recorder, lambda _: None, counted, QUICK), load)
+            for partition, load in enumerate(loads)
+        }
+
+    return asyncio.run(make())
+
+
+def test_large_messages_weigh_more() -> None:
+    assert weight(Message(None)) == 1
+    assert weight(Message(b"x" * (WEIGHED_BYTES - 1))) == 1
+    assert weight(Message(b"x" * WEIGHED_BYTES * 10, b"k")) == 11
+
+
+def test_there_is_room() -> None:
+    assert next_turn(shares(0, PARTITION_LOAD - 1), 0, 100.0) == (True, [], [])
+
+
+# Pausing throws away what was fetched ahead, and mostly there is room again in a moment.
+def test_a_full_partition_holds_everything_up_for_a_moment_and_is_paused_then() -> None:
+    two = shares(0, PARTITION_LOAD)
+    assert next_turn(two, 0, 100.0) == (False, [], [])
+    assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS / 2) == (False, [], [])
+    assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS) == (True, [two[1]], [])
+    assert next_turn(two, 0, 200.0) == (True, [], [])
+    assert (two[0].paused, two[1].paused) == (False, True)
+
+
+def test_a_partition_that_made_room_in_time_begins_anew() -> None:
+    two = shares(0, PARTITION_LOAD)
+    next_turn(two, 0, 100.0)
+    two[1].load -= 1
+    assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS) == (True, [], [])
+    two[1].load += 1
+    assert next_turn(two, 0, 200.0) == (False, [], [])
+
+
+def test_a_paused_partition_goes_on_when_half_of_it_is_done() -> None:
+    one = shares(PARTITION_LOAD)
+    next_turn(one, 0, 100.0)
+    next_turn(one, 0, 200.0)
+    one[0].load = PARTITION_LOAD // 2 + 1
+    assert next_turn(one, 0, 300.0) == (True, [], [])
+    one[0].load -= 1
+    assert next_turn(one, 0, 300.0) == (True, [], [one[0]])
+
+
+def test_all_together_have_a_limit_too() -> None:
+    many = shares(*[PARTITION_LOAD // 2] * (2 * TOTAL_LOAD // PARTITION_LOAD))
+    assert not next_turn(many, 0, 100.0).receive
+    assert next_turn(many, 0, 200.0).pause == list(many.values())
+    many[0].load = 0
+    # One partition's room is not enough for the whole.
+    assert next_turn(many, 0, 300.0).resume == []
+
+
+# Rejected messages are kept until they are in the dead-letter topic.
+def test_dead_letters_that_wait_count() -> None:
+    assert not next_turn(shares(0), TOTAL_LOAD, 100.0).receive

@@ -1,0 +1,145 @@
+"""A lane alone, without Kafka: order, tries, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from sortkey.feeds.message import Message
+from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.partition_lane import BATCH, Chunk, Handled, PartitionLane
+from sortkey.model.sessions.steps import Pacing
+from tests.feeds.working import QUICK, Recorder
+
+ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
+
+
+def chunk(first: int, number: int, value: bytes = b"x") -> Chunk:
+    return Chunk([Message(value, b"k", "t", 0, offset) for offset in range(first, first + number)], number)
+
+
+class Bench:
+    """A lane, its consumer, and what it reported."""
+
+    def __init__(self, pacing: Pacing = QUICK) -> None:
+        self.recorder = Recorder()
+        self.reports: list[Handled] = []
+        self.counted = FeedMetrics()
+        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.counted, pacing)
+
+    @property
+    def offsets(self) -> list[int]:
+        return [message.offset for message in self.recorder.messages]
+
+
+def test_what_waits_is_put_together_up_to_a_batch() -> None:
+    async def deliver() -> Bench:
+        bench = Bench()
+        for first in range(0, 3 * BATCH, 400):
+            bench.lane.deliver(chunk(first, 400))
+        await bench.recorder.until(3 * BATCH)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    sizes = [len(batch) for batch in bench.recorder.batches]
+    assert max(sizes) <= BATCH
+    assert sizes[0] == 800
+    assert bench.offsets == list(range(sum(sizes)))
+    assert [report.next_offset for report in bench.reports] == [
+        batch[-1].offset + 1 for batch in bench.recorder.batches
+    ]
+    assert sum(report.weight for report in bench.reports) == sum(sizes)
+
+
+# The next batch must not overtake one that failed, or a newer state would be overwritten by the older one's retry.
+def test_a_batch_that_fails_is_tried_again_before_the_next() -> None:
+    async def deliver() -> Bench:
+        bench = Bench()
+        failures = iter([OSError("gone"), ValueError("odd"), None, None])
+
+        def fail(_: Sequence[Message]) -> None:
+            error = next(failures)
+            if error is not None:
+                raise error
+
+        bench.recorder.fail = fail
+        bench.lane.deliver(chunk(0, BATCH))
+        bench.lane.deliver(chunk(BATCH, BATCH))
+        await bench.recorder.until(2 * BATCH)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert bench.offsets == list(range(2 * BATCH))
+    assert [report.next_offset for report in bench.reports] == [BATCH, 2 * BATCH]
+    assert (bench.counted.applied, bench.counted.retried) == (2 * BATCH, 2 * BATCH)
+
+
+def test_rejected_messages_are_reported_and_counted() -> None:
+    async def deliver() -> Bench:
+        bench = Bench()
+        bench.lane.deliver(chunk(0, 2, b"poison"))
+        await bench.recorder.until(2)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert [each.message.offset for each in bench.reports[0].rejected] == [0, 1]
+    assert (bench.counted.applied, bench.counted.rejected) == (0, 2)
+
+
+def test_a_stop_lets_the_batch_under_way_end_and_forgets_the_rest() -> None:
+    async def deliver() -> Bench:
+        bench = Bench()
+        bench.recorder.open.clear()
+        bench.lane.deliver(chunk(0, BATCH))
+        bench.lane.deliver(chunk(BATCH, BATCH))
+        await asyncio.sleep(0)
+        stopping = asyncio.create_task(bench.lane.stop(10))
+        await asyncio.sleep(0)
+        bench.recorder.open.set()
+        await stopping
+        bench.lane.deliver(chunk(2 * BATCH, 1))
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert [report.next_offset for report in bench.reports] == [BATCH]
+    assert bench.offsets == list(range(BATCH))
+
+
+# Its offset must not be committed: nobody knows what became of it.
+def test_a_batch_that_outlasts_the_stop_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    async def deliver() -> Bench:
+        bench = Bench()
+        bench.recorder.open.clear()
+        bench.lane.deliver(chunk(0, 10))
+        await asyncio.sleep(0)
+        await bench.lane.stop(0)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert (bench.reports, bench.offsets) == ([], [])
+    assert "gave up" in caplog.text
+
+
+def test_a_stop_does_not_wait_for_the_next_try() -> None:
+    async def deliver() -> Bench:
+        bench = Bench(ENDLESS)
+        failed = asyncio.Event()
+
+        def fail(_: Sequence[Message]) -> None:
+            failed.set()
+            raise OSError("gone")
+
+        bench.recorder.fail = fail
+        bench.lane.deliver(chunk(0, 10))
+        await failed.wait()
+        async with asyncio.timeout(10):
+            await bench.lane.stop(3600)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert bench.reports == []

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import socket
+import urllib.request
+from collections.abc import Iterator
+from urllib.error import HTTPError
+
+import pytest
+
+from sortkey.feeds.metrics import FAMILIES, FeedMetrics
+from sortkey.feeds.status_server import StatusServer
+from sortkey.http.listener import listen, url_of
+from sortkey.http.prometheus import render
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    counted = FeedMetrics()
+    counted.handled(7, 2)
+    counted.lags = {3: 12}
+    with listen("127.0.0.1", 0) as listening, StatusServer(listening, lambda: render(counted.samples(), FAMILIES)):
+        yield url_of(listening)
+
+
+def test_health(url: str) -> None:
+    for method in ("GET", "HEAD"):
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/health", method=method)) as answer:
+            assert answer.status == 200
+
+
+def test_metrics(url: str) -> None:
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert 'sortkey_feed_messages_total{outcome="applied"} 5' in lines
+    assert 'sortkey_feed_messages_total{outcome="rejected"} 2' in lines
+    assert 'sortkey_feed_lag{partition="3"} 12' in lines
+    assert sorted({line.split()[2] for line in lines if line.startswith("# TYPE")}) == sorted(FAMILIES)
+
+
+def test_anything_else_is_not_there(url: str) -> None:
+    with pytest.raises(HTTPError, match="404"):
+        urllib.request.urlopen(f"{url}/else")
+
+
+# A client that says nothing must not keep the others, or the end, waiting.
+def test_a_silent_client(url: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))), urllib.request.urlopen(f"{url}/health") as answer:
+        assert answer.status == 200

@@ -1,0 +1,75 @@
+"""However the bytes are cut into pieces, the same requests come out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortkey.http.request_parser import Continue, Event, RequestError, RequestParser
+
+tokens = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1, max_size=12).map(str.encode)
+values = st.text("abcXYZ019 ;=/", max_size=30).map(str.strip).map(str.encode)
+bodies = st.binary(max_size=300)
+
+
+def sized(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def chunked(body: bytes) -> bytes:
+    chunks = [body[start : start + 7] for start in range(0, len(body), 7)]
+    coded = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return b"Transfer-Encoding: chunked\r\n\r\n" + coded + b"0\r\n\r\n"
+
+
+headers = st.lists(st.tuples(tokens.map(lambda token: b"x-" + token), values), max_size=5)
+requests = st.builds(
+    lambda target, headers, body, coding: (
+        b"POST /%b HTTP/1.1\r\n" % target
+        + b"".join(b"%b: %b\r\n" % header for header in headers)
+        + (chunked(body) if coding else sized(body))
+    ),
+    tokens,
+    headers,
+    bodies,
+    st.booleans(),
+)
+mistakes = st.sampled_from([b"", b"", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\0\xff"])
+streams = st.builds(lambda some, mistake: b"".join(some) + mistake, st.lists(requests, max_size=4), mistakes)
+
+
+def plain(events: list[Event]) -> list[object]:
+    """What a client would notice; whether it was told to go on depends on when it stopped."""
+    return [
+        event.status if isinstance(event, RequestError) else (event.target, event.headers, event.body)
+        for event in events
+        if not isinstance(event, Continue)
+    ]
+
+
+def fed(pieces: list[bytes]) -> list[object]:
+    parser = RequestParser()
+    return plain([event for piece in pieces for event in parser.feed(piece)])
+
+
+def cut(stream: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
+    return [stream[start:end] for start, end in pairwise(edges)]
+
+
+@given(streams, st.lists(st.integers(0, 10_000), max_size=12))
+def test_pieces_make_no_difference(stream: bytes, places: list[int]) -> None:
+    assert fed(cut(stream, places)) == fed([stream])
+
+
+@given(streams)
+def test_not_even_single_bytes(stream: bytes) -> None:
+    assert fed([bytes([byte]) for byte in stream]) == fed([stream])
+
+
+# Whatever comes, the parser either waits for more or rejects; it never raises.
+@given(st.lists(st.binary(max_size=400), max_size=5))
+def test_noise_never_raises(pieces: list[bytes]) -> None:
+    fed(pieces)

@@ -1,0 +1,180 @@
+"""HTTP as it arrives, well formed and not."""
+
+from __future__ import annotations
+
+import pytest
+
+from sortkey.http.request_parser import (
+    BODY_BYTES,
+    CONTINUE,
+    HEAD_BYTES,
+    HEADERS,
+    Event,
+    Request,
+    RequestError,
+    RequestParser,
+)
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+WHOLE = HEAD + b"Content-Length: 3\r\n\r\nabc"
+
+
+def fed(*pieces: bytes) -> list[Event]:
+    parser = RequestParser()
+    return [event for piece in pieces for event in parser.feed(piece)]
+
+
+def only(events: list[Event]) -> Request:
+    (event,) = events
+    assert isinstance(event, Request)
+    return event
+
+
+def rejected(*pieces: bytes) -> int:
+    last = fed(*pieces)[-1]
+    assert isinstance(last, RequestError)
+    return last.status
+
+
+def test_a_request_in_one_piece() -> None:
+    request = only(fed(b"POST /p?q=1 HTTP/1.1\r\nHost: x\r\nX-Amz-Target: T\r\nContent-Length: 3\r\n\r\nabc"))
+    assert (request.method, request.target, request.body) == (b"POST", b"/p?q=1", b"abc")
+    assert request.headers == {b"host": b"x", b"x-amz-target": b"T", b"content-length": b"3"}
+    assert request.keep_alive
+
+
+def test_a_request_byte_by_byte() -> None:
+    assert only(fed(*(bytes([byte]) for byte in WHOLE))).body == b"abc"
+
+
+def test_several_requests_in_one_piece_keep_their_order() -> None:
+    events = fed(b"".join(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(5)))
+    assert [event.target for event in events if isinstance(event, Request)] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
+
+
+def test_a_chunked_body_is_put_together() -> None:
+    request = only(fed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", b"2;ext=1\r\nde\r\n0\r\n\r\n"))
+    assert request.body == b"abcde"
+
+
+# Were it merged, a client could sign one target and send another.
+def test_headers_behind_the_body_mean_nothing() -> None:
+    request = only(fed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Amz-Target: evil\r\n\r\n"))
+    assert b"x-amz-target" not in request.headers
+
+
+def test_a_body_without_length_is_empty() -> None:
+    assert only(fed(HEAD + b"\r\n")).body == b""
+
+
+@pytest.mark.parametrize(
+    ("head", "kept"),
+    [
+        (b"GET / HTTP/1.1\r\n", True),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\n", False),
+        (b"GET / HTTP/1.0\r\n", False),
+        (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n", True),
+    ],
+)
+def test_whether_the_connection_is_kept(head: bytes, kept: bool) -> None:
+    assert only(fed(head + b"\r\n")).keep_alive is kept
+
+
+def test_a_client_that_waits_is_told_to_go_on() -> None:
+    head = HEAD + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+    first, second = fed(head, b"abc")
+    assert first is CONTINUE
+    assert isinstance(second, Request)
+
+
+# It did not wait after all.
+def test_a_body_that_came_along_needs_no_continue() -> None:
+    assert only(fed(HEAD + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc")).body == b"abc"
+
+
+def test_another_expectation_is_rejected() -> None:
+    assert rejected(HEAD + b"Expect: miracles\r\nContent-Length: 3\r\n\r\nabc") == 417
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00",  # a TLS greeting
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 3x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc",
+        b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_rejected(data: bytes) -> None:
+    assert rejected(data) == 400
+
+
+# The requests before it arrived whole, and deserve their answers.
+def test_what_came_before_a_error_stands() -> None:
+    events = fed(WHOLE + b"nonsense\r\n\r\n")
+    assert [type(event) for event in events] == [Request, RequestError]
+
+
+def test_nothing_is_read_after_a_error() -> None:
+    parser = RequestParser()
+    parser.feed(b"nonsense\r\n\r\n")
+    assert parser.feed(WHOLE) == []
+
+
+def test_a_body_of_16_mib_is_taken() -> None:
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % BODY_BYTES
+    assert len(only(fed(head, bytes(BODY_BYTES))).body) == BODY_BYTES
+
+
+# Before the client has sent it all.
+def test_a_longer_one_is_rejected_by_its_length() -> None:
+    assert rejected(HEAD + b"Content-Length: %d\r\n\r\n" % (BODY_BYTES + 1)) == 413
+
+
+def test_a_longer_chunked_one_is_rejected_when_it_gets_too_long() -> None:
+    chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
+    assert rejected(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 17) == 413
+
+
+def test_too_many_headers_are_rejected() -> None:
+    headers = b"".join(b"h%d: v\r\n" % number for number in range(HEADERS + 1))
+    assert rejected(b"GET / HTTP/1.1\r\n" + headers + b"\r\n") == 431
+
+
+@pytest.mark.parametrize("piece", [1000, 1 << 20])
+def test_headers_too_long_are_rejected_however_they_come(piece: int) -> None:
+    data = b"GET / HTTP/1.1\r\nlong: " + b"a" * (HEAD_BYTES + 1) + b"\r\n\r\n"
+    assert rejected(*(data[start : start + piece] for start in range(0, len(data), piece))) == 431
+
+
+# Of a repeated header only the last is kept, which must not make a head of any length seem short.
+def test_a_head_of_one_header_without_end_is_rejected() -> None:
+    lines = b"again: x\r\n" * 100
+    assert rejected(b"GET / HTTP/1.1\r\n", *[lines] * (HEAD_BYTES // len(lines) + 1)) == 431
+
+
+def test_a_target_too_long_is_rejected() -> None:
+    assert rejected(b"GET /" + b"a" * (HEAD_BYTES + 1) + b" HTTP/1.1\r\n\r\n") == 414
+
+
+# Neither a header nor a body ever comes of it; only memory would.
+@pytest.mark.parametrize(
+    "start",
+    [b"GET / HTTP/1.1\r\nendless: ", b"GET / HTTP/1.1\r\nendless", HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;ext="],
+)
+def test_a_line_without_end_is_rejected(start: bytes) -> None:
+    assert rejected(start, *[b"a" * 1000] * 70) in (400, 431)
+
+
+def test_it_knows_whether_a_request_is_under_way() -> None:
+    parser = RequestParser()
+    states = [parser.receiving]
+    for piece in (WHOLE[:10], WHOLE[10:-1], WHOLE[-1:], b"\r\n", WHOLE + b"G"):
+        parser.feed(piece)
+        states.append(parser.receiving)
+    assert states == [False, True, True, False, False, True]

@@ -1,0 +1,117 @@
+"""Tables from declarations: made, compared, and rejected where the store lacks something."""
+
+from __future__ import annotations
+
+import pytest
+
+import sortkey as sk
+from sortkey.client.capabilities import ALTERNATOR, AWS, EMBEDDED, Capabilities
+from sortkey.model.tables.provision import create_request, require
+from tests.model.sessions.shop import SHOP, Order, Parcel
+from tests.stores import dynamodb_local, our_endpoint, store
+
+__all__ = ["dynamodb_local", "our_endpoint", "store"]
+
+
+def test_the_request() -> None:
+    request = create_request(SHOP)
+    assert request["KeySchema"] == [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ]
+    assert {each["AttributeName"]: each["AttributeType"] for each in request["AttributeDefinitions"]} == dict.fromkeys(
+        ("pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"), "S"
+    )
+    assert [index["IndexName"] for index in request["GlobalSecondaryIndexes"]] == ["gsi1", "gsi2"]
+    assert request["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert request["BillingMode"] == "PAY_PER_REQUEST"
+
+
+def test_projections_local_indexes_and_throughput() -> None:
+    class Score(sk.Item, table=sk.Table("scores", provisioned=(5, 6))):
+        game: str
+        player: str
+        points: int
+        note: str = ""
+        key = sk.Key("{game}", "{player}")
+        by_points = sk.Index("lsi", "{game}", "{points}", local=True, projection="KEYS_ONLY")
+        by_player = sk.Index("gsi", "{player}", projection=["points"])
+
+    request = create_request(Score.__table__)
+    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+    assert request["ProvisionedThroughput"] == units
+    assert request["LocalSecondaryIndexes"] == [
+        {
+            "IndexName": "lsi",
+            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "lsisk", "KeyType": "RANGE"}],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ]
+    (index,) = request["GlobalSecondaryIndexes"]
+    assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["points"]}
+    assert index["ProvisionedThroughput"] == units
+    with sk.connect("memory:", tables=[Score]) as db:
+        db.create_tables()
+        assert db.diff_tables() == []
+
+
+def test_tables_are_made_once(store: str) -> None:
+    with sk.connect(store, tables=[Order]) as db:
+        assert db.diff_tables() == ["table shop does not exist"]
+        assert db.create_tables() == ["shop"]
+        assert db.create_tables(Parcel) == []
+        assert db.diff_tables() == []
+        ttl = db.client.describe_time_to_live(TableName="shop")["TimeToLiveDescription"]
+        assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires")
+
+
+def test_differences_are_told_and_not_ignored(store: str) -> None:
+    class Other(sk.Item, table=sk.Table("shop")):
+        name: str
+        key = sk.Key("OTHER#{name}")
+        by_name = sk.Index("gsi1", "{name}", "NAME")
+        by_more = sk.Index("gsi3", "{name}")
+
+    with sk.connect(store, tables=[Order]) as db:
+        db.create_tables()
+        differences = db.diff_tables(Other)
+        assert differences == [
+            "table shop: its key is pk (S), sk (S), declared is pk (S)",
+            "table shop: index gsi2 is not declared",
+            "table shop: index gsi3 does not exist",
+            "table shop: its stream is NEW_AND_OLD_IMAGES, declared is None",
+            "table shop: items expire by expires, declared is None",
+        ]
+        with pytest.raises(sk.TablesDiffer, match="gsi3 does not exist"):
+            db.create_tables(Other)
+
+
+# A program that needs more than the store has should not start, instead of failing at its first write.
+@pytest.mark.parametrize(
+    ("table", "store", "said"),
+    [
+        (sk.Table("t", transactions=True), ALTERNATOR, "table t: transactions cannot be had from ScyllaDB Alternator"),
+        (sk.Table("t", ttl="expires"), Capabilities("X", ttl=False), "expiry by expires"),
+        (sk.Table("t", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
+    ],
+)
+def test_what_a_store_lacks_is_rejected(table: sk.Table, store: Capabilities, said: str) -> None:
+    with pytest.raises(sk.Unsupported, match=said):
+        require([table], store)
+    require([table], AWS)
+    require([table], EMBEDDED)
+
+
+def test_a_partial_index_needs_projections() -> None:
+    class Thing(sk.Item, table=sk.Table("things")):
+        name: str
+        key = sk.Key("{name}")
+        by_name = sk.Index("gsi", "{name}", projection="KEYS_ONLY")
+
+    with pytest.raises(sk.Unsupported, match="table things: index gsi"):
+        require([Thing.__table__], ALTERNATOR)
+
+
+def test_it_is_rejected_at_open() -> None:
+    with pytest.raises(sk.Unsupported, match="table t"):
+        sk.connect("http://127.0.0.1:1?store=alternator", tables=[sk.Table("t", transactions=True)])

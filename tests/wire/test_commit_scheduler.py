@@ -1,0 +1,190 @@
+"""Who commits: the loop while it has nothing better to do, else the write queue's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sortkey.engine.core import Answer
+from sortkey.engine.database import Database
+from sortkey.engine.write_batch import WriteBatch
+from sortkey.http.outbox import Outbox
+from sortkey.wire import commit_scheduler
+from sortkey.wire.commit_scheduler import CommitScheduler
+from sortkey.wire.endpoint import PendingWrite
+from sortkey.wire.metrics import Metrics
+
+KEY = b"\0\0\0\0test"
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    # However busy the machine is, its memory counts as a quick disk.
+    monkeypatch.setattr(commit_scheduler, "QUICK_SECONDS", 60.0)
+    database = Database.open()
+    yield database
+    database.close()
+
+
+class Writes:
+    """Writes brought to a database, and the threads on which they were done."""
+
+    def __init__(self, database: Database, leads: bool = True) -> None:
+        self.threads: list[str] = []
+        self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
+        self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
+        self.committing = CommitScheduler(database, self.finished.put_nowait, self.outbox, leads)
+
+    def begin(self) -> None:
+        write: Any = object()
+
+        def work(batch: WriteBatch) -> Answer:
+            batch.put(KEY, b"written")
+            return {}
+
+        def done(_answer: Answer | None, _error: BaseException | None) -> None:
+            self.threads.append(threading.current_thread().name)
+            self.committing.post(write)
+
+        self.committing.submit(work, done)
+
+    async def finish(self, count: int) -> None:
+        for _ in range(count):
+            await asyncio.wait_for(self.finished.get(), 30)
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await story()
+
+    asyncio.run(main())
+
+
+def test_the_loop_commits_what_has_arrived_in_one_go(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        before = database.store.queue.commits
+        for _ in range(5):
+            writes.begin()
+        await writes.finish(5)
+        assert database.store.queue.commits == before + 1
+        assert set(writes.threads) == {threading.current_thread().name}
+
+    run(story)
+
+
+# Whoever was answered together is back at nearly the same time: one sync more would be one too many.
+def test_a_commit_waits_for_those_who_shared_the_last(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(5):
+            writes.begin()
+        await writes.finish(5)
+        before = database.store.queue.commits
+        database.store.queue.commit_seconds = 10.0
+        for _ in range(5):
+            writes.begin()
+            await asyncio.sleep(0)
+        await writes.finish(5)
+        assert database.store.queue.commits == before + 1
+
+    run(story)
+
+
+def test_but_not_for_ever(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(5):
+            writes.begin()
+        await writes.finish(5)
+        writes.begin()
+        await writes.finish(1)
+
+    run(story)
+
+
+# Or the first of many who write now and then would wait for the last of them.
+def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(commit_scheduler, "perf_counter", lambda: float(next(seconds)))
+
+    async def story() -> None:
+        writes = Writes(database)
+        for _ in range(20):
+            writes.begin()
+        await writes.finish(20)
+        before = database.store.queue.commits
+        database.store.queue.commit_seconds = 4 / commit_scheduler.PATIENCE
+        for _ in range(10):
+            writes.begin()
+            for _ in range(3):
+                await asyncio.sleep(0)
+        await writes.finish(10)
+        assert database.store.queue.commits > before + 1
+
+    run(story)
+
+
+# Reads would have to wait for the disk.
+def test_a_loop_that_mostly_reads_leaves_the_commit_to_the_thread(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        writes.committing.reads += 2
+        writes.begin()
+        await writes.finish(1)
+        assert writes.threads == ["sortkey-writer"]
+        # Only what happens from now on counts for the next.
+        assert writes.committing.reads == 0
+
+    run(story)
+
+
+def test_a_slow_disk_is_left_to_the_thread(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        database.store.queue.commit_seconds = 10 * commit_scheduler.QUICK_SECONDS
+        writes.begin()
+        await writes.finish(1)
+        assert writes.threads == ["sortkey-writer"]
+
+    run(story)
+
+
+# Others depend on a shared loop, and other processes may be writing.
+def test_a_loop_that_does_not_lead_never_commits(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database, leads=False)
+        writes.begin()
+        await writes.finish(1)
+        assert writes.threads == ["sortkey-writer"]
+
+    run(story)
+
+
+def test_a_loop_does_not_wait_for_another_leader(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        leading, leave = threading.Event(), threading.Event()
+
+        def slow(_: WriteBatch) -> None:
+            leading.set()
+            leave.wait(30)
+
+        other = threading.Thread(target=database.store.write, args=(slow,))
+        other.start()
+        await asyncio.to_thread(leading.wait, 30)
+        writes.begin()
+        # The loop is alive: this would not return if it waited for the lead.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not writes.threads
+        leave.set()
+        await writes.finish(1)
+        other.join()
+
+    run(story)
