@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.engine.answers import to_json, to_plain
+from sortkey.engine.answers import to_dict, to_json
 from sortkey.engine.rows.stored_item import Json
 
 LEAF = Json(b'{"id":{"S":"1"}}', binary=False)
@@ -20,12 +20,12 @@ def test_wire_splices_stored_text() -> None:
 
 def test_process_gets_objects_at_every_depth() -> None:
     item = {"id": {"S": "1"}}
-    assert to_plain(ANSWER) == {"Item": item, "Count": 1, "Deep": {"list": [item, {"leaf": item}]}}
+    assert to_dict(ANSWER) == {"Item": item, "Count": 1, "Deep": {"list": [item, {"leaf": item}]}}
 
 
 # The embedded client turns base64 into bytes, where the leaf says that there may be any.
 def test_reader_chooses_how_to_parse() -> None:
-    assert to_plain({"Items": LEAF, "Count": 0}, lambda leaf: leaf.binary) == {"Items": False, "Count": 0}
+    assert to_dict({"Items": LEAF, "Count": 0}, lambda leaf: leaf.binary) == {"Items": False, "Count": 0}
 
 
 def test_answer_holds_nothing_else() -> None:

@@ -38,11 +38,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def index_left(snapshot: Transaction) -> str:
-    return Catalog().tables(snapshot)["things"].indexes["by-colour"].record.backfilled_to or ""
+    return Catalog().tables(snapshot)["things"].indexes["by-colour"].entry.backfilled_to or ""
 
 
 def expiries_left(snapshot: Transaction) -> str:
-    return Catalog().tables(snapshot)["things"].record.ttl_indexed_to or ""
+    return Catalog().tables(snapshot)["things"].entry.ttl_indexed_to or ""
 
 
 def rows_left(snapshot: Transaction) -> str:

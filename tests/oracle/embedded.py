@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json, to_plain
+from sortkey.engine.answers import to_dict, to_json
 from sortkey.engine.database import Database
 from sortkey.errors import DynamoDBError
 from tests.oracle.endpoint import OracleError
@@ -26,7 +26,7 @@ class Embedded:
         try:
             answer = self._database.execute(operation, requests.decode(operation, body))
         except DynamoDBError as error:
-            members = {"__type": error.code, "message": error.message, **to_plain(error.members)}
+            members = {"__type": error.code, "message": error.message, **to_dict(error.members)}
             raise OracleError(error.code, error.message, members) from None
         plain: dict[str, Any] = orjson.loads(to_json(answer))
         return plain

@@ -31,7 +31,7 @@ def _parse(leaf: Json) -> Any:
     return orjson.loads(leaf.text)
 
 
-def to_plain(answer: Answer, parse: Parse = _parse) -> dict[str, Any]:
+def to_dict(answer: Answer, parse: Parse = _parse) -> dict[str, Any]:
     """The answer with every leaf parsed; binary stays base64 text unless `parse` does more."""
     return {name: _plain(value, parse) for name, value in answer.items()}
 

@@ -41,7 +41,7 @@ class Consumed:
             found = {
                 name: _units(units, kind)
                 for name, units in self.indexes.items()
-                if self.table.indexes[name].record.local is local
+                if self.table.indexes[name].entry.local is local
             }
             if found:
                 shape[member] = found

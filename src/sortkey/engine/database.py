@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sortkey.clock import Clock
 from sortkey.engine import requests
-from sortkey.engine.answers import to_plain
+from sortkey.engine.answers import to_dict
 from sortkey.engine.core import Answer, Core, Settings, Work
 from sortkey.engine.janitor.janitor import Janitor
 from sortkey.engine.operations import READS, WRITES
@@ -78,7 +78,7 @@ class Database(Core):
 
     def call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         """Carry out a request given, and answered, as plain DynamoDB JSON."""
-        return to_plain(self.execute(operation, requests.convert(operation, members)))
+        return to_dict(self.execute(operation, requests.convert(operation, members)))
 
     def close(self) -> None:
         """Stop the janitor, finish the writes under way, and let go of the folder."""

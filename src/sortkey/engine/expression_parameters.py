@@ -57,7 +57,7 @@ def condition_of(request: Any, bindings: Bindings | None) -> Condition | None:
     expected = getattr(request, "expected", None)
     operator = getattr(request, "conditional_operator", None)
     if expected:
-        return legacy.expected(plain(expected), operator)
+        return legacy.expected(to_members(expected), operator)
     _check_no_operator(operator)
     return None
 
@@ -68,7 +68,7 @@ def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Con
         return condition(request.filter_expression, bindings, "FilterExpression")
     conditions = getattr(request, legacy_field)
     if conditions:
-        return legacy.filters(plain(conditions), request.conditional_operator, member_name(legacy_field))
+        return legacy.filters(to_members(conditions), request.conditional_operator, member_name(legacy_field))
     _check_no_operator(request.conditional_operator)
     return None
 
@@ -86,7 +86,7 @@ def _check_no_operator(operator: str | None) -> None:
         raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
 
 
-def plain(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
+def to_members(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
     """Structures as dictionaries of AWS's members, without the absent ones."""
     return {
         name: {

@@ -56,7 +56,7 @@ class Selection:
         index = table.indexes.get(name)
         if index is None:
             raise ValidationException(f"The table does not have the specified index: {name}")
-        if not index.record.local:
+        if not index.entry.local:
             self._check_global(index)
         elif self.condition is not None:
             _check_filter(index, self.condition)
@@ -65,7 +65,7 @@ class Selection:
     def _check_global(self, index: Index) -> None:
         if self.request.consistent_read:
             raise ValidationException("Consistent reads are not supported on global secondary indexes")
-        if index.record.backfilled_to is not None:
+        if index.entry.backfilled_to is not None:
             raise ValidationException(f"Cannot read from backfilling global secondary index: {index.name}")
         if index.kept is None:
             return
@@ -109,7 +109,7 @@ class Selection:
         return fetched, fetched
 
     def _lacks(self, index: Index) -> bool:
-        if not index.record.local or index.kept is None:
+        if not index.entry.local or index.kept is None:
             return False
         if self.projection is not None:
             return not self.projection.attributes <= index.kept

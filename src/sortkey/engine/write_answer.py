@@ -46,7 +46,7 @@ def collection_metrics(batch: WriteBatch, table: Table, item: Item) -> dict[str,
     """How large the item's partition is, local indexes included, as the gigabyte that its size falls into."""
     name = table.partition.name
     prefixes = [table.partition_prefix(item)]
-    prefixes += [index.partition_prefix(item) for index in table.indexes.values() if index.record.local]
+    prefixes += [index.partition_prefix(item) for index in table.indexes.values() if index.entry.local]
     size = sum(
         stored_item.size(row)
         for prefix in prefixes

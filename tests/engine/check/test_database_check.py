@@ -15,7 +15,7 @@ from sortkey.engine.check.database_check import CheckReport, check, check_databa
 from sortkey.engine.database import Database
 from sortkey.engine.rows import spaces, stored_item
 from sortkey.engine.streams.shards import reshard
-from sortkey.engine.streams.stream_writer import HEADER, PLACE
+from sortkey.engine.streams.stream_writer import HEADER, RECORD_KEY
 from sortkey.storage import StorageError, Transaction, after_prefix, ascending
 from tests.engine.orders import Orders, number, text
 
@@ -238,7 +238,7 @@ def moved(shard: int, sequence: int) -> Damage:
         transaction.delete(key)
         content = orjson.loads(value[HEADER.size :])
         content["dynamodb"]["SequenceNumber"] = f"{sequence:021}"
-        transaction.put(STREAM + PLACE.pack(shard, sequence), value[: HEADER.size] + orjson.dumps(content))
+        transaction.put(STREAM + RECORD_KEY.pack(shard, sequence), value[: HEADER.size] + orjson.dumps(content))
 
     return harm
 
@@ -259,7 +259,7 @@ def marked_as_binary(transaction: Transaction) -> None:
 
 
 def trimmed_beyond(transaction: Transaction) -> None:
-    transaction.put(STREAM + PLACE.pack(0, 0), (5).to_bytes(8, "big"))
+    transaction.put(STREAM + RECORD_KEY.pack(0, 0), (5).to_bytes(8, "big"))
 
 
 @pytest.mark.parametrize(
@@ -281,10 +281,10 @@ def test_stream_record_out_of_place(folder: Path, harm: Damage, problem: str) ->
 
 def test_stream_record_in_a_shard_of_other_items(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
-        key, value = next(entry for entry in entries(transaction, STREAM) if PLACE.unpack_from(entry[0], 4)[0] > 0)
-        shard, sequence = PLACE.unpack_from(key, 4)
+        key, value = next(entry for entry in entries(transaction, STREAM) if RECORD_KEY.unpack_from(entry[0], 4)[0] > 0)
+        shard, sequence = RECORD_KEY.unpack_from(key, 4)
         transaction.delete(key)
-        transaction.put(STREAM + PLACE.pack(3 - shard, sequence), value)
+        transaction.put(STREAM + RECORD_KEY.pack(3 - shard, sequence), value)
 
     damage(folder, harm)
     assert "is of an item outside of its shard's slice" in only_problem(folder)

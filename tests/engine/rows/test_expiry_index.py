@@ -142,7 +142,7 @@ def test_entry_that_the_item_knows_nothing_of_removes_only_itself(orders: Orders
     with orders.db.read() as snapshot:
         table = orders.db.catalog.require(snapshot, orders.name)
     item = {"id": text("a"), "ends": number(NOW)}
-    stray = expiry_index.entry(table, table.row_prefix(item), item)
+    stray = expiry_index.entry_of(table, table.row_prefix(item), item)
     assert stray is not None
     orders.db.store.write(lambda batch: batch.put(stray, b""))
     clock.advance(1)

@@ -64,7 +64,7 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
-    streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.record.streams}
+    streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
     garbage = _members(snapshot, spaces.GARBAGE)
     for space in sorted(garbage & (counted | streams)):
         findings.problem(f"space {_number(space)} is in use, yet given up")

@@ -10,7 +10,7 @@ from sortkey.engine.check.findings import Findings
 from sortkey.engine.rows import spaces
 from sortkey.engine.streams.shards import slice_holds
 from sortkey.engine.streams.stream_reader import TRIM_MARK
-from sortkey.engine.streams.stream_writer import BINARY, HEADER, PLACE
+from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY
 from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
@@ -28,7 +28,7 @@ _IMAGES: Final = {
 
 def check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
     last = int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")
-    for stream in table.record.streams:
+    for stream in table.entry.streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 
 
@@ -44,7 +44,7 @@ class _StreamCheck:
     def check(self, snapshot: Transaction) -> None:
         space = spaces.space_bytes(self._stream.space)
         for key, value in ascending(snapshot, space, after_prefix(space)):
-            number, sequence = PLACE.unpack_from(key, spaces.SPACE_BYTES)
+            number, sequence = RECORD_KEY.unpack_from(key, spaces.SPACE_BYTES)
             shard = self._shards.get(number)
             if shard is None:
                 self._problem(sequence, f"is in shard {number}, which there is not")

@@ -126,7 +126,7 @@ class _ExpiryCheck:
         self._matched = 0
 
     def check_item(self, key: bytes, item: Item, findings: Findings) -> None:
-        entry = expiry_index.entry(self._table, key, item) if expiry_index.reaches(self._table, key) else None
+        entry = expiry_index.entry_of(self._table, key, item) if expiry_index.reaches(self._table, key) else None
         if entry is None:
             return
         if self._snapshot.get(entry) is None:
@@ -137,7 +137,7 @@ class _ExpiryCheck:
     def check_total(self, findings: Findings) -> None:
         if self._table.ttl_attribute is None:
             return
-        start = expiry_index.prefix(self._table.record)
+        start = expiry_index.prefix(self._table.entry)
         entries = sum(1 for _ in ascending(self._snapshot, start, after_prefix(start)))
         if entries != self._matched:
             findings.problem(f"table {self._table.name}: {entries - self._matched} expiry entries belong to no item")

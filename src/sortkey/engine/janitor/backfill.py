@@ -56,7 +56,7 @@ def _filling(core: Core) -> tuple[str, str] | None:
     with core.read() as snapshot:
         for table in core.catalog.tables(snapshot).values():
             for index in table.indexes.values():
-                if index.record.backfilled_to is not None:
+                if index.entry.backfilled_to is not None:
                     return table.name, index.name
     return None
 
@@ -72,15 +72,15 @@ class _IndexChunk:
     def __call__(self, batch: WriteBatch) -> None:
         table = self._catalog.find(batch.transaction, self._table)
         index = None if table is None else table.indexes.get(self._index)
-        if table is None or index is None or index.record.backfilled_to is None:
+        if table is None or index is None or index.entry.backfilled_to is None:
             return  # Dropped meanwhile, or another process was faster.
-        chunk = _Chunk(batch.transaction, table, index.record.backfilled_to)
+        chunk = _Chunk(batch.transaction, table, index.entry.backfilled_to)
         for row in _index_rows(index, chunk):
             batch.put(row.key, row.value)
             batch.count(index.space, 1, stored_item.size(row.value))
-        filled = msgspec.structs.replace(index.record, backfilled_to=chunk.position)
-        indexes = [filled if each.name == filled.name else each for each in table.record.indexes]
-        self._catalog.save(batch, msgspec.structs.replace(table.record, indexes=indexes))
+        filled = msgspec.structs.replace(index.entry, backfilled_to=chunk.position)
+        indexes = [filled if each.name == filled.name else each for each in table.entry.indexes]
+        self._catalog.save(batch, msgspec.structs.replace(table.entry, indexes=indexes))
 
 
 def _index_rows(index: Index, chunk: _Chunk) -> list[Row]:
@@ -98,7 +98,7 @@ def fill_expiries(core: Core) -> Iterator[None]:
 def _indexing_expiries(core: Core) -> str | None:
     with core.read() as snapshot:
         tables = core.catalog.tables(snapshot).values()
-        return next((table.name for table in tables if table.record.ttl_indexed_to is not None), None)
+        return next((table.name for table in tables if table.entry.ttl_indexed_to is not None), None)
 
 
 class _ExpiryChunk:
@@ -110,11 +110,11 @@ class _ExpiryChunk:
 
     def __call__(self, batch: WriteBatch) -> None:
         table = self._catalog.find(batch.transaction, self._table)
-        if table is None or table.record.ttl_indexed_to is None:
+        if table is None or table.entry.ttl_indexed_to is None:
             return  # Dropped or switched off meanwhile, or another process was faster.
-        chunk = _Chunk(batch.transaction, table, table.record.ttl_indexed_to)
-        entries = [expiry_index.entry(table, key, stored_item.decode(row)) for key, row in chunk.rows]
+        chunk = _Chunk(batch.transaction, table, table.entry.ttl_indexed_to)
+        entries = [expiry_index.entry_of(table, key, stored_item.decode(row)) for key, row in chunk.rows]
         for entry in entries:
             if entry is not None:
                 batch.put(entry, b"")
-        self._catalog.save(batch, msgspec.structs.replace(table.record, ttl_indexed_to=chunk.position))
+        self._catalog.save(batch, msgspec.structs.replace(table.entry, ttl_indexed_to=chunk.position))

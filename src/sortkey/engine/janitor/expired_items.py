@@ -50,7 +50,7 @@ class _Removal:
             return
         for entry, row_key in expiry_index.due(batch.transaction, table, batch.now, CHUNK):
             found = write.Found(table, row_key, batch.get(row_key))
-            if expiry_index.entry(table, row_key, found.item) == entry:
+            if expiry_index.entry_of(table, row_key, found.item) == entry:
                 write.replace(batch, found, None, SERVICE)
             else:
                 # No write leaves such an entry behind; if there is one, the sweep must not meet it for ever.

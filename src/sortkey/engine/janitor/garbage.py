@@ -68,7 +68,7 @@ def _drop_ownerless(core: Core, batch: WriteBatch) -> None:
 
 def _owned(core: Core, transaction: Transaction) -> set[bytes]:
     tables = core.catalog.tables(transaction).values()
-    return {spaces.space_bytes(table.record.ttl_number) for table in tables if table.ttl_attribute is not None}
+    return {spaces.space_bytes(table.entry.ttl_number) for table in tables if table.ttl_attribute is not None}
 
 
 class TokenSweep:

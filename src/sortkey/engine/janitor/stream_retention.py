@@ -26,7 +26,7 @@ CHUNK: Final = 1000
 def trim_streams(core: Core) -> Iterator[None]:
     """Remove what is past its day from every stream, chunk by chunk."""
     with core.read() as snapshot:
-        names = [table.name for table in core.catalog.tables(snapshot).values() if table.record.streams]
+        names = [table.name for table in core.catalog.tables(snapshot).values() if table.entry.streams]
     for name in names:
         while _any_old_records(core, name):
             core.store.write(_Trim(core, name))
@@ -36,8 +36,8 @@ def trim_streams(core: Core) -> Iterator[None]:
             yield
 
 
-def _shards(record: TableEntry, transaction: Transaction, now: float) -> list[Shard]:
-    return [Shard(transaction, stream, shard, now) for stream in record.streams for shard in stream.shards]
+def _shards(entry: TableEntry, transaction: Transaction, now: float) -> list[Shard]:
+    return [Shard(transaction, stream, shard, now) for stream in entry.streams for shard in stream.shards]
 
 
 def _old_records(shard: Shard, limit: int) -> list[int]:
@@ -50,7 +50,7 @@ def _any_old_records(core: Core, name: str) -> bool:
         table = core.catalog.find(snapshot, name)
         if table is None:
             return False
-        return any(_old_records(shard, limit=1) for shard in _shards(table.record, snapshot, core.clock.now()))
+        return any(_old_records(shard, limit=1) for shard in _shards(table.entry, snapshot, core.clock.now()))
 
 
 class _Trim:
@@ -65,7 +65,7 @@ class _Trim:
         if table is None:
             return
         left = CHUNK
-        for shard in _shards(table.record, batch.transaction, batch.now):
+        for shard in _shards(table.entry, batch.transaction, batch.now):
             old = _old_records(shard, left)
             if old:
                 for sequence in old:
@@ -78,11 +78,11 @@ def _any_outdated(core: Core, name: str) -> bool:
     now = core.clock.now()
     with core.read() as snapshot:
         table = core.catalog.find(snapshot, name)
-        return table is not None and _remaining(table.record, now) != table.record.streams
+        return table is not None and _remaining(table.entry, now) != table.entry.streams
 
 
 class _Forget:
-    """Takes streams and shards that have ended more than a day ago out of a table's record."""
+    """Takes streams and shards that have ended more than a day ago out of a table's catalog entry."""
 
     def __init__(self, core: Core, table: str) -> None:
         self._catalog = core.catalog
@@ -92,21 +92,21 @@ class _Forget:
         table = self._catalog.find(batch.transaction, self._table)
         if table is None:
             return
-        streams = _remaining(table.record, batch.now)
-        if streams == table.record.streams:
+        streams = _remaining(table.entry, batch.now)
+        if streams == table.entry.streams:
             return
         kept = {stream.space for stream in streams}
-        for stream in table.record.streams:
+        for stream in table.entry.streams:
             if stream.space not in kept:
                 give_up_space(batch, stream.space)
-        for shard in _shards(table.record, batch.transaction, batch.now):
-            if is_past(shard.record.closed, batch.now):
+        for shard in _shards(table.entry, batch.transaction, batch.now):
+            if is_past(shard.entry.closed, batch.now):
                 batch.delete(shard.key(TRIM_MARK))
-        self._catalog.save(batch, msgspec.structs.replace(table.record, streams=streams))
+        self._catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
 
 
-def _remaining(record: TableEntry, now: float) -> list[StreamEntry]:
-    return [_with_kept_shards(stream, now) for stream in record.streams if not is_past(stream.disabled, now)]
+def _remaining(entry: TableEntry, now: float) -> list[StreamEntry]:
+    return [_with_kept_shards(stream, now) for stream in entry.streams if not is_past(stream.disabled, now)]
 
 
 def _with_kept_shards(stream: StreamEntry, now: float) -> StreamEntry:

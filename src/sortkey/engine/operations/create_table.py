@@ -34,7 +34,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
         if core.catalog.find(batch.transaction, name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
         created = round(batch.now, 3)
-        record = TableEntry(
+        entry = TableEntry(
             name=name,
             space=new_space(batch),
             id=table_id,
@@ -52,8 +52,8 @@ def create_table(core: Core, request: CreateTable) -> Work:
             tags=tags,
             settings=settings,
         )
-        core.catalog.save(batch, record)
-        return {"TableDescription": description.describe_in_batch(core, batch, record)}
+        core.catalog.save(batch, entry)
+        return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
 

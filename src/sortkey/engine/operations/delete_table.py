@@ -15,18 +15,18 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
     name = table_name_of(request.table_name)
 
     def work(batch: WriteBatch) -> Answer:
-        record = core.catalog.describe(batch.transaction, name).record
-        if record.deletion_protection:
+        entry = core.catalog.describe(batch.transaction, name).entry
+        if entry.deletion_protection:
             raise ValidationException(
                 "Resource cannot be deleted as it is currently protected against deletion. "
                 "Disable deletion protection first."
             )
-        shown = description.describe_in_batch(core, batch, record)
+        shown = description.describe_in_batch(core, batch, entry)
         core.catalog.remove(batch, name)
         for space in (
-            record.space,
-            *(index.space for index in record.indexes),
-            *(stream.space for stream in record.streams),
+            entry.space,
+            *(index.space for index in entry.indexes),
+            *(stream.space for stream in entry.streams),
         ):
             give_up_space(batch, space)
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}

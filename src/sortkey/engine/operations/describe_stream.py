@@ -42,13 +42,13 @@ def _parent(asked: ShardFilter | None) -> str | None:
 
 
 def _shape(stream: stream_reader.Stream) -> dict[str, Any]:
-    record = stream.record
+    entry = stream.entry
     return {
         "StreamArn": stream.arn,
-        "StreamLabel": record.label,
-        "StreamStatus": "ENABLED" if record.disabled is None else "DISABLED",
-        "StreamViewType": record.view_type,
-        "CreationRequestDateTime": record.created,
+        "StreamLabel": entry.label,
+        "StreamStatus": "ENABLED" if entry.disabled is None else "DISABLED",
+        "StreamViewType": entry.view_type,
+        "CreationRequestDateTime": entry.created,
         "TableName": stream.table.name,
         "KeySchema": _key_schema(stream.table),
     }

@@ -12,4 +12,4 @@ def describe_table(core: Core, request: DescribeTable) -> Answer:
     name = table_name_of(request.table_name)
     with core.read() as transaction:
         table = core.catalog.describe(transaction, name)
-        return {"Table": description.describe(core, transaction, table.record)}
+        return {"Table": description.describe(core, transaction, table.entry)}

@@ -22,17 +22,17 @@ def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
     now = core.clock.now()
     with core.read() as snapshot:
         stream = stream_reader.find(core, snapshot, request.stream_arn)
-        record = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
-        if record is None:
+        entry = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
+        if entry is None:
             raise stream_reader.no_such_shard()
-        shard = stream_reader.Shard(snapshot, stream.record, record, now)
+        shard = stream_reader.Shard(snapshot, stream.entry, entry, now)
         if given is not None:
             start = _numbered(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
         elif request.shard_iterator_type == "LATEST":
             start = _last(snapshot, shard) + 1
         else:
             start = TRIM_HORIZON
-    iterator = ShardIterator(stream.arn, stream.record.space, record.number, start, now)
+    iterator = ShardIterator(stream.arn, stream.entry.space, entry.number, start, now)
     return {"ShardIterator": iterator.text()}
 
 
@@ -51,8 +51,8 @@ def _sequence(request: GetShardIterator) -> int | None:
 
 def _numbered(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
     # A shard without records can be asked for from its starting number, which no record has yet.
-    last = max(_last(snapshot, shard), shard.record.first_sequence)
-    if not shard.record.first_sequence <= given <= last:
+    last = max(_last(snapshot, shard), shard.entry.first_sequence)
+    if not shard.entry.first_sequence <= given <= last:
         raise ValidationException("Invalid SequenceNumber for the shard")
     start = given + offset
     # Looking at the first record tells whether anything from there on has been lost.
@@ -62,6 +62,6 @@ def _numbered(snapshot: Transaction, shard: stream_reader.Shard, given: int, off
 
 def _last(snapshot: Transaction, shard: stream_reader.Shard) -> int:
     """The greatest number that a record of the shard can have in this snapshot."""
-    if shard.record.last_sequence is not None:
-        return shard.record.last_sequence
+    if shard.entry.last_sequence is not None:
+        return shard.entry.last_sequence
     return int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")

@@ -28,4 +28,4 @@ def list_streams(core: Core, request: ListStreams) -> Answer:
 
 
 def _shape(stream: stream_reader.Stream) -> dict[str, str]:
-    return {"StreamArn": stream.arn, "TableName": stream.table.name, "StreamLabel": stream.record.label}
+    return {"StreamArn": stream.arn, "TableName": stream.table.name, "StreamLabel": stream.entry.label}

@@ -16,7 +16,7 @@ PAGE: Final = 10
 
 def list_tags_of_resource(core: Core, request: ListTagsOfResource) -> Answer:
     with core.read() as transaction:
-        tags = table_of_arn(core, transaction, request.resource_arn, "ListTagsOfResource").record.tags
+        tags = table_of_arn(core, transaction, request.resource_arn, "ListTagsOfResource").entry.tags
     keys = sorted(tags)
     if request.next_token is not None:
         last = _key_of(request.next_token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.expression_parameters import bindings_of, filter_of, plain
+from sortkey.engine.expression_parameters import bindings_of, filter_of, to_members
 from sortkey.engine.read import page
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Query
@@ -55,7 +55,7 @@ def _key_condition(request: Query, bindings: Bindings | None) -> KeyCondition:
         raise ValidationException(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    return legacy.key_conditions(plain(request.key_conditions))
+    return legacy.key_conditions(to_members(request.key_conditions))
 
 
 def _check_filter(request: Query, target: Keyed, condition: Condition | None) -> None:

@@ -18,10 +18,10 @@ def tag_resource(core: Core, request: TagResource) -> Work:
     added = read_tags(request.tags)
 
     def work(batch: WriteBatch) -> Answer:
-        record = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").record
-        tags = record.tags | added
+        entry = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").entry
+        tags = entry.tags | added
         check_number(tags)
-        core.catalog.save(batch, msgspec.structs.replace(record, tags=tags))
+        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
         return {}
 
     return work

@@ -18,9 +18,9 @@ def untag_resource(core: Core, request: UntagResource) -> Work:
     removed = set(request.tag_keys)
 
     def work(batch: WriteBatch) -> Answer:
-        record = table_of_arn(core, batch.transaction, request.resource_arn, "UntagResource").record
-        tags = {key: value for key, value in record.tags.items() if key not in removed}
-        core.catalog.save(batch, msgspec.structs.replace(record, tags=tags))
+        entry = table_of_arn(core, batch.transaction, request.resource_arn, "UntagResource").entry
+        tags = {key: value for key, value in entry.tags.items() if key not in removed}
+        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
         return {}
 
     return work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sortkey.engine import write
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.expression_parameters import bindings_of, condition_of, plain
+from sortkey.engine.expression_parameters import bindings_of, condition_of, to_members
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
@@ -49,7 +49,7 @@ def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
     if request.update_expression is not None and bindings is not None:
         return update(request.update_expression, bindings)
     if request.attribute_updates:
-        return legacy.attribute_updates(plain(request.attribute_updates))
+        return legacy.attribute_updates(to_members(request.attribute_updates))
     return None
 
 

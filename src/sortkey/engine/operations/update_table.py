@@ -25,17 +25,17 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     check_stream(request.stream_specification)
 
     def work(batch: WriteBatch) -> Answer:
-        before = core.catalog.describe(batch.transaction, name).record
+        before = core.catalog.describe(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
         for index in dropped:
             give_up_space(batch, index.space)
-        record = msgspec.structs.replace(
+        entry = msgspec.structs.replace(
             planned,
             indexes=[_placed(batch, index) for index in planned.indexes],
             streams=_streams(core, batch, before.streams, request.stream_specification),
         )
-        core.catalog.save(batch, record)
-        return {"TableDescription": description.describe_in_batch(core, batch, record)}
+        core.catalog.save(batch, entry)
+        return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
 

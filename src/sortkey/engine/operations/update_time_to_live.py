@@ -15,13 +15,13 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
     requested = request.time_to_live_specification
 
     def work(batch: WriteBatch) -> Answer:
-        record = core.catalog.describe(batch.transaction, name).record
-        _check(record.ttl_attribute, requested)
+        entry = core.catalog.describe(batch.transaction, name).entry
+        _check(entry.ttl_attribute, requested)
         if requested.enabled:
-            record = expiry_index.enable(batch, record, requested.attribute_name)
+            entry = expiry_index.enable(batch, entry, requested.attribute_name)
         else:
-            record = expiry_index.disable(record)
-        core.catalog.save(batch, record)
+            entry = expiry_index.disable(entry)
+        core.catalog.save(batch, entry)
         return {
             "TimeToLiveSpecification": {"Enabled": requested.enabled, "AttributeName": requested.attribute_name},
         }

@@ -39,22 +39,22 @@ def second_of(item: Item, attribute: str) -> int | None:
     return second if second <= _LAST_SECOND else None
 
 
-def prefix(record: TableEntry) -> bytes:
+def prefix(entry: TableEntry) -> bytes:
     """What the table's entries begin with."""
-    return spaces.EXPIRY + spaces.space_bytes(record.ttl_number)
+    return spaces.EXPIRY + spaces.space_bytes(entry.ttl_number)
 
 
-def entry(table: Table, row_key: bytes, item: Item) -> bytes | None:
+def entry_of(table: Table, row_key: bytes, item: Item) -> bytes | None:
     """The entry that an item should have, computed afresh."""
     if table.ttl_attribute is None:
         return None
     second = second_of(item, table.ttl_attribute)
-    return None if second is None else prefix(table.record) + _SECOND.pack(second) + row_key[spaces.SPACE_BYTES :]
+    return None if second is None else prefix(table.entry) + _SECOND.pack(second) + row_key[spaces.SPACE_BYTES :]
 
 
 def reaches(table: Table, row_key: bytes) -> bool:
     """While a new TTL is being indexed, there is nothing for table rows that the janitor has not come to."""
-    indexed_to = table.record.ttl_indexed_to
+    indexed_to = table.entry.ttl_indexed_to
     return indexed_to is None or row_key <= bytes.fromhex(indexed_to)
 
 
@@ -62,8 +62,8 @@ def follow(batch: WriteBatch, table: Table, row_key: bytes, old: Item | None, ne
     """Bring the index in line with an item's change."""
     if not reaches(table, row_key):
         return
-    before = None if old is None else entry(table, row_key, old)
-    after = None if new is None else entry(table, row_key, new)
+    before = None if old is None else entry_of(table, row_key, old)
+    after = None if new is None else entry_of(table, row_key, new)
     if before == after:
         return
     if before is not None:
@@ -72,14 +72,14 @@ def follow(batch: WriteBatch, table: Table, row_key: bytes, old: Item | None, ne
         batch.put(after, b"")
 
 
-def enable(batch: WriteBatch, record: TableEntry, attribute: str) -> TableEntry:
-    """The record of a table whose items expire by this attribute; the janitor indexes those that are there already."""
-    return msgspec.structs.replace(record, ttl_attribute=attribute, ttl_number=new_space(batch), ttl_indexed_to="")
+def enable(batch: WriteBatch, entry: TableEntry, attribute: str) -> TableEntry:
+    """A table's catalog entry with TTL on this attribute. The janitor indexes the items that exist already."""
+    return msgspec.structs.replace(entry, ttl_attribute=attribute, ttl_number=new_space(batch), ttl_indexed_to="")
 
 
-def disable(record: TableEntry) -> TableEntry:
-    """The record of a table whose items no longer expire; the janitor removes the entries, which are nobody's now."""
-    return msgspec.structs.replace(record, ttl_attribute=None, ttl_number=0, ttl_indexed_to=None)
+def disable(entry: TableEntry) -> TableEntry:
+    """A table's catalog entry without TTL. The janitor removes the expiry entries, which now have no owner."""
+    return msgspec.structs.replace(entry, ttl_attribute=None, ttl_number=0, ttl_indexed_to=None)
 
 
 def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[tuple[bytes, bytes]]:
@@ -87,7 +87,7 @@ def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[
 
     What is more than five years past is taken for a mistake, as AWS takes it, and stays.
     """
-    start = prefix(table.record)
+    start = prefix(table.entry)
     low = start + _SECOND.pack(max(0, math.floor(now - TTL_OLDEST_SECONDS) + 1))
     high = start + _SECOND.pack(max(0, math.ceil(now)))
     return [

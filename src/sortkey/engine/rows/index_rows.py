@@ -44,7 +44,7 @@ def local_size(table: Table, new: Normalised) -> int:
     """How large the item's rows in the local indexes are; they count towards the limit of an item."""
     size = 0
     for index in table.indexes.values():
-        if index.record.local and index.holds(new.item):
+        if index.entry.local and index.holds(new.item):
             size += new.size if index.kept is None else item_size(_projected(index.kept, new.item))
     return size
 

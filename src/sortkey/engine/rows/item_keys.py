@@ -81,7 +81,7 @@ def check_key(keyed: Keyed, key: Item) -> None:
 
 def row_key_in_item(table: Table, item: Item) -> bytes:
     """The row of an item to be stored, if it has the table's key, in the right types."""
-    place = table.short_row(item)
+    place = table.fast_row_key_in_item(item)
     if place is not None:
         return place
     for attribute in table.attributes:

@@ -1,9 +1,8 @@
-"""Row keys of the usual kind, at a third of the general path's cost.
+"""Fast row keys: from a key that is short text to the bytes of its row, at a third of the general path's cost.
 
-Reads are little else than turning a `Key` into bytes (see `make bench`, BatchGetItem), and nearly every key is short
-text. So each table has a function of its own for that, with everything about the table bound beforehand. It takes only
-keys about which there is nothing to say: of anything else, wrong, long or of another type, it says None, and the
-general path (`keys.row_key_of`) looks again and finds the words.
+Turning a `Key` into bytes is most of the work of a read (see `make bench`, BatchGetItem), and nearly every key is short
+text. So each table compiles its own functions for that. They handle keys of short text and return None otherwise: then
+the general path (`item_keys.row_key_of`) checks the key and words any error.
 """
 
 from __future__ import annotations
@@ -21,100 +20,99 @@ from sortkey.values.attribute import Item
 from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, partition_hash
 from sortkey.values.text_keys import CombinedTextKeys
 
-SHORT: Final = SORT_KEY_BYTES // 4
-"""Text of so many characters fits into any key, whatever the characters are."""
+SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4
+"""A text of this length fits into any key, because no character takes more than four bytes."""
 
-EMPTY_SORT: Final = SPACE_BYTES + HASH_BYTES + len(TEXT_END)
-"""Bytes of a row's key whose sort key is an empty text, which none may be."""
+EMPTY_SORT_BYTES: Final = SPACE_BYTES + HASH_BYTES + len(TEXT_END)
+"""Length of a row key whose sort key is an empty text, which DynamoDB does not allow."""
 
-PARTITIONS: Final = 4096
-"""Of each table's and index's, those whose hashes are remembered."""
+REMEMBERED_PARTITIONS: Final = 4096
+"""Partition hashes kept for each table and index."""
 
 TextPrefix = Callable[[str], bytes]
-Place = Callable[[Item], bytes | None]
-Places = Callable[[bytes], list[bytes] | None]
-PairPlaces = Callable[[Collection[tuple[str, str]]], list[bytes] | None]
+FastRowKey = Callable[[Item], bytes | None]
+FastRowKeysOfJson = Callable[[bytes], list[bytes] | None]
+FastRowKeysOfTexts = Callable[[Collection[tuple[str, str]]], list[bytes] | None]
 
-# What a value raises that is no text, or no value at all.
-_UNUSUAL: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
+# Raised by a key attribute that is missing or not text.
+_NOT_TEXT: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
 
 
-def text_prefix(space: bytes) -> TextPrefix:
-    """From a partition key that is text to what its rows begin with.
+def compile_text_prefix(space: bytes) -> TextPrefix:
+    """From a partition key that is text to the bytes that its rows begin with.
 
-    It remembers: some partitions are asked for more than others, and hashing is half of the work of making a key.
+    The results are cached: some partitions are read more than others, and hashing is half of the work.
     """
 
-    @lru_cache(maxsize=PARTITIONS)
-    def prefix(text: str) -> bytes:
+    @lru_cache(maxsize=REMEMBERED_PARTITIONS)
+    def text_prefix(text: str) -> bytes:
         return space + partition_hash("S", text)
 
-    return prefix
+    return text_prefix
 
 
-def placing(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> Place:
-    """The function for a table with this key."""
+def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None, exact: bool) -> FastRowKey:
+    """From an item to its row key. If `exact`, the item must have no attributes besides its key."""
     if not _is_text(partition, sort):
-        return _elsewhere
-    return _by_one(prefix, partition.name) if sort is None else _by_two(prefix, partition.name, sort.name)
-
-
-def exactly(attributes: int, place: Place) -> Place:
-    """The same function for items of so many attributes only."""
-    return lambda key: place(key) if len(key) == attributes else None
+        return _no_row_key
+    if sort is None:
+        return _row_key_of_one(prefix, partition.name, exact)
+    return _row_key_of_two(prefix, partition.name, sort.name, exact)
 
 
 def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
     return partition.type == "S" and (sort is None or sort.type == "S")
 
 
-def _elsewhere(_: object) -> None:
+def _no_row_key(_: object) -> None:
     return None
 
 
-def _by_one(prefix: TextPrefix, partition: str) -> Place:
-    def place(key: Item) -> bytes | None:
+def _row_key_of_one(prefix: TextPrefix, partition: str, exact: bool) -> FastRowKey:
+    def row_key(item: Item) -> bytes | None:
         try:
-            first = key[partition]
-            text = first["S"]
-            if len(first) != 1 or not 0 < len(text) <= SHORT:
+            value = item[partition]
+            text = value["S"]
+            if len(value) != 1 or not 0 < len(text) <= SHORT_TEXT_CHARACTERS or (exact and len(item) != 1):
                 return None
             return prefix(text)
-        except _UNUSUAL:
+        except _NOT_TEXT:
             return None
 
-    return place
+    return row_key
 
 
-def _by_two(prefix: TextPrefix, partition: str, sort: str) -> Place:
-    def place(key: Item) -> bytes | None:
+def _row_key_of_two(prefix: TextPrefix, partition: str, sort: str, exact: bool) -> FastRowKey:
+    def row_key(item: Item) -> bytes | None:
         try:
-            first, second = key[partition], key[sort]
+            first, second = item[partition], item[sort]
             text, order = first["S"], second["S"]
-            if len(first) != 1 or len(second) != 1:
+            if len(first) != 1 or len(second) != 1 or (exact and len(item) != 2):
                 return None
-            if not (0 < len(text) <= SHORT and 0 < len(order) <= SHORT):
+            if not (0 < len(text) <= SHORT_TEXT_CHARACTERS and 0 < len(order) <= SHORT_TEXT_CHARACTERS):
                 return None
             ordered: bytes = order.encode().translate(TEXT_SHIFT)
             return prefix(text) + ordered + TEXT_END
-        except _UNUSUAL:
+        except _NOT_TEXT:
             return None
 
-    return place
+    return row_key
 
 
 class ShortText(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The value of a key attribute that is short text."""
 
-    S: Annotated[str, msgspec.Meta(min_length=1, max_length=SHORT)]
+    S: Annotated[str, msgspec.Meta(min_length=1, max_length=SHORT_TEXT_CHARACTERS)]
 
 
-def reading(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> Places:
-    """The same function for a list of keys that is still JSON."""
+def compile_row_keys_of_json(
+    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
+) -> FastRowKeysOfJson:
+    """From a JSON list of keys to their row keys."""
     if not _is_text(partition, sort):
-        return _elsewhere
+        return _no_row_key
 
-    # Only when it is first needed, because every table is made anew whenever one of them changes.
+    # Made when first needed, because a change of the catalog makes every table anew.
     @cache
     def decoder() -> Callable[[bytes], list[Any]]:
         names = {"partition": partition.name} | ({} if sort is None else {"sort": sort.name})
@@ -123,7 +121,7 @@ def reading(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
         )
         return msgspec.json.Decoder(list[key]).decode  # type: ignore[valid-type]
 
-    def places(text: bytes) -> list[bytes] | None:
+    def row_keys(text: bytes) -> list[bytes] | None:
         try:
             keys = decoder()(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -132,32 +130,34 @@ def reading(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | No
             return [prefix(key.partition.S) for key in keys]
         return [prefix(key.partition.S) + key.sort.S.encode().translate(TEXT_SHIFT) + TEXT_END for key in keys]
 
-    return places
+    return row_keys
 
 
-def joining(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> PairPlaces:
-    """The same function for some keys that are nothing but the texts of partition and sort key."""
+def compile_row_keys_of_texts(
+    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
+) -> FastRowKeysOfTexts:
+    """From pairs of partition key and sort key, both text, to their row keys."""
     if sort is None or not _is_text(partition, sort):
-        return _elsewhere
+        return _no_row_key
 
-    def places(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
+    def row_keys(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
         try:
             if isinstance(pairs, CombinedTextKeys):
-                starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT]
+                starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT_TEXT_CHARACTERS]
                 ends = [order.encode().translate(TEXT_SHIFT) + TEXT_END for order in pairs.sorts]
                 found = [start + end for start in starts for end in ends]
             else:
                 found = [
                     prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END
                     for text, order in pairs
-                    if 0 < len(text) <= SHORT
+                    if 0 < len(text) <= SHORT_TEXT_CHARACTERS
                 ]
         except UnicodeEncodeError:
             return None
-        # The sort keys by what they have become, all at once: one by one would take as long as making them.
+        # Checks the sort keys by the length of their row keys, all at once: one by one takes as long as making them.
         lengths = [*map(len, found)]
-        if found and (min(lengths) <= EMPTY_SORT or max(lengths) > EMPTY_SORT + SORT_KEY_BYTES):
+        if found and (min(lengths) <= EMPTY_SORT_BYTES or max(lengths) > EMPTY_SORT_BYTES + SORT_KEY_BYTES):
             return None
         return found if len(found) == len(pairs) else None
 
-    return places
+    return row_keys

@@ -66,8 +66,8 @@ def reshard(core: Core, table_name: str, count: int) -> None:
         if count < present or count % present:
             raise ValueError(f"{count} shards cannot follow {present}: their number must be a multiple of it")
         stream = msgspec.structs.replace(table.stream, shards=_divided(batch, table.stream, count // present))
-        streams = [*table.record.streams[:-1], stream]
-        core.catalog.save(batch, msgspec.structs.replace(table.record, streams=streams))
+        streams = [*table.entry.streams[:-1], stream]
+        core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
         # Whoever waits at the end of a shard that is now closed should go on with its children.
         batch.streams_written.add(stream.space.to_bytes(SPACE_BYTES, "big"))
 

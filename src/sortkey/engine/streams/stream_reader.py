@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from sortkey.engine.core import Core
 from sortkey.engine.rows.spaces import SPACE_BYTES, space_bytes
 from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
-from sortkey.engine.streams.stream_writer import BINARY, HEADER, PLACE
+from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY
 from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ResourceNotFoundException, TrimmedDataAccessException
@@ -28,11 +28,11 @@ class Stream(NamedTuple):
 
     arn: str
     table: Table
-    record: StreamEntry
+    entry: StreamEntry
 
     def shards(self, now: float) -> list[ShardEntry]:
         """In the order of their ids."""
-        kept = (shard for shard in self.record.shards if not is_past(shard.closed, now))
+        kept = (shard for shard in self.entry.shards if not is_past(shard.closed, now))
         return sorted(kept, key=lambda shard: shard.id)
 
 
@@ -44,9 +44,9 @@ def streams(core: Core, transaction: Transaction) -> list[Stream]:
 
 def _streams_of(core: Core, table: Table) -> Iterator[Stream]:
     now = core.clock.now()
-    for record in table.record.streams:
-        if not is_past(record.disabled, now):
-            yield Stream(f"{core.table_arn(table.name)}/stream/{record.label}", table, record)
+    for entry in table.entry.streams:
+        if not is_past(entry.disabled, now):
+            yield Stream(f"{core.table_arn(table.name)}/stream/{entry.label}", table, entry)
 
 
 def find(core: Core, transaction: Transaction, arn: str) -> Stream:
@@ -66,17 +66,17 @@ def is_past(moment: float | None, now: float) -> bool:
 class Shard:
     """One shard in a snapshot."""
 
-    __slots__ = ("_horizon", "_transaction", "prefix", "record")
+    __slots__ = ("_horizon", "_transaction", "entry", "prefix")
 
-    def __init__(self, transaction: Transaction, stream: StreamEntry, record: ShardEntry, now: float) -> None:
-        self.record = record
-        self.prefix = space_bytes(stream.space) + space_bytes(record.number)
+    def __init__(self, transaction: Transaction, stream: StreamEntry, entry: ShardEntry, now: float) -> None:
+        self.entry = entry
+        self.prefix = space_bytes(stream.space) + space_bytes(entry.number)
         self._transaction = transaction
         self._horizon = int((now - STREAM_RETENTION_SECONDS) * 1000)
 
     @property
     def is_closed(self) -> bool:
-        return self.record.last_sequence is not None
+        return self.entry.last_sequence is not None
 
     def key(self, sequence: int) -> bytes:
         return self.prefix + sequence.to_bytes(8, "big")
@@ -90,7 +90,7 @@ class Shard:
         """Sequence numbers and values from there on, old ones too."""
         start = self.key(max(sequence, TRIM_MARK + 1))
         for key, value in ascending(self._transaction, start, after_prefix(self.prefix)):
-            yield PLACE.unpack_from(key, SPACE_BYTES)[1], value
+            yield RECORD_KEY.unpack_from(key, SPACE_BYTES)[1], value
 
     def records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
         """What a reader sees from there on. One who asks for a record that has been lost is told so."""
@@ -112,9 +112,9 @@ def shard_at(core: Core, transaction: Transaction, iterator: ShardIterator) -> S
     """The shard that an iterator stands in."""
     now = core.clock.now()
     stream = find(core, transaction, iterator.arn)
-    for record in stream.shards(now):
-        if record.number == iterator.shard and stream.record.space == iterator.space:
-            return Shard(transaction, stream.record, record, now)
+    for entry in stream.shards(now):
+        if entry.number == iterator.shard and stream.entry.space == iterator.space:
+            return Shard(transaction, stream.entry, entry, now)
     raise no_such_shard()
 
 

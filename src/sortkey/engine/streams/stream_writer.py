@@ -29,8 +29,8 @@ from sortkey.values.size import item_size
 
 HEADER: Final = struct.Struct(">Q")
 BINARY: Final = 1 << 63
-PLACE: Final = struct.Struct(">IQ")
-"""Shard and sequence number, behind the space."""
+RECORD_KEY: Final = struct.Struct(">IQ")
+"""What follows the space in the row key of a stream record."""
 
 _NEW_IMAGE: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 _OLD_IMAGE: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
@@ -76,10 +76,10 @@ def _label(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
 
 
-def close_stream(batch: WriteBatch, record: StreamEntry) -> StreamEntry:
+def close_stream(batch: WriteBatch, entry: StreamEntry) -> StreamEntry:
     """The stream disabled: nothing is written any more, and what there is can be read for a day."""
-    batch.streams_written.add(space_bytes(record.space))
-    return msgspec.structs.replace(record, shards=shards.close(batch, record), disabled=batch.now)
+    batch.streams_written.add(space_bytes(entry.space))
+    return msgspec.structs.replace(entry, shards=shards.close(batch, entry), disabled=batch.now)
 
 
 def record(
@@ -111,7 +111,7 @@ def record(
     )
     binary = any("B" in value for value in keys.values()) or any(stored_item.has_binary(row) for _, row in images)
     space = space_bytes(stream.space)
-    key = space + PLACE.pack(shards.shard_of(stream, found.key).number, sequence)
+    key = space + RECORD_KEY.pack(shards.shard_of(stream, found.key).number, sequence)
     batch.put(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
     batch.streams_written.add(space)
 
@@ -134,4 +134,4 @@ def _images(view_type: str, old_row: bytes | None, new_row: bytes | None) -> tup
 
 
 def _event_id(table: Table, sequence: int) -> bytes:
-    return blake2b(f"{table.record.id}/{sequence}".encode(), digest_size=16).hexdigest().encode()
+    return blake2b(f"{table.entry.id}/{sequence}".encode(), digest_size=16).hexdigest().encode()

@@ -1,6 +1,6 @@
 """Which tables there are.
 
-Table records lie in the store beside the data, so a table and its rows appear and go in one transaction, and every
+Table entries lie in the store beside the data, so a table and its rows appear and go in one transaction, and every
 process sees the same tables. Parsed tables are cached under the catalog's *version*, sixteen random bytes that each
 change replaces: one small read per request tells whether the cache still holds. (A counter would not do: an aborted
 transaction would give its number to another change.)
@@ -58,10 +58,10 @@ class Catalog:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
         return table
 
-    def save(self, batch: WriteBatch, record: TableEntry) -> Table:
-        batch.put(spaces.TABLE_PREFIX + record.name.encode(), _encoder.encode(record))
+    def save(self, batch: WriteBatch, entry: TableEntry) -> Table:
+        batch.put(spaces.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
         _changed(batch)
-        return Table(record)
+        return Table(entry)
 
     def remove(self, batch: WriteBatch, name: str) -> None:
         batch.delete(spaces.TABLE_PREFIX + name.encode())
@@ -81,8 +81,8 @@ def not_found() -> ResourceNotFoundException:
 
 def _load(transaction: Transaction) -> dict[str, Table]:
     end = spaces.TABLE_PREFIX + b"\xff"
-    records = [_decoder.decode(value) for _, value in ascending(transaction, spaces.TABLE_PREFIX, end)]
-    return {record.name: Table(record) for record in records}
+    entries = [_decoder.decode(value) for _, value in ascending(transaction, spaces.TABLE_PREFIX, end)]
+    return {entry.name: Table(entry) for entry in entries}
 
 
 def _changed(batch: WriteBatch) -> None:

@@ -23,13 +23,13 @@ Count = Callable[[bytes], tuple[int, int]]
 SHOWN_AS_KEPT: Final = (ENCRYPTION, ON_DEMAND_MAXIMUM)
 
 
-def describe(core: Core, transaction: Transaction, record: TableEntry) -> Description:
+def describe(core: Core, transaction: Transaction, entry: TableEntry) -> Description:
     """The table as a snapshot has it."""
     count = partial(read_count, transaction)
-    return _Describer(core.table_arn(record.name), record, core.clock.now(), count).table()
+    return _Describer(core.table_arn(entry.name), entry, core.clock.now(), count).table()
 
 
-def describe_in_batch(core: Core, batch: WriteBatch, record: TableEntry) -> Description:
+def describe_in_batch(core: Core, batch: WriteBatch, entry: TableEntry) -> Description:
     """The table in the middle of a group of writes, what they have counted so far included."""
 
     def count(space: bytes) -> tuple[int, int]:
@@ -37,54 +37,54 @@ def describe_in_batch(core: Core, batch: WriteBatch, record: TableEntry) -> Desc
         more_items, more_size = batch.counts.get(space, (0, 0))
         return items + more_items, size + more_size
 
-    return _Describer(core.table_arn(record.name), record, batch.now, count).table()
+    return _Describer(core.table_arn(entry.name), entry, batch.now, count).table()
 
 
 class _Describer(msgspec.Struct, frozen=True):
     arn: str
-    record: TableEntry
+    entry: TableEntry
     now: float
     count: Count
 
     def table(self) -> Description:
-        record = self.record
-        items, size = self.count(space_bytes(record.space))
+        entry = self.entry
+        items, size = self.count(space_bytes(entry.space))
         shown: Description = {
             "AttributeDefinitions": [
-                {"AttributeName": name, "AttributeType": kind} for name, kind in record.attributes.items()
+                {"AttributeName": name, "AttributeType": kind} for name, kind in entry.attributes.items()
             ],
-            "TableName": record.name,
-            "KeySchema": _key_schema(KeyNames(record.partition, record.sort)),
+            "TableName": entry.name,
+            "KeySchema": _key_schema(KeyNames(entry.partition, entry.sort)),
             "TableStatus": "ACTIVE",
-            "CreationDateTime": record.created,
+            "CreationDateTime": entry.created,
             "TableSizeBytes": size,
             "ItemCount": items,
             "TableArn": self.arn,
-            "TableId": record.id,
-            "DeletionProtectionEnabled": record.deletion_protection,
+            "TableId": entry.id,
+            "DeletionProtectionEnabled": entry.deletion_protection,
         }
-        return shown | self._capacity(record.throughput, record.settings) | self._indexes() | self._options()
+        return shown | self._capacity(entry.throughput, entry.settings) | self._indexes() | self._options()
 
     def _indexes(self) -> Description:
         """A table without indexes has no empty list of them."""
         lists = {
-            "LocalSecondaryIndexes": [self._index(index) for index in self.record.indexes if index.local],
-            "GlobalSecondaryIndexes": [self._global_index(index) for index in self.record.indexes if not index.local],
+            "LocalSecondaryIndexes": [self._index(index) for index in self.entry.indexes if index.local],
+            "GlobalSecondaryIndexes": [self._global_index(index) for index in self.entry.indexes if not index.local],
         }
         return {name: indexes for name, indexes in lists.items() if indexes}
 
     def _options(self) -> Description:
-        record = self.record
+        entry = self.entry
         shown: Description = {}
-        if record.on_demand_since is not None:
+        if entry.on_demand_since is not None:
             shown["BillingModeSummary"] = {
-                "BillingMode": record.billing_mode,
-                "LastUpdateToPayPerRequestDateTime": record.on_demand_since,
+                "BillingMode": entry.billing_mode,
+                "LastUpdateToPayPerRequestDateTime": entry.on_demand_since,
             }
-        if record.table_class is not None:
-            shown["TableClassSummary"] = {"TableClass": record.table_class}
-        if record.streams:
-            shown |= _stream(self.arn, record.streams[-1])
+        if entry.table_class is not None:
+            shown["TableClassSummary"] = {"TableClass": entry.table_class}
+        if entry.streams:
+            shown |= _stream(self.arn, entry.streams[-1])
         return shown
 
     def _index(self, index: IndexEntry) -> Description:
@@ -108,7 +108,7 @@ class _Describer(msgspec.Struct, frozen=True):
         return shown
 
     def _capacity(self, throughput: ThroughputEntry, settings: Settings) -> Description:
-        read, write = warm_units(settings, self.record.billing_mode, throughput)
+        read, write = warm_units(settings, self.entry.billing_mode, throughput)
         return {
             "ProvisionedThroughput": _throughput(throughput, self.now),
             "WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": "ACTIVE"},
@@ -120,16 +120,16 @@ def _key_schema(keys: KeyNames) -> list[Description]:
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 
 
-def _throughput(record: ThroughputEntry, now: float) -> Description:
+def _throughput(entry: ThroughputEntry, now: float) -> Description:
     shown: Description = {
-        "NumberOfDecreasesToday": decreases_today(record, now),
-        "ReadCapacityUnits": record.read,
-        "WriteCapacityUnits": record.write,
+        "NumberOfDecreasesToday": decreases_today(entry, now),
+        "ReadCapacityUnits": entry.read,
+        "WriteCapacityUnits": entry.write,
     }
-    if record.increased is not None:
-        shown["LastIncreaseDateTime"] = record.increased
-    if record.decreased is not None:
-        shown["LastDecreaseDateTime"] = record.decreased
+    if entry.increased is not None:
+        shown["LastIncreaseDateTime"] = entry.increased
+    if entry.decreased is not None:
+        shown["LastDecreaseDateTime"] = entry.decreased
     return shown
 
 

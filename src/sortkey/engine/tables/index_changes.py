@@ -1,4 +1,4 @@
-"""GlobalSecondaryIndexUpdates: indexes that UpdateTable creates, changes and drops. Pure: records in, records out."""
+"""GlobalSecondaryIndexUpdates: indexes that UpdateTable creates, changes and drops. Pure: entries in, entries out."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ Action = CreateGlobalSecondaryIndexAction | UpdateGlobalSecondaryIndexAction | D
 
 
 class IndexChanges(NamedTuple):
-    record: TableEntry
+    entry: TableEntry
     """With new indexes not yet placed."""
     dropped: list[IndexEntry]
 
 
 def change_indexes(
-    record: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
+    entry: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
 ) -> IndexChanges:
     """The table after the updates, its AttributeDefinitions too; raises for whatever AWS rejects."""
     actions = [_action(update) for update in updates]
     _check_one_per_index(actions)
-    _check_one_online(record, actions)
-    _check_same_types(record, definitions)
-    indexes = {index.name: index for index in record.indexes}
+    _check_one_online(entry, actions)
+    _check_same_types(entry, definitions)
+    indexes = {index.name: index for index in entry.indexes}
     dropped: list[IndexEntry] = []
     for action in actions:
         if isinstance(action, DeleteGlobalSecondaryIndexAction):
             dropped.append(_dropped(indexes, action))
         elif isinstance(action, CreateGlobalSecondaryIndexAction):
-            indexes[action.index_name] = _created(record, indexes, action, definitions)
+            indexes[action.index_name] = _created(entry, indexes, action, definitions)
         else:
-            indexes[action.index_name] = _updated(record, indexes, action, now)
+            indexes[action.index_name] = _updated(entry, indexes, action, now)
     after = list(indexes.values())
     check_projected_total(after)
-    return IndexChanges(_with_attributes(record, after, definitions), dropped)
+    return IndexChanges(_with_attributes(entry, after, definitions), dropped)
 
 
 def _action(update: GlobalSecondaryIndexUpdate) -> Action:
@@ -74,26 +74,26 @@ def _check_one_per_index(actions: list[Action]) -> None:
         seen.add(action.index_name)
 
 
-def _check_one_online(record: TableEntry, actions: list[Action]) -> None:
+def _check_one_online(entry: TableEntry, actions: list[Action]) -> None:
     """An index that is being filled may be dropped; nothing else may be created or dropped meanwhile."""
     changed_online = {
         action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
     }
     if not changed_online:
         return
-    filling = {index.name for index in record.indexes if index.backfilled_to is not None}
+    filling = {index.name for index in entry.indexes if index.backfilled_to is not None}
     if len(changed_online | filling) > 1:
         raise LimitExceededException(
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
         )
 
 
-def _check_same_types(record: TableEntry, definitions: dict[str, str]) -> None:
+def _check_same_types(entry: TableEntry, definitions: dict[str, str]) -> None:
     for name, kind in definitions.items():
-        if record.attributes.get(name, kind) != kind:
+        if entry.attributes.get(name, kind) != kind:
             raise ValidationException(
                 f"{INVALID}AttributeDefinitions redefine {name} as {kind}, "
-                f"which is {record.attributes[name]} in the table"
+                f"which is {entry.attributes[name]} in the table"
             )
 
 
@@ -105,7 +105,7 @@ def _dropped(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexA
 
 
 def _created(
-    record: TableEntry,
+    entry: TableEntry,
     indexes: dict[str, IndexEntry],
     action: CreateGlobalSecondaryIndexAction,
     definitions: dict[str, str],
@@ -117,27 +117,27 @@ def _created(
             "Subscriber limit exceeded: Number of global secondary indexes exceeds "
             f"per-table limit of {limits.GLOBAL_INDEXES}"
         )
-    throughput = _throughput(record, action.index_name, action.provisioned_throughput)
-    index = define_global_index(action, definitions, record.billing_mode, throughput)
+    throughput = _throughput(entry, action.index_name, action.provisioned_throughput)
+    index = define_global_index(action, definitions, entry.billing_mode, throughput)
     return msgspec.structs.replace(index, backfilled_to=NOTHING_DONE)
 
 
 def _updated(
-    record: TableEntry, indexes: dict[str, IndexEntry], action: UpdateGlobalSecondaryIndexAction, now: float
+    entry: TableEntry, indexes: dict[str, IndexEntry], action: UpdateGlobalSecondaryIndexAction, now: float
 ) -> IndexEntry:
     index = indexes.get(action.index_name)
     if index is None or index.local:
         raise ResourceNotFoundException("Requested resource not found")
     throughput = index.throughput
     if action.provisioned_throughput is not None or (action.on_demand_throughput or action.warm_throughput) is None:
-        requested = _throughput(record, index.name, action.provisioned_throughput)
+        requested = _throughput(entry, index.name, action.provisioned_throughput)
         throughput = changed(index.throughput, requested, now, index.name)
-    settings = index_settings(action, record.billing_mode, throughput, index.settings)
+    settings = index_settings(action, entry.billing_mode, throughput, index.settings)
     return msgspec.structs.replace(index, throughput=throughput, settings=settings)
 
 
-def _throughput(record: TableEntry, name: str, requested: ProvisionedThroughput | None) -> ThroughputEntry:
-    if record.billing_mode == ON_DEMAND:
+def _throughput(entry: TableEntry, name: str, requested: ProvisionedThroughput | None) -> ThroughputEntry:
+    if entry.billing_mode == ON_DEMAND:
         if requested is not None:
             raise ValidationException(
                 f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} "
@@ -151,14 +151,14 @@ def _throughput(record: TableEntry, name: str, requested: ProvisionedThroughput 
     return read_units(requested, name)
 
 
-def _with_attributes(record: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
+def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
     """Definitions that no key uses any more go; definitions that no key ever used are an error."""
-    used = used_attributes(KeyNames(record.partition, record.sort), indexes)
-    known = record.attributes | definitions
-    if any(name not in used and name not in record.attributes for name in definitions):
+    used = used_attributes(KeyNames(entry.partition, entry.sort), indexes)
+    known = entry.attributes | definitions
+    if any(name not in used and name not in entry.attributes for name in definitions):
         raise ValidationException(
             f"{INVALID}Some AttributeDefinitions are not used. "
             f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
         )
     attributes = {name: kind for name, kind in known.items() if name in used}
-    return msgspec.structs.replace(record, indexes=indexes, attributes=attributes)
+    return msgspec.structs.replace(entry, indexes=indexes, attributes=attributes)

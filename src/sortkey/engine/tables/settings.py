@@ -1,4 +1,4 @@
-"""Settings that DynamoDB has and that change nothing here: they are checked, kept in the record and shown again.
+"""Settings that DynamoDB has and that change nothing here: they are checked, kept in the catalog entry and shown again.
 
 They are SSESpecification (nothing is encrypted), OnDemandThroughput and WarmThroughput (nothing is throttled or
 warmed). Members that would have to change something, and cannot, are rejected.

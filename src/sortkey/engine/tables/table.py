@@ -9,7 +9,13 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from hashlib import blake2b
 
-from sortkey.engine.rows.row_keys import TextPrefix, exactly, joining, placing, reading, text_prefix
+from sortkey.engine.rows.row_keys import (
+    TextPrefix,
+    compile_row_key,
+    compile_row_keys_of_json,
+    compile_row_keys_of_texts,
+    compile_text_prefix,
+)
 from sortkey.engine.rows.spaces import OWNER_BYTES, space_bytes
 from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry
 from sortkey.expressions import KeyAttribute, KeyAttributes
@@ -46,7 +52,7 @@ class Keyed:
         self.names = tuple(attribute.name for attribute in self.attributes)
         self.limited = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
         """Attributes that must not together take more than so many bytes."""
-        self.text_prefix = text_prefix(self.space)
+        self.text_prefix = compile_text_prefix(self.space)
         self.partition_prefix = _partition_prefix(self.space, partitions, self.text_prefix)
         """The bytes that all rows of an item's partition begin with."""
         self.row_prefix = _row_prefix(self.partition_prefix, sorts)
@@ -78,18 +84,18 @@ def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
 
 
 class Index(Keyed):
-    __slots__ = ("_filled_to", "kept", "name", "record")
+    __slots__ = ("_filled_to", "entry", "kept", "name")
 
-    def __init__(self, record: IndexEntry, table: TableEntry) -> None:
-        sorts = [] if record.sort is None else [record.sort, *record.more_sort]
+    def __init__(self, entry: IndexEntry, table: TableEntry) -> None:
+        sorts = [] if entry.sort is None else [entry.sort, *entry.more_sort]
         super().__init__(
-            record.space, _attributes(table, record.partition, *record.more_partition), _attributes(table, *sorts)
+            entry.space, _attributes(table, entry.partition, *entry.more_partition), _attributes(table, *sorts)
         )
-        self.record = record
-        self.name = record.name
+        self.entry = entry
+        self.name = entry.name
         self.kept = self._projected_names(table)
         """Attributes in the index's rows; None when all are."""
-        self._filled_to = None if record.backfilled_to is None else bytes.fromhex(record.backfilled_to)
+        self._filled_to = None if entry.backfilled_to is None else bytes.fromhex(entry.backfilled_to)
 
     def reaches(self, row_key: bytes) -> bool:
         """While an index is being filled, it holds nothing for table rows that the filling has not come to."""
@@ -107,16 +113,18 @@ class Index(Keyed):
         return self.row_prefix(item) + owner
 
     def _projected_names(self, table: TableEntry) -> frozenset[str] | None:
-        if self.record.projection == "ALL":
+        if self.entry.projection == "ALL":
             return None
-        names = {table.partition, *self.names, *self.record.included}
+        names = {table.partition, *self.names, *self.entry.included}
         return frozenset(names if table.sort is None else names | {table.sort})
 
 
 class Table(Keyed):
     __slots__ = (
         "attribute_types",
+        "entry",
         "fast_row_key",
+        "fast_row_key_in_item",
         "fast_row_keys_of_json",
         "fast_row_keys_of_texts",
         "followed",
@@ -125,23 +133,21 @@ class Table(Keyed):
         "local_indexes",
         "name",
         "partition",
-        "record",
-        "short_row",
         "sort",
         "stream",
         "ttl_attribute",
     )
 
-    def __init__(self, record: TableEntry) -> None:
-        sorts = () if record.sort is None else _attributes(record, record.sort)
-        super().__init__(record.space, _attributes(record, record.partition), sorts)
+    def __init__(self, entry: TableEntry) -> None:
+        sorts = () if entry.sort is None else _attributes(entry, entry.sort)
+        super().__init__(entry.space, _attributes(entry, entry.partition), sorts)
         self.partition = self.partitions[0]
         self.sort = sorts[0] if sorts else None
-        self.record = record
-        self.name = record.name
-        self.attribute_types = record.attributes
-        self.indexes = {index.name: Index(index, record) for index in record.indexes}
-        self.local_indexes = any(index.local for index in record.indexes)
+        self.entry = entry
+        self.name = entry.name
+        self.attribute_types = entry.attributes
+        self.indexes = {index.name: Index(index, entry) for index in entry.indexes}
+        self.local_indexes = any(index.local for index in entry.indexes)
         self.index_key_types: dict[str, tuple[str, str]] = {}
         """Every index key attribute outside the table's key: its type, and the (alphabetically) first index that
         needs it.
@@ -149,19 +155,20 @@ class Table(Keyed):
         for index_name in sorted(self.indexes):
             for name in self.indexes[index_name].names:
                 if name not in self.names:
-                    self.index_key_types.setdefault(name, (record.attributes[name], index_name))
+                    self.index_key_types.setdefault(name, (entry.attributes[name], index_name))
         self.stream: StreamEntry | None = None
-        if record.streams and record.streams[-1].disabled is None:
-            self.stream = record.streams[-1]
-        self.ttl_attribute = record.ttl_attribute
+        if entry.streams and entry.streams[-1].disabled is None:
+            self.stream = entry.streams[-1]
+        self.ttl_attribute = entry.ttl_attribute
         self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
         """Whether anything besides its row and the counts changes with an item."""
-        self.short_row = placing(self.text_prefix, self.partition, self.sort)
-        """An item's row key, if that is short text."""
-        self.fast_row_key = exactly(len(self.names), self.short_row)
-        """The same for a `Key`, which has nothing else in it."""
-        self.fast_row_keys_of_json = reading(self.text_prefix, self.partition, self.sort)
-        self.fast_row_keys_of_texts = joining(self.text_prefix, self.partition, self.sort)
+        key = (self.text_prefix, self.partition, self.sort)
+        self.fast_row_key = compile_row_key(*key, exact=True)
+        """The row key of a `Key`, if that is short text."""
+        self.fast_row_key_in_item = compile_row_key(*key, exact=False)
+        """The row key of an item whose key is short text."""
+        self.fast_row_keys_of_json = compile_row_keys_of_json(*key)
+        self.fast_row_keys_of_texts = compile_row_keys_of_texts(*key)
 
     def key_of(self, item: Item) -> Item:
         return {name: item[name] for name in self.names}

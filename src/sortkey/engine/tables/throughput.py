@@ -33,12 +33,12 @@ def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode:
 
 
 def read_units(requested: ProvisionedThroughput, index: str | None = None) -> ThroughputEntry:
-    record = ThroughputEntry(requested.read_capacity_units, requested.write_capacity_units)
-    for name, units in (("ReadCapacityUnits", record.read), ("WriteCapacityUnits", record.write)):
+    entry = ThroughputEntry(requested.read_capacity_units, requested.write_capacity_units)
+    for name, units in (("ReadCapacityUnits", entry.read), ("WriteCapacityUnits", entry.write)):
         if units > MOST_UNITS:
             where = "" if index is None else f" for index {index}"
             raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
-    return record
+    return entry
 
 
 def changed(
@@ -58,11 +58,11 @@ def changed(
     )
 
 
-def decreases_today(record: ThroughputEntry, now: float) -> int:
+def decreases_today(entry: ThroughputEntry, now: float) -> int:
     """DynamoDB counts by days of UTC."""
-    if record.decreased is None or record.decreased // SECONDS_PER_DAY != now // SECONDS_PER_DAY:
+    if entry.decreased is None or entry.decreased // SECONDS_PER_DAY != now // SECONDS_PER_DAY:
         return 0
-    return record.decreases_today
+    return entry.decreases_today
 
 
 def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str | None) -> str:

@@ -36,14 +36,14 @@ def check_changes_something(request: UpdateTable) -> None:
         )
 
 
-def plan_update(core: Core, record: TableEntry, request: UpdateTable, now: float) -> IndexChanges:
-    """The record after the update, but for the spaces of new indexes and for streams."""
-    _check_stream_change(record, request.stream_specification)
-    updated = _with_billing(record, request, now)
+def plan_update(core: Core, entry: TableEntry, request: UpdateTable, now: float) -> IndexChanges:
+    """The entry after the update, but for the spaces of new indexes and for streams."""
+    _check_stream_change(entry, request.stream_specification)
+    updated = _with_billing(entry, request, now)
     definitions = read_attributes(request.attribute_definitions or [])
     changes = change_indexes(updated, request.global_secondary_index_updates or [], definitions, now)
-    updated = changes.record
-    if record.billing_mode == ON_DEMAND and updated.billing_mode == PROVISIONED:
+    updated = changes.entry
+    if entry.billing_mode == ON_DEMAND and updated.billing_mode == PROVISIONED:
         _check_indexes_provisioned(updated)
     protection = request.deletion_protection_enabled
     updated = msgspec.structs.replace(
@@ -55,21 +55,21 @@ def plan_update(core: Core, record: TableEntry, request: UpdateTable, now: float
     return IndexChanges(updated, changes.dropped)
 
 
-def _with_billing(record: TableEntry, request: UpdateTable, now: float) -> TableEntry:
-    mode = request.billing_mode or record.billing_mode
+def _with_billing(entry: TableEntry, request: UpdateTable, now: float) -> TableEntry:
+    mode = request.billing_mode or entry.billing_mode
     requested = request.provisioned_throughput
-    if mode == record.billing_mode and requested is None:
-        return record
-    if mode == record.billing_mode == PROVISIONED and requested is not None:
-        throughput = changed(record.throughput, read_units(requested), now)
-        return msgspec.structs.replace(record, throughput=throughput)
+    if mode == entry.billing_mode and requested is None:
+        return entry
+    if mode == entry.billing_mode == PROVISIONED and requested is not None:
+        throughput = changed(entry.throughput, read_units(requested), now)
+        return msgspec.structs.replace(entry, throughput=throughput)
     return msgspec.structs.replace(
-        record,
+        entry,
         billing_mode=mode,
-        on_demand_since=now if mode == ON_DEMAND else record.on_demand_since,
+        on_demand_since=now if mode == ON_DEMAND else entry.on_demand_since,
         throughput=read_table_throughput(requested, mode),
-        indexes=[_without_capacity(index) for index in record.indexes],
-        settings=without_maximum(record.settings),
+        indexes=[_without_capacity(index) for index in entry.indexes],
+        settings=without_maximum(entry.settings),
     )
 
 
@@ -78,17 +78,17 @@ def _without_capacity(index: IndexEntry) -> IndexEntry:
     return msgspec.structs.replace(index, throughput=ThroughputEntry(), settings=without_maximum(index.settings))
 
 
-def _check_indexes_provisioned(record: TableEntry) -> None:
-    for index in record.indexes:
+def _check_indexes_provisioned(entry: TableEntry) -> None:
+    for index in entry.indexes:
         if not index.local and index.throughput.read == 0:
             raise ValidationException(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
 
 
-def _check_stream_change(record: TableEntry, requested: StreamSpecification | None) -> None:
+def _check_stream_change(entry: TableEntry, requested: StreamSpecification | None) -> None:
     if requested is None:
         return
-    enabled = bool(record.streams) and record.streams[-1].disabled is None
+    enabled = bool(entry.streams) and entry.streams[-1].disabled is None
     if requested.stream_enabled and enabled:
-        raise ValidationException(f"Table already has an enabled stream: TableName: {record.name}")
+        raise ValidationException(f"Table already has an enabled stream: TableName: {entry.name}")
     if not requested.stream_enabled and not enabled:
-        raise ValidationException(f"Table has no stream to disable: TableName: {record.name}")
+        raise ValidationException(f"Table has no stream to disable: TableName: {entry.name}")

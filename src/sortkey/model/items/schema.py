@@ -12,7 +12,7 @@ from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.row_reader import Reader
-from sortkey.model.items.untyped_values import from_plain, to_plain
+from sortkey.model.items.untyped_values import from_plain, to_dict
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -184,7 +184,7 @@ class Schema(Generic[T]):
         if version > self.version:
             raise DecodeError(f"a row of {self.name} has version {version}; this program knows {self.version}")
         keys = {name: value for name, value in row.items() if name in self._key_only}
-        attributes = {name: to_plain(value) for name, value in row.items() if name not in self._key_only}
+        attributes = {name: to_dict(value) for name, value in row.items() if name not in self._key_only}
         for step in range(version, self.version):
             if step not in self._upgrades:
                 raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")

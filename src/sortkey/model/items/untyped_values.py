@@ -13,7 +13,7 @@ from sortkey.model.items.converter import Value
 from sortkey.model.keys.encoding import exact, instant
 
 
-def to_plain(value: Value) -> Any:
+def to_dict(value: Value) -> Any:
     """str, Decimal, bytes, bool, None, list, dict or set."""
     ((tag, content),) = value.items()
     match tag:
@@ -22,9 +22,9 @@ def to_plain(value: Value) -> Any:
         case "NULL":
             return None
         case "L":
-            return [to_plain(each) for each in content]
+            return [to_dict(each) for each in content]
         case "M":
-            return {name: to_plain(each) for name, each in content.items()}
+            return {name: to_dict(each) for name, each in content.items()}
         case "NS":
             return set(map(Decimal, content))
         case "SS" | "BS":
