@@ -5,9 +5,9 @@
     bindings.check_all_used()
     test(item)
 
-`lexer` makes tokens, `parser` a tree, `semantics` rejects what no request could mean; `condition`, `projection`,
-`update` and `key_condition` compile the tree and remember it by its text; `scope` keeps what each request has to be
-asked before it is bound. `legacy` builds the same trees from the older parameters.
+`lexer` makes tokens, `parser` makes a tree, and `tree_checks` rejects trees that are wrong for every request.
+`condition`, `projection`, `update` and `key_condition` compile the tree and cache it by its text; `compilation`
+collects the checks that each request must pass. `legacy` builds the same trees from the older parameters.
 """
 
 from __future__ import annotations

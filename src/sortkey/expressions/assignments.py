@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from sortkey.errors import ValidationException
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.compilation import Compilation
 from sortkey.expressions.operands import Getter, getter
-from sortkey.expressions.scope import Scope
 from sortkey.expressions.tree import Arithmetic, Call, Operand, Path, Value
 from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, Item
@@ -33,23 +33,23 @@ def wrong_type() -> ValidationException:
     return ValidationException("An operand in the update expression has an incorrect data type")
 
 
-def compile_assigned(value: Operand | Arithmetic, scope: Scope) -> Assigned:
+def compile_assigned(value: Operand | Arithmetic, compilation: Compilation) -> Assigned:
     match value:
         case Path():
-            scope.path(value)
+            compilation.path(value)
             return Assigned(_existing(getter(value)), path=value)
         case Value():
-            scope.value(value)
+            compilation.value(value)
             return Assigned(compute_value(value.placeholder), value=value)
         case Arithmetic():
-            return _compile_arithmetic(value, scope)
+            return _compile_arithmetic(value, compilation)
         case Call():
-            arguments = [compile_assigned(argument, scope) for argument in value.arguments]
-            scope.count_operator()
+            arguments = [compile_assigned(argument, compilation) for argument in value.arguments]
+            compilation.count_operator()
             if len(arguments) != 2:
                 raise errors.operand_count(value.function, len(arguments))
             compile_call = _compile_append if value.function == "list_append" else _compile_default
-            return compile_call(scope, *arguments)
+            return compile_call(compilation, *arguments)
 
 
 def compute_value(placeholder: str) -> Compute:
@@ -72,10 +72,10 @@ def _content(value: AttributeValue, tag: str) -> Any:
     return value[tag]
 
 
-def _compile_arithmetic(tree: Arithmetic, scope: Scope) -> Assigned:
-    left, right = compile_assigned(tree.left, scope), compile_assigned(tree.right, scope)
-    scope.count_operator()
-    _require_types(scope, tree.operator, _NUMBER, left, right)
+def _compile_arithmetic(tree: Arithmetic, compilation: Compilation) -> Assigned:
+    left, right = compile_assigned(tree.left, compilation), compile_assigned(tree.right, compilation)
+    compilation.count_operator()
+    _require_types(compilation, tree.operator, _NUMBER, left, right)
     apply, a, b = _ARITHMETIC[tree.operator], left.compute, right.compute
 
     def compute(item: Item, bindings: Bindings) -> AttributeValue:
@@ -84,8 +84,8 @@ def _compile_arithmetic(tree: Arithmetic, scope: Scope) -> Assigned:
     return Assigned(compute)
 
 
-def _compile_append(scope: Scope, first: Assigned, second: Assigned) -> Assigned:
-    _require_types(scope, "list_append", _LIST, first, second)
+def _compile_append(compilation: Compilation, first: Assigned, second: Assigned) -> Assigned:
+    _require_types(compilation, "list_append", _LIST, first, second)
     a, b = first.compute, second.compute
 
     def compute(item: Item, bindings: Bindings) -> AttributeValue:
@@ -94,12 +94,12 @@ def _compile_append(scope: Scope, first: Assigned, second: Assigned) -> Assigned
     return Assigned(compute)
 
 
-def _compile_default(scope: Scope, attribute: Assigned, default: Assigned) -> Assigned:
+def _compile_default(compilation: Compilation, attribute: Assigned, default: Assigned) -> Assigned:
     path = attribute.path
     if path is None:
         raise errors.not_a_path("if_not_exists")
     if default.path is not None:
-        scope.require_distinct(path, [default.path], "if_not_exists")
+        compilation.require_distinct(path, [default.path], "if_not_exists")
     get = getter(path)
 
     def compute(item: Item, bindings: Bindings) -> AttributeValue:
@@ -111,7 +111,7 @@ def _compile_default(scope: Scope, attribute: Assigned, default: Assigned) -> As
     return Assigned(compute)
 
 
-def _require_types(scope: Scope, operator: str, allowed: frozenset[str], *operands: Assigned) -> None:
+def _require_types(compilation: Compilation, operator: str, allowed: frozenset[str], *operands: Assigned) -> None:
     for operand in operands:
         if operand.value is not None:
-            scope.require_type(operand.value, allowed, operator)
+            compilation.require_type(operand.value, allowed, operator)

@@ -25,12 +25,12 @@ _FEWEST_BUCKETS: Final = 16
 
 
 class Bindings:
-    __slots__ = ("_used", "names", "values")
+    __slots__ = ("names", "used", "values")
 
     def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
         self.names = _checked_names(names) if names is not None else {}
         self.values = _checked_values(values) if values is not None else {}
-        self._used: set[str] = set()
+        self.used: set[str] = set()
         """Placeholders of names and of values, which their first letters tell apart."""
 
     def path(self, path: Path) -> DocumentPath:
@@ -54,7 +54,7 @@ class Bindings:
             raise InvalidExpression(
                 f"An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
             )
-        self._used.add(placeholder)
+        self.used.add(placeholder)
         return name
 
     def value(self, value: Value) -> AttributeValue:
@@ -63,14 +63,14 @@ class Bindings:
             raise InvalidExpression(
                 f"An expression attribute value used in expression is not defined; attribute value: {value.placeholder}"
             )
-        self._used.add(value.placeholder)
+        self.used.add(value.placeholder)
         return bound
 
     def check_all_used(self) -> None:
         """To be called once, after every expression of the request has been compiled."""
-        if len(self._used) < len(self.names) + len(self.values):
-            _reject_unused("ExpressionAttributeNames", [key for key in self.names if key not in self._used])
-            _reject_unused("ExpressionAttributeValues", [key for key in self.values if key not in self._used])
+        if len(self.used) < len(self.names) + len(self.values):
+            _reject_unused("ExpressionAttributeNames", [key for key in self.names if key not in self.used])
+            _reject_unused("ExpressionAttributeValues", [key for key in self.values if key not in self.used])
 
 
 def _reject_unused(parameter: str, unused: list[str]) -> None:

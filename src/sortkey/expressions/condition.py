@@ -15,11 +15,11 @@ from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import Compiled, compile_operand
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.predicates import PREDICATES, Test
-from sortkey.expressions.scope import REMEMBERED, Check, Scope
 from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand
 from sortkey.expressions.tree import Condition as Tree
 from sortkey.values.attribute import AttributeValue, Item, compare
@@ -80,19 +80,19 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
         raise ValidationException(f"Invalid {parameter}: {error}") from None
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _program(text: str) -> Program:
     return compile_condition(parse_condition(text))
 
 
 def compile_condition(tree: Tree) -> Program:
-    scope = Scope()
+    compilation = Compilation()
     test: Test = _never
     try:
-        test = _Compiler(scope).test(tree)
+        test = _Compiler(compilation).test(tree)
     except InvalidExpression as error:
-        scope.reject(error)
-    return Program(test, tuple(scope.checks), scope.roots, scope.nested)
+        compilation.reject(error)
+    return Program(test, tuple(compilation.checks), compilation.roots, compilation.nested)
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
@@ -101,8 +101,8 @@ def _never(_item: Item, _bindings: Bindings) -> bool:
 
 
 class _Compiler:
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    def __init__(self, compilation: Compilation) -> None:
+        self._compilation = compilation
 
     def test(self, tree: Tree) -> Test:
         match tree:
@@ -116,7 +116,7 @@ class _Compiler:
                 return self._predicate(tree)
             case Not():
                 negated = self.test(tree.condition)
-                self._scope.count_operator()
+                self._compilation.count_operator()
                 return lambda item, bindings: not negated(item, bindings)
             case Junction():
                 return self._junction(tree)
@@ -124,7 +124,7 @@ class _Compiler:
     def _junction(self, tree: Junction) -> Test:
         tests = tuple(self.test(part) for part in tree.conditions)
         for _ in tests[1:]:
-            self._scope.count_operator()
+            self._compilation.count_operator()
         if len(tests) == 2:
             first, second = tests
             if tree.operator == "AND":
@@ -134,8 +134,8 @@ class _Compiler:
         return lambda item, bindings: together(test(item, bindings) for test in tests)
 
     def _operands(self, *operands: Operand) -> list[Compiled]:
-        compiled = [compile_operand(operand, self._scope) for operand in operands]
-        self._scope.count_operator()
+        compiled = [compile_operand(operand, self._compilation) for operand in operands]
+        self._compilation.count_operator()
         return compiled
 
     def _comparison(self, tree: Comparison) -> Test:
@@ -151,7 +151,9 @@ class _Compiler:
         self._require_distinct("BETWEEN", operand, low, high)
         if low.value is not None and high.value is not None:
             least, most = low.value.placeholder, high.value.placeholder
-            self._scope.checks.append(lambda bindings: _check_bounds(bindings.values[least], bindings.values[most]))
+            self._compilation.checks.append(
+                lambda bindings: _check_bounds(bindings.values[least], bindings.values[most])
+            )
         above, below = _compare(">=", operand, low), _compare("<=", operand, high)
         return lambda item, bindings: above(item, bindings) and below(item, bindings)
 
@@ -175,18 +177,18 @@ class _Compiler:
         predicate = PREDICATES[tree.function]
         if len(arguments) != predicate.operands:
             raise errors.operand_count(tree.function, len(arguments))
-        test = predicate.compile(arguments, self._scope)
+        test = predicate.compile(arguments, self._compilation)
         self._require_distinct(tree.function, *arguments)
         return test
 
     def _require_order(self, operator: str, *operands: Compiled) -> None:
         for operand in operands:
-            operand.require_type(self._scope, _ORDERED, operator)
+            operand.require_type(self._compilation, _ORDERED, operator)
 
     def _require_distinct(self, operator: str, first: Compiled, *rest: Compiled) -> None:
         path, others = first.path, [operand.path for operand in rest if operand.path is not None]
         if path is not None and others:
-            self._scope.require_distinct(path, others, operator)
+            self._compilation.require_distinct(path, others, operator)
 
 
 def _compare(comparator: str, left: Compiled, right: Compiled) -> Test:

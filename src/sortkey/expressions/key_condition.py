@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.compilation import CACHED_TEXTS
 from sortkey.expressions.condition import Program, compile_condition
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.paths import reject_nested_keys
-from sortkey.expressions.scope import REMEMBERED
 from sortkey.expressions.tree import (
     Between,
     Call,
@@ -67,6 +67,14 @@ class KeyTerm(NamedTuple):
     name: str
     operator: str
     operands: tuple[AttributeValue, ...]
+
+
+class FastTerm(NamedTuple):
+    """One term of a key condition as its text has it: an attribute name or `#placeholder`, and a `:placeholder`."""
+
+    name: str
+    operator: str
+    placeholder: str
 
 
 class KeyCondition:
@@ -139,7 +147,7 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     return KeyCondition(lambda: _terms(tree, bindings), nested)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _checked_form(text: str) -> tuple[Condition, Program]:
     tree = parse_condition(text)
     return tree, compile_condition(tree)
@@ -154,21 +162,19 @@ def _fast_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
     if form is None:
         return None
     terms: dict[str, KeyTerm] = {}
-    try:
-        for path, operator, value in form:
-            operand = bindings.value(value)
-            if type_of(operand) not in _OPERAND_TYPES[operator]:
-                return None
-            name = str(bindings.path(path)[0])
-            terms[name] = KeyTerm(name, operator, (operand,))
-    except InvalidExpression:
-        return None
+    for part, operator, placeholder in form:
+        name = bindings.names.get(part) if part[0] == "#" else part
+        operand = bindings.values.get(placeholder)
+        if name is None or operand is None or type_of(operand) not in _OPERAND_TYPES[operator]:
+            return None
+        terms[name] = KeyTerm(name, operator, (operand,))
+        bindings.used.update((part, placeholder) if part[0] == "#" else (placeholder,))
     return terms if len(terms) == len(form) else None
 
 
-@lru_cache(maxsize=REMEMBERED)
-def fast_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
-    """`name = :value`, alone or with one more term for another name."""
+@lru_cache(maxsize=CACHED_TEXTS)
+def fast_form(text: str) -> tuple[FastTerm, ...] | None:
+    """The terms of a condition whose terms all compare a top-level attribute with a value; None otherwise."""
     try:
         tree = parse_condition(text)
     except InvalidExpression:
@@ -177,10 +183,10 @@ def fast_form(text: str) -> tuple[tuple[Path, str, Value], ...] | None:
     form = []
     for part in parts:
         match part:
-            case Comparison(operator, Path((str(),)) as path, Value() as value) if operator in _MIRRORED:
-                form.append((path, str(operator), value))
-            case Call("begins_with", (Path((str(),)) as path, Value() as value)):
-                form.append((path, "begins_with", value))
+            case Comparison(operator, Path((str(name),)), Value(placeholder)) if operator in _MIRRORED:
+                form.append(FastTerm(name, operator, placeholder))
+            case Call("begins_with", (Path((str(name),)), Value(placeholder))):
+                form.append(FastTerm(name, "begins_with", placeholder))
             case _:
                 return None
     return tuple(form)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.scope import Scope
+from sortkey.expressions.compilation import Compilation
 from sortkey.expressions.tree import Call, Operand, Path, Value
 from sortkey.values.attribute import AttributeValue, Item, type_of
 from sortkey.values.size import base64_size
@@ -26,33 +26,33 @@ class Compiled(NamedTuple):
     type: str | None = None
     """The type of what is neither, the same for every request."""
 
-    def require_type(self, scope: Scope, allowed: frozenset[str], operator: str) -> None:
+    def require_type(self, compilation: Compilation, allowed: frozenset[str], operator: str) -> None:
         if self.value is not None:
-            scope.require_type(self.value, allowed, operator)
+            compilation.require_type(self.value, allowed, operator)
         elif self.type is not None and self.type not in allowed:
             raise errors.operand_type(operator, self.type)
 
 
-def compile_operand(operand: Operand, scope: Scope) -> Compiled:
+def compile_operand(operand: Operand, compilation: Compilation) -> Compiled:
     match operand:
         case Path():
-            scope.path(operand)
+            compilation.path(operand)
             return Compiled(getter(operand), path=operand)
         case Value():
-            scope.value(operand)
+            compilation.value(operand)
             placeholder = operand.placeholder
             return Compiled(lambda _item, bindings: bindings.values[placeholder], value=operand)
         case Call():
-            return _compile_size(operand, scope)
+            return _compile_size(operand, compilation)
 
 
-def _compile_size(call: Call, scope: Scope) -> Compiled:
+def _compile_size(call: Call, compilation: Compilation) -> Compiled:
     """`size` is the one function that is an operand of conditions."""
-    arguments = [compile_operand(argument, scope) for argument in call.arguments]
-    scope.count_operator()
+    arguments = [compile_operand(argument, compilation) for argument in call.arguments]
+    compilation.count_operator()
     if len(arguments) != 1:
         raise errors.operand_count(call.function, len(arguments))
-    arguments[0].require_type(scope, _SIZED, call.function)
+    arguments[0].require_type(compilation, _SIZED, call.function)
     get = arguments[0].get
 
     def size(item: Item, bindings: Bindings) -> AttributeValue | None:

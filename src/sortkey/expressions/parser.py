@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final, Literal, cast
 
 from sortkey import limits
-from sortkey.expressions import lexer, semantics
+from sortkey.expressions import lexer, tree_checks
 from sortkey.expressions.errors import InvalidExpression, too_many_operators
 from sortkey.expressions.tree import (
     Action,
@@ -49,7 +49,7 @@ def parse_condition(text: str) -> Condition:
     parser = _Parser(text)
     condition = parser.condition()
     parser.expect("end")
-    semantics.check_condition(condition)
+    tree_checks.check_condition(condition)
     return condition
 
 
@@ -64,7 +64,7 @@ def parse_projection(text: str) -> tuple[Path, ...]:
         paths.append(parser.path())
     parser.expect("end")
     for path in paths:
-        semantics.check_path(path)
+        tree_checks.check_path(path)
     return tuple(paths)
 
 
@@ -251,7 +251,7 @@ class _Parser:
             actions.append(self._action(section))
             while self.accept(","):
                 actions.append(self._action(section))
-        semantics.check_update(actions)
+        tree_checks.check_update(actions)
         for section in _SECTIONS:
             if sections.count(section) > 1:
                 raise InvalidExpression(f'The "{section}" section can only be used once in an update expression;')

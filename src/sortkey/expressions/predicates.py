@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
+from sortkey.expressions.compilation import Compilation
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import Compiled, Getter
-from sortkey.expressions.scope import Scope
 from sortkey.values.attribute import AttributeValue, Item, type_of
 
 Test = Callable[[Item, Bindings], bool]
@@ -25,15 +25,15 @@ _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
 
 class Predicate(NamedTuple):
     operands: int
-    compile: Callable[[Sequence[Compiled], Scope], Test]
+    compile: Callable[[Sequence[Compiled], Compilation], Test]
 
 
-def _attribute_exists(arguments: Sequence[Compiled], _scope: Scope) -> Test:
+def _attribute_exists(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
     get = _require_path("attribute_exists", arguments[0])
     return lambda item, bindings: get(item, bindings) is not None
 
 
-def _attribute_not_exists(arguments: Sequence[Compiled], _scope: Scope) -> Test:
+def _attribute_not_exists(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
     get = _require_path("attribute_not_exists", arguments[0])
     return lambda item, bindings: get(item, bindings) is None
 
@@ -44,13 +44,13 @@ def _require_path(function: str, operand: Compiled) -> Getter:
     return operand.get
 
 
-def _attribute_type(arguments: Sequence[Compiled], scope: Scope) -> Test:
+def _attribute_type(arguments: Sequence[Compiled], compilation: Compilation) -> Test:
     operand, wanted = arguments
     if wanted.value is None:
         raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
-    scope.require_type(wanted.value, _TEXT, "attribute_type")
+    compilation.require_type(wanted.value, _TEXT, "attribute_type")
     placeholder, get = wanted.value.placeholder, operand.get
-    scope.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
+    compilation.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
 
     def has_type(item: Item, bindings: Bindings) -> bool:
         value = get(item, bindings)
@@ -64,9 +64,9 @@ def _check_type_name(tag: str) -> None:
         raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
 
 
-def _begins_with(arguments: Sequence[Compiled], scope: Scope) -> Test:
+def _begins_with(arguments: Sequence[Compiled], compilation: Compilation) -> Test:
     for operand in arguments:
-        operand.require_type(scope, _PREFIXED, "begins_with")
+        operand.require_type(compilation, _PREFIXED, "begins_with")
     whole, start = arguments[0].get, arguments[1].get
 
     def begins_with(item: Item, bindings: Bindings) -> bool:
@@ -81,7 +81,7 @@ def _begins_with(arguments: Sequence[Compiled], scope: Scope) -> Test:
     return begins_with
 
 
-def _contains(arguments: Sequence[Compiled], _scope: Scope) -> Test:
+def _contains(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
     container, part = arguments[0].get, arguments[1].get
 
     def contains(item: Item, bindings: Bindings) -> bool:

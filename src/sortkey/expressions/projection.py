@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.compilation import CACHED_TEXTS
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_projection
 from sortkey.expressions.paths import branches, pick, resolve
-from sortkey.expressions.scope import REMEMBERED
 from sortkey.values.attribute import Item
 
 
@@ -37,5 +37,5 @@ def projection(text: str, bindings: Bindings) -> Projection:
         raise ValidationException(f"Invalid ProjectionExpression: {error}") from None
 
 
-_parsed = lru_cache(maxsize=REMEMBERED)(parse_projection)
-_keeping = lru_cache(maxsize=REMEMBERED)(Projection)
+_parsed = lru_cache(maxsize=CACHED_TEXTS)(parse_projection)
+_keeping = lru_cache(maxsize=CACHED_TEXTS)(Projection)

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.document import Change, check_parent, rewrite
+from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation, roots
+from sortkey.expressions.document_changes import Change, check_parent, rewrite
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import find
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, pick, resolve
-from sortkey.expressions.scope import REMEMBERED, Check, Scope, roots
 from sortkey.expressions.tree import Add, Delete, Path, Remove, Set
 from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
@@ -121,10 +121,10 @@ def update(text: str, bindings: Bindings) -> Update:
         raise ValidationException(f"Invalid UpdateExpression: {error}") from None
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _program(text: str) -> Program:
     actions = parse_update(text)
-    scope = Scope()
+    compilation = Compilation()
     assignments: list[tuple[int, Compute]] = []
     merges: list[tuple[int, Merge, str]] = []
     removals: list[int] = []
@@ -133,23 +133,23 @@ def _program(text: str) -> Program:
         for index, action in reversed(list(enumerate(actions))):
             match action:
                 case Set():
-                    assignments.append((index, compile_assigned(action.value, scope).compute))
+                    assignments.append((index, compile_assigned(action.value, compilation).compute))
                 case Remove():
                     removals.append(index)
                 case Add():
-                    merges.append((index, add_to, _operand(action, scope, _ADDED)))
+                    merges.append((index, add_to, _operand(action, compilation, _ADDED)))
                 case Delete():
-                    merges.append((index, take_from, _operand(action, scope, _SETS)))
+                    merges.append((index, take_from, _operand(action, compilation, _SETS)))
     except InvalidExpression as error:
-        scope.reject(error)
+        compilation.reject(error)
     paths = tuple(action.path for action in actions)
-    nested = scope.nested | roots([path for path in paths if len(path.parts) > 1])
-    return Program(paths, tuple(assignments), tuple(merges), tuple(removals), tuple(scope.checks), nested)
+    nested = compilation.nested | roots([path for path in paths if len(path.parts) > 1])
+    return Program(paths, tuple(assignments), tuple(merges), tuple(removals), tuple(compilation.checks), nested)
 
 
-def _operand(action: Add | Delete, scope: Scope, allowed: frozenset[str]) -> str:
-    scope.value(action.value)
-    scope.count_operator()
+def _operand(action: Add | Delete, compilation: Compilation, allowed: frozenset[str]) -> str:
+    compilation.value(action.value)
+    compilation.count_operator()
     operator, placeholder = type(action).__name__.upper(), action.value.placeholder
 
     def check(bindings: Bindings) -> None:
@@ -160,7 +160,7 @@ def _operand(action: Add | Delete, scope: Scope, allowed: frozenset[str]) -> str
                 f"operand type: {TYPE_NAMES[tag]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
             )
 
-    scope.checks.append(check)
+    compilation.checks.append(check)
     return placeholder
 
 

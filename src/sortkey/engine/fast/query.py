@@ -69,9 +69,8 @@ def _terms(request: FastQuery) -> _Terms | None:
         return None
     terms: _Terms = {}
     resolved = 0
-    for path, operator, value in form:
-        operand = values.get(value.placeholder)
-        attribute = str(path.parts[0])
+    for attribute, operator, placeholder in form:
+        operand = values.get(placeholder)
         if attribute[0] == "#":
             attribute = names.get(attribute, "")
             resolved += 1

@@ -18,7 +18,7 @@ from sortkey.expressions import KeyAttribute
 from sortkey.limits import SORT_KEY_BYTES
 from sortkey.values.attribute import Item
 from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, partition_hash
-from sortkey.values.text_keys import CombinedTextKeys
+from sortkey.values.key_product import KeyProduct
 
 SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4
 """A text of this length fits into any key, because no character takes more than four bytes."""
@@ -142,7 +142,7 @@ def compile_row_keys_of_texts(
 
     def row_keys(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
         try:
-            if isinstance(pairs, CombinedTextKeys):
+            if isinstance(pairs, KeyProduct):
                 starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT_TEXT_CHARACTERS]
                 ends = [order.encode().translate(TEXT_SHIFT) + TEXT_END for order in pairs.sorts]
                 found = [start + end for start in starts for end in ends]

@@ -12,7 +12,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.generated_function import function
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
-from sortkey.values.text_keys import CombinedTextKeys
+from sortkey.values.key_product import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 Pairs = Collection[tuple[str, str]]
@@ -163,7 +163,7 @@ def _pairs_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Eac
 
     def pairs(wanted: Each) -> Pairs:
         columns = tuple(wanted.columns.values())
-        return CombinedTextKeys(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))
+        return KeyProduct(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))
 
     return pairs
 

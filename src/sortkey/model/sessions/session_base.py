@@ -28,7 +28,7 @@ from sortkey.model.sessions.found_items import item_of, items_by_key
 from sortkey.model.sessions.steps import Pacing
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
-from sortkey.values.text_keys import CombinedTextKeys
+from sortkey.values.key_product import KeyProduct
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -177,4 +177,4 @@ def _pairs(key: BoundKey[Any], wanted: Wanted) -> Pairs:
 
 
 def _distinct(pairs: Pairs) -> Pairs:
-    return pairs if isinstance(pairs, CombinedTextKeys) and pairs.distinct else dict.fromkeys(pairs)
+    return pairs if isinstance(pairs, KeyProduct) and pairs.distinct else dict.fromkeys(pairs)

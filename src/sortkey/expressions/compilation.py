@@ -19,14 +19,14 @@ from sortkey.expressions.paths import spell
 from sortkey.expressions.tree import Path, Value
 from sortkey.values.attribute import type_of
 
-REMEMBERED: Final = 1024
+CACHED_TEXTS: Final = 1024
 """Texts of each kind that are kept compiled."""
 
 Check = Callable[[Bindings], object]
 """Raises InvalidExpression."""
 
 
-class Scope:
+class Compilation:
     """What has been seen of one expression so far."""
 
     def __init__(self) -> None:

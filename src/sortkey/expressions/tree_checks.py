@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sortkey.expressions.errors import InvalidExpression
-from sortkey.expressions.reserved import is_reserved
+from sortkey.expressions.reserved_words import is_reserved
 from sortkey.expressions.tree import (
     Action,
     Arithmetic,

@@ -1,4 +1,4 @@
-"""Keys that are texts: a partition key and a sort key each."""
+"""The keys of a batch read whose partition keys and sort keys are combined: every pair of the two."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 
-class CombinedTextKeys(Collection[tuple[str, str]]):
-    """All pairs of some partition keys and some sort keys, partition by partition. It remembers the halves, which are
-    fewer than the pairs."""
+class KeyProduct(Collection[tuple[str, str]]):
+    """Every pair of a partition key and a sort key, both strings, partition by partition. It stores only the two
+    sequences, which are much shorter than the list of pairs."""
 
     __slots__ = ("partitions", "sorts")
 
