@@ -1,0 +1,90 @@
+"""README's snippets and commands run as they stand."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sortkey.cli.main import parser
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+CURL = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND_ROW = re.compile(r"^\| `sortkey (\w+) ?(.*?)` \|", re.MULTILINE)
+OPTION = re.compile(r"--[a-z-]+")
+
+
+def subcommands() -> dict[str, argparse.ArgumentParser]:
+    found = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of `sortkey up`, which `make run` starts, with its demo data."""
+    command = [sys.executable, "-m", "sortkey", "up", "--port", "0", "--db-port", "0", "--access-log", "off"]
+    folder = tmp_path_factory.mktemp("run")
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[1].removeprefix("http://")
+        finally:
+            process.terminate()
+
+
+# The second snippet reads the folder that the first one wrote.
+def test_snippets_print_what_is_shown(tmp_path: Path) -> None:
+    snippets = SNIPPET.findall(README)
+    assert len(snippets) == README.count("```python")
+    for number, (snippet, shown) in enumerate(snippets):
+        program = tmp_path / f"snippet_{number}.py"
+        program.write_text(snippet, encoding="utf-8")
+        done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.stderr, done.stdout) == ("", shown)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_lines_get_the_answers_shown(services: str) -> None:
+    examples = CURL.findall(README)
+    assert len(examples) == README.count("\ncurl ")
+    for command, shown in examples:
+        arguments = shlex.split(command.replace("localhost:8080", services))
+        answer = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        assert answer.stdout == shown
+
+
+def test_every_command_is_in_the_table_with_options_that_exist() -> None:
+    rows = dict(COMMAND_ROW.findall(README))
+    commands = subcommands()
+    assert rows.keys() == commands.keys()
+    for name, usage in rows.items():
+        known = {option for action in commands[name]._actions for option in action.option_strings}
+        assert set(OPTION.findall(usage)) <= known, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_shell_blocks_parse(page: Path) -> None:
+    blocks = SHELL.findall(page.read_text(encoding="utf-8"))
+    for line in "".join(blocks).splitlines():
+        if line.startswith("sortkey "):
+            # A command that does not parse exits.
+            parser().parse_args(shlex.split(line, comments=True)[1:])
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^make (\w+)", "".join(SHELL.findall(README)), re.MULTILINE)
+    assert targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
