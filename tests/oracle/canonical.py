@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-PLACE: Final = re.compile(r"arn:aws:dynamodb:[^:]+:[^:]+:")
+REGION_AND_ACCOUNT: Final = re.compile(r"arn:aws:dynamodb:[^:]+:[^:]+:")
 STREAM_LABEL: Final = re.compile(r"/stream/[^/]+")
 
 OWN_TO_EACH: Final = frozenset(
@@ -62,7 +62,9 @@ def _walk(value: Any, name: str = "") -> Any:
         elements = [_walk(element) for element in value]
         return ordered(elements) if name in UNORDERED else elements
     if isinstance(value, str):
-        return STREAM_LABEL.sub("/stream/<label>", PLACE.sub("arn:aws:dynamodb:<region>:<account>:", value))
+        return STREAM_LABEL.sub(
+            "/stream/<label>", REGION_AND_ACCOUNT.sub("arn:aws:dynamodb:<region>:<account>:", value)
+        )
     return value
 
 

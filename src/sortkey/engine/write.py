@@ -169,5 +169,5 @@ def _follow(
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
     if table.stream is not None:
-        stream_writer.record(batch, table, table.stream, found, new, new_row, identity)
+        stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
     return spent

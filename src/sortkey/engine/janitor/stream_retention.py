@@ -15,7 +15,7 @@ import msgspec
 
 from sortkey.engine.core import Core
 from sortkey.engine.streams.stream_reader import TRIM_MARK, Shard, is_past
-from sortkey.engine.tables.catalog import give_up_space
+from sortkey.engine.tables.catalog import release_space
 from sortkey.engine.tables.catalog_entries import StreamEntry, TableEntry
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.storage import Transaction
@@ -98,7 +98,7 @@ class _Forget:
         kept = {stream.space for stream in streams}
         for stream in table.entry.streams:
             if stream.space not in kept:
-                give_up_space(batch, stream.space)
+                release_space(batch, stream.space)
         for shard in _shards(table.entry, batch.transaction, batch.now):
             if is_past(shard.entry.closed, batch.now):
                 batch.delete(shard.key(TRIM_MARK))

@@ -66,7 +66,7 @@ def list_imports(_core: Core, _request: features.ListImports) -> Answer:
 
 def _table(core: Core, text: str) -> Table:
     with core.read() as transaction:
-        return core.catalog.describe(transaction, table_name_of(text))
+        return core.catalog.require_named(transaction, table_name_of(text))
 
 
 def _no_global_table(name: str) -> GlobalTableNotFoundException:

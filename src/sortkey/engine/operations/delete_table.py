@@ -6,7 +6,7 @@ from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import DeleteTable
 from sortkey.engine.tables import description
-from sortkey.engine.tables.catalog import give_up_space
+from sortkey.engine.tables.catalog import release_space
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 
@@ -15,7 +15,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
     name = table_name_of(request.table_name)
 
     def work(batch: WriteBatch) -> Answer:
-        entry = core.catalog.describe(batch.transaction, name).entry
+        entry = core.catalog.require_named(batch.transaction, name).entry
         if entry.deletion_protection:
             raise ValidationException(
                 "Resource cannot be deleted as it is currently protected against deletion. "
@@ -28,7 +28,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
             *(index.space for index in entry.indexes),
             *(stream.space for stream in entry.streams),
         ):
-            give_up_space(batch, space)
+            release_space(batch, space)
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}
 
     return work

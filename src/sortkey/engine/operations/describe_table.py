@@ -11,5 +11,5 @@ from sortkey.engine.tables import description
 def describe_table(core: Core, request: DescribeTable) -> Answer:
     name = table_name_of(request.table_name)
     with core.read() as transaction:
-        table = core.catalog.describe(transaction, name)
+        table = core.catalog.require_named(transaction, name)
         return {"Table": description.describe(core, transaction, table.entry)}

@@ -9,7 +9,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Query
 from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.selection import Selection, start_row
-from sortkey.engine.tables.catalog import required
+from sortkey.engine.tables.catalog import require_table
 from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
@@ -34,7 +34,7 @@ def query(core: Core, request: Query) -> Answer:
     forward = request.scan_index_forward is not False
     snapshot, tables = core.read_tables()
     try:
-        table = required(tables, name)
+        table = require_table(tables, name)
         target = selection.target(table)
         wanted = keys.resolve(target.partitions, target.sorts)
         check_scalar_keys(table, condition, selection.projection)

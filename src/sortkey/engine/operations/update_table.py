@@ -9,7 +9,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
 from sortkey.engine.tables import description
-from sortkey.engine.tables.catalog import give_up_space, new_space
+from sortkey.engine.tables.catalog import new_space, release_space
 from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry
 from sortkey.engine.tables.definition import check_stream
 from sortkey.engine.tables.index_definition import UNPLACED
@@ -25,10 +25,10 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     check_stream(request.stream_specification)
 
     def work(batch: WriteBatch) -> Answer:
-        before = core.catalog.describe(batch.transaction, name).entry
+        before = core.catalog.require_named(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
         for index in dropped:
-            give_up_space(batch, index.space)
+            release_space(batch, index.space)
         entry = msgspec.structs.replace(
             planned,
             indexes=[_placed(batch, index) for index in planned.indexes],

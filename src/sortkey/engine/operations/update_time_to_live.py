@@ -15,7 +15,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
     requested = request.time_to_live_specification
 
     def work(batch: WriteBatch) -> Answer:
-        entry = core.catalog.describe(batch.transaction, name).entry
+        entry = core.catalog.require_named(batch.transaction, name).entry
         _check(entry.ttl_attribute, requested)
         if requested.enabled:
             entry = expiry_index.enable(batch, entry, requested.attribute_name)

@@ -118,7 +118,7 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
 
 
 def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:
-    for attributes, limit in index.limited:
+    for attributes, limit in index.size_limits:
         names = [name for name, _ in attributes]
         if any(name not in item for name in names):
             continue

@@ -17,13 +17,13 @@ from sortkey.engine.rows.spaces import SPACE_BYTES
 from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.write_batch import WriteBatch
 
-_PLACE_BYTES: Final = 8
-_LAST_PLACE: Final = (1 << 8 * _PLACE_BYTES) - 1
+_HASH_BYTES: Final = 8
+_LAST_HASH: Final = (1 << 8 * _HASH_BYTES) - 1
 
 
-def whole_space(batch: WriteBatch, count: int) -> list[ShardEntry]:
+def first_shards(batch: WriteBatch, count: int) -> list[ShardEntry]:
     """The shards of a new stream."""
-    return _slices(batch, count, 0, 0, _LAST_PLACE, parent=None)
+    return _slices(batch, count, 0, 0, _LAST_HASH, parent=None)
 
 
 def shard_of(stream: StreamEntry, row_key: bytes) -> ShardEntry:
@@ -33,7 +33,7 @@ def shard_of(stream: StreamEntry, row_key: bytes) -> ShardEntry:
 
 def slice_holds(shard: ShardEntry, row_key: bytes) -> bool:
     """Whether the item of a table row belongs in the shard's slice."""
-    return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _PLACE_BYTES], "big") <= shard.high
+    return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _HASH_BYTES], "big") <= shard.high
 
 
 def open_shards(stream: StreamEntry) -> list[ShardEntry]:
@@ -59,7 +59,7 @@ def reshard(core: Core, table_name: str, count: int) -> None:
     """
 
     def work(batch: WriteBatch) -> None:
-        table = core.catalog.describe(batch.transaction, table_name)
+        table = core.catalog.require_named(batch.transaction, table_name)
         if table.stream is None:
             raise ValueError(f"table {table_name} has no stream")
         present = len(open_shards(table.stream))

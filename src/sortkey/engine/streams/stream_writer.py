@@ -68,7 +68,7 @@ def new_stream(
         label=label,
         view_type=view_type,
         created=round(batch.now, 3),
-        shards=shards.whole_space(batch, settings.stream_shards),
+        shards=shards.first_shards(batch, settings.stream_shards),
     )
 
 
@@ -82,7 +82,7 @@ def close_stream(batch: WriteBatch, entry: StreamEntry) -> StreamEntry:
     return msgspec.structs.replace(entry, shards=shards.close(batch, entry), disabled=batch.now)
 
 
-def record(
+def write_record(
     batch: WriteBatch,
     table: Table,
     stream: StreamEntry,

@@ -49,9 +49,9 @@ class Catalog:
 
     def require(self, transaction: Transaction, name: str) -> Table:
         """The table, or the error of item operations."""
-        return required(self.tables(transaction), name)
+        return require_table(self.tables(transaction), name)
 
-    def describe(self, transaction: Transaction, name: str) -> Table:
+    def require_named(self, transaction: Transaction, name: str) -> Table:
         """The table, or the error of table operations, which names it."""
         table = self.tables(transaction).get(name)
         if table is None:
@@ -68,7 +68,7 @@ class Catalog:
         _changed(batch)
 
 
-def required(tables: Mapping[str, Table], name: str) -> Table:
+def require_table(tables: Mapping[str, Table], name: str) -> Table:
     table = tables.get(name)
     if table is None:
         raise not_found()
@@ -97,7 +97,7 @@ def new_space(batch: WriteBatch) -> int:
     return number
 
 
-def give_up_space(batch: WriteBatch, number: int) -> None:
+def release_space(batch: WriteBatch, number: int) -> None:
     """Nothing refers to this space any more; the janitor empties it bit by bit."""
     space = spaces.space_bytes(number)
     batch.put(spaces.GARBAGE + space, b"")

@@ -34,11 +34,11 @@ class Keyed:
 
     __slots__ = (
         "attributes",
-        "limited",
         "names",
         "partition_prefix",
         "partitions",
         "row_prefix",
+        "size_limits",
         "sorts",
         "space",
         "text_prefix",
@@ -50,7 +50,7 @@ class Keyed:
         self.sorts = sorts
         self.attributes = partitions + sorts
         self.names = tuple(attribute.name for attribute in self.attributes)
-        self.limited = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
+        self.size_limits = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
         """Attributes that must not together take more than so many bytes."""
         self.text_prefix = compile_text_prefix(self.space)
         self.partition_prefix = _partition_prefix(self.space, partitions, self.text_prefix)
@@ -107,7 +107,7 @@ class Index(Keyed):
             value = item.get(name)
             if value is None or not value.get(kind):
                 return False
-        return not any(is_longer(attributes, item, limit) for attributes, limit in self.limited)
+        return not any(is_longer(attributes, item, limit) for attributes, limit in self.size_limits)
 
     def row_key(self, item: Item, owner: bytes) -> bytes:
         return self.row_prefix(item) + owner
