@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from sortkey.clock import SystemClock
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.schedule import DAYS, Slot
@@ -43,7 +42,7 @@ def event(partner: int, slots: frozenset[Slot] = frozenset({"all-day"})) -> Camp
 
 def service(session: AsyncSession, design: DesignName) -> Boosts:
     settings = Settings(design=design, tenants={TENANT: TenantSettings("wildcard", "Europe/Istanbul")})
-    return Boosts(session, settings, SystemClock())
+    return Boosts(session, settings)
 
 
 async def load(boosts: Boosts, partners: int) -> None:

@@ -16,7 +16,15 @@ REMOTE = {
     *("botocore.client", "botocore.loaders", "botocore.model", "botocore.session", "botocore.utils"),
 }
 # What belongs to other commands.
-APPLICATION = {"confluent_kafka", "litestar", "rich", "uvicorn", "sortkey.server", "sortkey.services", "sortkey.feeds"}
+APPLICATION = {
+    "sortkey.feeds.worker",
+    "confluent_kafka",
+    "litestar",
+    "rich",
+    "uvicorn",
+    "sortkey.server",
+    "sortkey.services",
+}
 
 USE_A_CLIENT = """
 import sortkey as sk

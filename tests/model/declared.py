@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from sortkey import model as sk
+import sortkey as sk
 
 
 class Price(sk.Item, table="declared-prices"):

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 import sortkey as sk
-from sortkey.model import schema_of
+from sortkey.model.items.item import schema_of
 
 
 class Reading(sk.Item, table="in-key-readings"):

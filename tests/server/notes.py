@@ -14,8 +14,7 @@ from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 import sortkey as sk
 from sortkey.feeds.message import Message, Rejected
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.services.definition import BadSettings, ServiceDefinition
-from sortkey.services.service import Progress, Unacceptable, Unknown
+from sortkey.service_interface import BadRequest, BadSettings, NotFound, Progress, ServiceDefinition
 
 DEMO = 10
 
@@ -75,7 +74,7 @@ class Notes:
 
     async def put(self, shelf: str, name: str, text: str) -> None:
         if self._read_only:
-            raise Unacceptable("notes are read-only here", ["readOnly is set in the configuration"])
+            raise BadRequest("notes are read-only here", ["readOnly is set in the configuration"])
         await self._session.put(Note(shelf=shelf, name=name, text=text))
 
     async def search(self, shelf: str, search: Search) -> Found:
@@ -90,7 +89,7 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
         """One note."""
         found = await notes.get(shelf, name)
         if found is None:
-            raise Unknown(f"there is no note {name!r}")
+            raise NotFound(f"there is no note {name!r}")
         return Text(found.text)
 
     @put("/notes/{shelf:str}/{name:str}", fast=True)

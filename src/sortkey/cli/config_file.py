@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sortkey.services.definition import BadSettings
+from sortkey.service_interface import BadSettings
 from sortkey.services.registry import SERVICES
 
 

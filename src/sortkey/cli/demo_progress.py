@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from sortkey.services import service
+from sortkey import service_interface
 
 
 class Loading:
@@ -26,11 +26,11 @@ class Loading:
             transient=True,
         )
 
-    def of(self, name: str) -> service.Progress:
+    def of(self, name: str) -> service_interface.Progress:
         """Who is told how far a service's data is."""
         return _Bar(self._bars, name) if self._console.is_terminal else self._lines(name)
 
-    def _lines(self, name: str) -> service.Progress:
+    def _lines(self, name: str) -> service_interface.Progress:
         begun = False
 
         def told(done: int, total: int) -> None:

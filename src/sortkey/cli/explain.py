@@ -22,7 +22,9 @@ from uuid import UUID
 from rich.console import Console
 
 from sortkey.cli.arguments import Commands
-from sortkey.model import BoundKey, ModelError, Path
+from sortkey.model.errors import ModelError
+from sortkey.model.keys.key import BoundKey
+from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.explain import explain
 
 _RANGES: Final = frozenset({"between", "before", "after", "starting"})

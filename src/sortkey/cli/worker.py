@@ -25,9 +25,9 @@ from sortkey.feeds.subscription import WorkerFailed
 from sortkey.feeds.worker import Worker
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.http.prometheus import render
-from sortkey.model import ModelError
+from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import open_session
-from sortkey.services.definition import BadSettings, ServiceDefinition
+from sortkey.service_interface import BadSettings, ServiceDefinition
 from sortkey.services.registry import SERVICES
 from sortkey.storage import StorageError
 from sortkey.wire.serve_database import spare_collector

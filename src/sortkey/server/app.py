@@ -19,7 +19,7 @@ from sortkey.server.middleware import IN_FLIGHT, Middleware
 from sortkey.server.openapi import document
 from sortkey.server.scopes import SERVICE, scope_of
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
-from sortkey.services.service import Service
+from sortkey.service_interface import Service
 
 TAG: Final = "server"
 """What the documentation calls the routes that belong to no service."""

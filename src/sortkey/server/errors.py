@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 from litestar.exceptions import HTTPException
 
 from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
-from sortkey.services.service import Unacceptable, Unknown
+from sortkey.service_interface import BadRequest, NotFound
 
 INVALID: Final = "invalid_request"
 MALFORMED: Final = "malformed_json"
@@ -103,9 +103,9 @@ def error_answer_of(error: Exception, request_id: str) -> ErrorAnswer:
     match error:
         case ApiError():
             return error.error_answer
-        case Unknown():
+        case NotFound():
             return ErrorAnswer(404, CODES[404], str(error))
-        case Unacceptable():
+        case BadRequest():
             return ErrorAnswer(400, INVALID, str(error), tuple(map(Detail, error.details)))
         case CursorError() | KeyPartError():
             # A value of the request's that no key can hold is the request's fault, whatever its type allows.

@@ -13,15 +13,14 @@ import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.engine.database import Database
-from sortkey.model import ModelError
+from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession, open_session
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.http_server import HttpServer
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
-from sortkey.services.definition import BadSettings, ServiceDefinition
-from sortkey.services.service import Progress, Service
+from sortkey.service_interface import BadSettings, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.serve_database import spare_collector

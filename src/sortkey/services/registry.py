@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import sortkey as sk
 from sortkey.services.boosts.definition import BOOSTS
-from sortkey.services.definition import ServiceDefinition
 
-SERVICES: Final[Mapping[str, ServiceDefinition]] = {kind.name: kind for kind in (BOOSTS,)}
+SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {service.name: service for service in (BOOSTS,)}

@@ -6,7 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
+from sortkey.model.changes.change_plan import dependents, plan_changes
+from sortkey.model.items.item import schema_of
 from tests.model.declared import Order, Price, Score
 from tests.model.items.test_item import Document
 
@@ -24,17 +26,17 @@ class Task(sk.Item, table="test-changes-tasks"):
     due_by_owner = sk.Index("gsi2", "OWNER#{owner}", "{due}")
 
 
-TASKS = sk.schema_of(Task)
+TASKS = schema_of(Task)
 
 
 def test_a_change_that_no_key_holds() -> None:
-    plan = sk.plan(sk.schema_of(Order), {"total": Decimal(5)}, ORDER)
+    plan = plan_changes(schema_of(Order), {"total": Decimal(5)}, ORDER)
     assert (plan.sets, plan.removes, plan.reads, plan.guards) == ({"total": {"N": "5"}}, (), frozenset(), {})
 
 
 # The primary key is known, since the update names the item by it.
 def test_keys_made_of_the_change_and_the_primary_key() -> None:
-    plan = sk.plan(sk.schema_of(Order), {"status": "PAID"}, ORDER)
+    plan = plan_changes(schema_of(Order), {"status": "PAID"}, ORDER)
     assert plan.sets == {
         "status": {"S": "PAID"},
         "gsi1pk": {"S": "STATUS#PAID"},
@@ -45,57 +47,57 @@ def test_keys_made_of_the_change_and_the_primary_key() -> None:
 
 
 def test_none_takes_the_item_out_of_the_index() -> None:
-    plan = sk.plan(sk.schema_of(Order), {"status": None}, ORDER)
+    plan = plan_changes(schema_of(Order), {"status": None}, ORDER)
     assert plan.sets == {}
     assert plan.removes == ("status", "gsi1pk", "gsi1sk")
 
 
 def test_only_the_attribute_that_changes_is_computed() -> None:
-    plan = sk.plan(TASKS, {"state": "done"}, {"id": "1"})
+    plan = plan_changes(TASKS, {"state": "done"}, {"id": "1"})
     assert plan.sets == {"state": {"S": "done"}, "gsi1sk": {"S": "done#1"}}
 
 
 # Whether the item is in the second index at all depends on a field that may be None.
 def test_what_is_not_known_is_read_and_guarded() -> None:
-    plan = sk.plan(TASKS, {"owner": "ann"}, {"id": "1"})
+    plan = plan_changes(TASKS, {"owner": "ann"}, {"id": "1"})
     assert plan.reads == {"due"}
-    again = sk.plan(TASKS, {"owner": "ann"}, {"id": "1", "due": 5})
+    again = plan_changes(TASKS, {"owner": "ann"}, {"id": "1", "due": 5})
     assert again.reads == frozenset()
     assert again.sets == {"owner": {"S": "ann"}, "gsi1pk": {"S": "OWNER#ann"}, "gsi2pk": {"S": "OWNER#ann"}}
     assert again.guards == {"due": {"N": "5"}}
-    absent = sk.plan(TASKS, {"owner": "ann"}, {"id": "1", "due": None})
+    absent = plan_changes(TASKS, {"owner": "ann"}, {"id": "1", "due": None})
     assert absent.removes == ("gsi2pk",)
     assert absent.guards == {"due": None}
 
 
 def test_coming_into_an_index_needs_its_other_fields() -> None:
-    assert sk.plan(TASKS, {"due": 5}, {"id": "1"}).reads == {"owner"}
-    assert sk.plan(TASKS, {"due": 5}, {"id": "1", "owner": "ann"}).sets["gsi2pk"] == {"S": "OWNER#ann"}
+    assert plan_changes(TASKS, {"due": 5}, {"id": "1"}).reads == {"owner"}
+    assert plan_changes(TASKS, {"due": 5}, {"id": "1", "owner": "ann"}).sets["gsi2pk"] == {"S": "OWNER#ann"}
 
 
 # The index's attribute is the field, so setting one sets the other.
 def test_native_keys_need_nothing_more() -> None:
-    plan = sk.plan(sk.schema_of(Score), {"score": 5}, {"game": "g", "player": "p"})
+    plan = plan_changes(schema_of(Score), {"score": 5}, {"game": "g", "player": "p"})
     assert plan.sets == {"score": {"N": "5"}}
 
 
 def test_the_primary_key_cannot_change() -> None:
     with pytest.raises(sk.KeyChange, match=r"Price\.store is part of the primary key"):
-        sk.plan(sk.schema_of(Price), {"store": "2"}, {})
+        plan_changes(schema_of(Price), {"store": "2"}, {})
 
 
 def test_unknown_fields_are_rejected() -> None:
     with pytest.raises(sk.NoAccessPath, match=r"did you mean 'amount'\?"):
-        sk.plan(sk.schema_of(Price), {"amont": 2}, {})
+        plan_changes(schema_of(Price), {"amont": 2}, {})
 
 
 # An old row has other attributes; changing one of the new ones would leave it between two versions.
 def test_a_versioned_row_must_be_of_the_current_version() -> None:
-    assert sk.plan(sk.schema_of(Document), {"words": 2}, {"id": "1"}).version == 3
-    assert sk.plan(TASKS, {"state": "x"}, {"id": "1"}).version is None
+    assert plan_changes(schema_of(Document), {"words": 2}, {"id": "1"}).version == 3
+    assert plan_changes(TASKS, {"state": "x"}, {"id": "1"}).version is None
 
 
 def test_dependents() -> None:
-    assert sk.dependents(TASKS, ["state"]) == {"gsi1sk"}
-    assert sk.dependents(TASKS, ["due"]) == {"gsi2pk", "gsi2sk"}
-    assert sk.dependents(TASKS, ["id"]) == {"pk", "gsi1sk"}
+    assert dependents(TASKS, ["state"]) == {"gsi1sk"}
+    assert dependents(TASKS, ["due"]) == {"gsi2pk", "gsi2sk"}
+    assert dependents(TASKS, ["id"]) == {"pk", "gsi1sk"}

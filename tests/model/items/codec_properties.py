@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey import model as sk
+from sortkey.model.items.item import schema_of
 from sortkey.values.attribute import normalise_item
 from tests.model.declared import Address, Colour, Everything, Point
 from tests.model.strategies import instants, texts
@@ -46,7 +46,7 @@ items = st.builds(
     labels=st.sets(texts, max_size=2),
 )
 
-SCHEMA = sk.schema_of(Everything)
+SCHEMA = schema_of(Everything)
 
 
 @given(items)

@@ -12,8 +12,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey import model as sk
+import sortkey as sk
 from sortkey.client.unparsed_items import Unparsed
+from sortkey.model.items.item import schema_of
 from sortkey.model.sessions.found_items import item_of
 from tests.model.declared import Colour, Everything
 from tests.model.items.codec_properties import items as everything
@@ -107,7 +108,7 @@ odd_values: st.SearchStrategy[Any] = st.sampled_from(
 def rows(draw: st.DrawFn, items: st.SearchStrategy[Any]) -> dict[str, Any]:
     """What the class writes, with some attributes lost, some changed, some added."""
     item = draw(items)
-    row = sk.schema_of(type(item)).encode(item)
+    row = schema_of(type(item)).encode(item)
     names = sorted(row)
     for name in draw(st.lists(st.sampled_from(names), max_size=2)):
         row.pop(name, None)
@@ -129,19 +130,19 @@ def outcome(read: Any) -> Any:
 
 @given(flat)
 def test_the_reader_takes_what_the_class_writes(item: Flat) -> None:
-    reader = sk.schema_of(Flat).reader
-    assert reader.item(reader.row(text_of(sk.schema_of(Flat).encode(item)))) == item
+    reader = schema_of(Flat).reader
+    assert reader.item(reader.row(text_of(schema_of(Flat).encode(item)))) == item
 
 
 @given(rows(flat))
 def test_rows_of_plain_values(row: dict[str, Any]) -> None:
-    schema = sk.schema_of(Flat)
+    schema = schema_of(Flat)
     assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
 
 
 @given(held)
 def test_the_reader_finds_in_the_key_what_is_only_there(item: Held) -> None:
-    schema = sk.schema_of(Held)
+    schema = schema_of(Held)
     row = schema.encode(item)
     assert row.keys() == {"pk", "sk", "text"}
     assert schema.decode(row) == item
@@ -150,11 +151,11 @@ def test_the_reader_finds_in_the_key_what_is_only_there(item: Held) -> None:
 
 @given(rows(held), st.dictionaries(st.sampled_from(["tenant", "number"]), odd_values))
 def test_rows_whose_key_holds_what_they_lack(row: dict[str, Any], stored: dict[str, Any]) -> None:
-    schema, row = sk.schema_of(Held), row | stored
+    schema, row = schema_of(Held), row | stored
     assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
 
 
 @given(rows(everything))
 def test_rows_of_everything(row: dict[str, Any]) -> None:
-    schema = sk.schema_of(Everything)
+    schema = schema_of(Everything)
     assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))

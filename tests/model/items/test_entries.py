@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sortkey as sk
-from sortkey.model import schema_of
+from sortkey.model.items.item import schema_of
 
 
 class Note(sk.Item):

@@ -14,7 +14,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import schema_of
 from tests.model.declared import Address, Colour, Everything, Point, Price
 
 ID = UUID(int=7)
@@ -47,12 +49,12 @@ FULL = Everything(
 )
 
 
-def encode(item: sk.Item) -> sk.Row:
-    return sk.schema_of(type(item)).encode(item)
+def encode(item: sk.Item) -> Row:
+    return schema_of(type(item)).encode(item)
 
 
-def decode(cls: type[sk.Item], row: sk.Row) -> sk.Item:
-    return sk.schema_of(cls).decode(row)
+def decode(cls: type[sk.Item], row: Row) -> sk.Item:
+    return schema_of(cls).decode(row)
 
 
 def test_a_row_has_the_attributes_and_the_keys() -> None:
@@ -161,7 +163,7 @@ def test_a_wrong_value_is_rejected_by_name(changes: dict[str, Any], message: str
 def test_unknown_attributes_survive_reading_changing_and_writing() -> None:
     row = encode(FULL) | {"newer": {"S": "kept"}}
     row["home"]["M"]["floor"] = {"N": "3"}
-    item = sk.schema_of(Everything).decode(row)
+    item = schema_of(Everything).decode(row)
     assert item == FULL
     assert "newer" not in repr(item)
     assert sk.extra(item) == {"newer": {"S": "kept"}}
@@ -173,7 +175,7 @@ def test_unknown_attributes_survive_reading_changing_and_writing() -> None:
     "copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item)), sk.replace]
 )
 def test_copies_keep_unknown_attributes(copied: Any) -> None:
-    item = sk.schema_of(Everything).decode(encode(FULL) | {"newer": {"S": "kept"}})
+    item = schema_of(Everything).decode(encode(FULL) | {"newer": {"S": "kept"}})
     assert copied(item) == item
     assert sk.extra(copied(item)) == {"newer": {"S": "kept"}}
 
@@ -250,25 +252,25 @@ def test_the_version_is_written() -> None:
 
 
 def test_old_rows_are_upgraded_step_by_step() -> None:
-    old: sk.Row = {"pk": {"S": "DOC#1"}, "id": {"S": "1"}, "name": {"S": "A b"}, "other": {"N": "1"}}
-    item = sk.schema_of(Document).decode(old)
+    old: Row = {"pk": {"S": "DOC#1"}, "id": {"S": "1"}, "name": {"S": "A b"}, "other": {"N": "1"}}
+    item = schema_of(Document).decode(old)
     assert item == Document(id="1", title="A b", words=2)
     assert sk.extra(item) == {"other": {"N": "1"}}
-    assert sk.schema_of(Document).decode(encode(item)) == item
-    newer: sk.Row = {"pk": {"S": "DOC#1"}, "id": {"S": "1"}, "title": {"S": "A"}, "_v": {"N": "2"}}
-    assert sk.schema_of(Document).decode(newer) == Document(id="1", title="A", words=1)
+    assert schema_of(Document).decode(encode(item)) == item
+    newer: Row = {"pk": {"S": "DOC#1"}, "id": {"S": "1"}, "title": {"S": "A"}, "_v": {"N": "2"}}
+    assert schema_of(Document).decode(newer) == Document(id="1", title="A", words=1)
 
 
 # Writing it back would lose what the newer program knows.
 def test_rows_of_the_future_are_rejected() -> None:
     with pytest.raises(sk.DecodeError, match="has version 4; this program knows 3"):
-        sk.schema_of(Document).decode({"pk": {"S": "DOC#1"}, "_v": {"N": "4"}})
+        schema_of(Document).decode({"pk": {"S": "DOC#1"}, "_v": {"N": "4"}})
 
 
 def test_a_version_is_a_whole_number() -> None:
     for mark in ({"S": "2"}, {"N": "1.5"}):
         with pytest.raises(sk.DecodeError, match="which is no version"):
-            sk.schema_of(Document).decode({"_v": mark})
+            schema_of(Document).decode({"_v": mark})
 
 
 def test_upgrades_must_lead_to_the_version() -> None:

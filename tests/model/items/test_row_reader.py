@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
 from sortkey.client.unparsed_items import Unparsed
+from sortkey.model.items.item import schema_of
 from sortkey.model.items.row_reader import UNUSUAL
 from sortkey.model.sessions.found_items import found_on, position
 from tests.model.declared import Follow, Score, User
@@ -27,7 +28,7 @@ ROW: dict[str, Any] = {"pk": {"S": "PARCEL"}, "sk": {"N": "7"}, "number": {"N": 
 
 
 def read(row: dict[str, Any]) -> Parcel:
-    reader = sk.schema_of(Parcel).reader
+    reader = schema_of(Parcel).reader
     return reader.item(reader.row(orjson.dumps(row)))
 
 
@@ -64,16 +65,16 @@ def test_null_is_none() -> None:
 
 
 def test_keys_come_back_as_they_were_stored() -> None:
-    reader = sk.schema_of(Parcel).reader
+    reader = schema_of(Parcel).reader
     row = reader.row(orjson.dumps(ROW | {"city": {"S": "Rome"}, "gsi1pk": {"S": "CITY#Rome"}}))
     assert reader.key_attributes(row) == {"pk": {"S": "PARCEL"}, "sk": {"N": "7"}, "gsi1pk": {"S": "CITY#Rome"}}
 
 
 # Rows of other classes lie in one partition, and of other programs anywhere.
 def test_only_the_paths_own_rows_are_found() -> None:
-    follows = [sk.schema_of(Follow).encode(Follow(user="ada", other=other)) for other in "bc"]
+    follows = [schema_of(Follow).encode(Follow(user="ada", other=other)) for other in "bc"]
     alien = follows[0] | {"sk": {"S": "FOLLOWED"}}
-    for others in ([], [alien], [sk.schema_of(User).encode(User(user="ada"))]):
+    for others in ([], [alien], [schema_of(User).encode(User(user="ada"))]):
         stored = Unparsed(orjson.dumps([*others, *follows]), False)
         path = Follow.key(user="ada")
         items, rows = found_on(path, stored)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hypothesis import given, strategies
 
 import sortkey as sk
-from sortkey.model import KeyPartError
+from sortkey.model.errors import KeyPartError
 from sortkey.model.keys.key import BoundKey
 
 SHELF = sk.Table("shelf")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 import sortkey as sk
-from sortkey.model import schema_of
+from sortkey.model.items.item import schema_of
 from sortkey.model.tables.provision import create_request
 from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, ticket
 

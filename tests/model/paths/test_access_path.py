@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
+from sortkey.model.items.item import schema_of
 from tests.model.declared import Follow, Order, Price, Score, User
 
 DAY = datetime(2026, 8, 24, tzinfo=UTC)
@@ -154,7 +155,7 @@ def test_values_that_cannot_be_asked_for(ask: Any, message: str) -> None:
 
 # What a query takes to go on behind a row: all of the table's key, and all of the index's.
 def test_the_position_of_a_row() -> None:
-    row = sk.schema_of(Price).encode(PRICE)
+    row = schema_of(Price).encode(PRICE)
     path = Price.by_product(kind="Base", product="P")
     assert path.position(row) == {name: row[name] for name in ("pk", "sk", "gsi1pk", "gsi1sk")}
     assert path.position(PRICE) == path.position(row)
@@ -165,7 +166,7 @@ def test_the_position_of_a_row() -> None:
 
 def test_a_local_index_has_the_tables_partition() -> None:
     score = Score(game="g", player="a", score=5)
-    row = sk.schema_of(Score).encode(score)
+    row = schema_of(Score).encode(score)
     assert row == {"game": {"S": "g"}, "player": {"S": "a"}, "score": {"N": "5"}}
     assert Score.ranking(game="g").position(score) == row
 
@@ -173,10 +174,8 @@ def test_a_local_index_has_the_tables_partition() -> None:
 # Nothing keeps another class's rows out of a range, so they are told apart when read.
 def test_rows_of_other_classes_are_not_decoded() -> None:
     path = Follow.key(user="alice")
-    assert path.decode(sk.schema_of(Follow).encode(Follow(user="alice", other="bob"))) == Follow(
-        user="alice", other="bob"
-    )
-    assert path.decode(sk.schema_of(User).encode(User(user="alice"))) is None
+    assert path.decode(schema_of(Follow).encode(Follow(user="alice", other="bob"))) == Follow(user="alice", other="bob")
+    assert path.decode(schema_of(User).encode(User(user="alice"))) is None
     assert path.decode({"pk": {"S": "USER#alice"}, "sk": {"S": "strange"}}) is None
 
 
@@ -188,7 +187,7 @@ def test_a_collection_holds_all_classes_of_a_partition() -> None:
         Order(user="alice", order="o", year=2026, month=8, day=24),
     ]
     assert asked(path) == ("pk = :pk", {":pk": "USER#alice"})
-    assert [path.decode(sk.schema_of(type(item)).encode(item)) for item in items] == items
+    assert [path.decode(schema_of(type(item)).encode(item)) for item in items] == items
     assert path.decode({"pk": {"S": "USER#alice"}, "sk": {"S": "strange"}}) is None
     assert repr(path) == "collection(User.key, user='alice')"
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.model import schema_of
 from sortkey.model.changes.operators import Operator
+from sortkey.model.items.item import schema_of
 from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_glued
 
 TEXTS: Final = st.text("aé#$\U0001f600", min_size=1, max_size=2)

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 import sortkey as sk
-from sortkey.model import schema_of
+from sortkey.model.items.item import schema_of
 from tests.model.sessions.conftest import Awaited
 from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, at, connect_glued, ids, ticket
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model import schema_of
+from sortkey.model.items.item import schema_of
 from tests.model.sessions.shop import SHOP, Order, numbers, order
 
 ONE = Order.key(customer="ada", number=1)

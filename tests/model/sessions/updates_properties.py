@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.model import schema_of
 from sortkey.model.changes.operators import Operator
+from sortkey.model.items.item import schema_of
 from tests.model.sessions.shop import SHOP, Order, order
 
 TEXT = st.text("ab#$", min_size=1, max_size=3)

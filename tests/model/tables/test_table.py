@@ -7,7 +7,8 @@ from enum import Enum
 
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
+from sortkey.model.items.item import schema_of
 from tests.model.declared import Follow, Order, Price, User
 
 
@@ -19,8 +20,8 @@ class Kind(Enum):
 def test_a_row_is_told_by_its_key() -> None:
     items = [User(user="a"), Follow(user="a", other="b"), Order(user="a", order="o", year=2026, month=8, day=24)]
     for item in items:
-        schema = User.__table__.schema_of(sk.schema_of(type(item)).encode(item))
-        assert schema is sk.schema_of(type(item))
+        schema = User.__table__.schema_of(schema_of(type(item)).encode(item))
+        assert schema is schema_of(type(item))
     assert User.__table__.schema_of({"pk": {"S": "USER#a"}, "sk": {"S": "?"}}) is None
 
 
@@ -70,8 +71,8 @@ def test_an_enum_tells_classes_apart() -> None:
         product: str
         key = sk.Key("{store}", "CHANGE#{product}")
 
-    row = sk.schema_of(Change).encode(Change(store="1", product="P"))
-    assert table.schema_of(row) is sk.schema_of(Change)
+    row = schema_of(Change).encode(Change(store="1", product="P"))
+    assert table.schema_of(row) is schema_of(Change)
 
 
 def test_a_class_made_again_takes_its_own_place() -> None:
@@ -151,7 +152,7 @@ def test_a_key_attribute_may_be_the_field_itself() -> None:
         at: int
         key = sk.Key("{device}", "{at}", names=("device", "at"))
 
-    assert sk.schema_of(Row).encode(Row(device="a#b", at=5)) == {"device": {"S": "a#b"}, "at": {"N": "5"}}
+    assert schema_of(Row).encode(Row(device="a#b", at=5)) == {"device": {"S": "a#b"}, "at": {"N": "5"}}
     assert Row.key(device="a#b", at=5).key() == {"device": {"S": "a#b"}, "at": {"N": "5"}}
 
     with pytest.raises(sk.DeclarationError, match=r"the attribute 'pk' is the field pk, so it cannot hold"):
@@ -216,11 +217,11 @@ def test_a_base_lends_its_fields_and_keys() -> None:
     with pytest.raises(AttributeError, match="Base has no table of its own, so key leads nowhere"):
         _ = Base.key
     with pytest.raises(sk.DeclarationError, match="Base has no table"):
-        sk.schema_of(Base)
+        schema_of(Base)
 
 
 def test_sparse_items_are_not_in_the_index() -> None:
-    schema = sk.schema_of(User)
+    schema = schema_of(User)
     assert not schema.encode(User(user="a")).keys() & {"gsi1pk", "gsi1sk"}
     assert schema.encode(User(user="a", city="Bern"))["gsi1pk"] == {"S": "CITY#Bern"}
 

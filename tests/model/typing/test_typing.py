@@ -8,7 +8,10 @@ from typing import assert_type
 
 import pytest
 
-from sortkey import model as sk
+import sortkey as sk
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import schema_of
+from sortkey.model.keys.key import BoundKey
 from tests.model.declared import Everything, Follow, Price, User
 
 PRICE = Price(store="1", product="P", effective=datetime(2026, 8, 24, tzinfo=UTC), amount=Decimal(1))
@@ -19,17 +22,17 @@ def test_attributes_have_their_types() -> None:
     assert_type(PRICE.store, str)
     assert_type(PRICE.amount, Decimal)
     assert_type(User(user="a").city, str | None)
-    assert_type(Everything.key, sk.BoundKey[Everything])
+    assert_type(Everything.key, BoundKey[Everything])
 
 
 def test_paths_know_their_items() -> None:
-    assert_type(Price.key, sk.BoundKey[Price])
-    assert_type(Price.by_product, sk.BoundKey[Price])
+    assert_type(Price.key, BoundKey[Price])
+    assert_type(Price.by_product, BoundKey[Price])
     assert_type(Price.key(store="1"), sk.Path[Price])
     assert_type(Price.by_product(kind="Base", product="P").between("A", "B"), sk.Path[Price])
     assert_type(PRICE.key, sk.Path[Price])
-    assert_type(sk.schema_of(Price).encode(PRICE), sk.Row)
-    assert_type(sk.schema_of(Price).decode(sk.schema_of(Price).encode(PRICE)), Price)
+    assert_type(schema_of(Price).encode(PRICE), Row)
+    assert_type(schema_of(Price).decode(schema_of(Price).encode(PRICE)), Price)
     assert_type(Price.key(store="1").decode({}), Price | None)
     assert_type(sk.replace(PRICE, amount=Decimal(2)), Price)
 

@@ -32,7 +32,7 @@ class Service:
         self._runner = runner
         self.session = session
         self.clock = ManualClock(NOW)
-        self.boosts = Boosts(session, msgspec.structs.replace(SETTINGS, design=design), self.clock)
+        self.boosts = Boosts(session, msgspec.structs.replace(SETTINGS, design=design), self.clock.now)
         self.wait(self.boosts.start())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:

@@ -135,7 +135,7 @@ async def answers(
     settings: Settings, batches: Sequence[Sequence[CampaignEvent]], asked: Sequence[tuple[str, datetime]], racing: bool
 ) -> list[list[Boost]]:
     async with sk.open("memory:", tables=TABLES[settings.design]) as session:
-        service = Boosts(session, settings, ManualClock(NOW))
+        service = Boosts(session, settings, ManualClock(NOW).now)
         await service.start()
         market = service.market("xx")
         await service.design.deliver(market, dict.fromkeys(PARTNERS, DISTRICTS))

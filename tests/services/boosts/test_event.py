@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from sortkey.service_interface import BadRequest
 from sortkey.services.boosts.event import MOST_AREAS, CampaignEvent, Events, checked, read_message
-from sortkey.services.service import Unacceptable
 from tests.services.boosts.campaigns import event
 
 GOOD: dict[str, Any] = {
@@ -76,20 +76,20 @@ def test_a_list_is_read() -> None:
     ],
 )
 def test_what_is_wrong_is_named(field: str, value: Any, said: str) -> None:
-    with pytest.raises((Unacceptable, msgspec.ValidationError)) as error:
+    with pytest.raises((BadRequest, msgspec.ValidationError)) as error:
         read_body(body(**{field: value}))
     assert said in str(error.value)
 
 
 def test_a_missing_field_is_named() -> None:
     without = {name: value for name, value in GOOD.items() if name != "score"}
-    with pytest.raises(Unacceptable, match="`score`"):
+    with pytest.raises(BadRequest, match="`score`"):
         read_message(msgspec.json.encode(without))
 
 
 def test_all_faults_of_a_list_are_told_by_their_place() -> None:
     bad = b"[%b,%b,%b]" % (body(), body(partnerId=""), body(areas=["*", "A"], campaignId=""))
-    with pytest.raises(Unacceptable) as error:
+    with pytest.raises(BadRequest) as error:
         read_body(bad)
     places = [each.partition(":")[0] for each in error.value.details]
     assert places == ["[1].partnerId", "[2].campaignId", "[2].areas"]
@@ -97,15 +97,15 @@ def test_all_faults_of_a_list_are_told_by_their_place() -> None:
 
 @pytest.mark.parametrize("bad", [b"", b"{", b"[]", b"null", b"\xff", b'"x"', b"[1]"])
 def test_what_is_no_event_at_all(bad: bytes) -> None:
-    with pytest.raises(Unacceptable):
+    with pytest.raises(BadRequest):
         read_message(bad)
 
 
 def test_a_message_says_its_tenant() -> None:
     assert read_message(body(tenant="de")).tenant == "de"
-    with pytest.raises(Unacceptable, match="tenant"):
+    with pytest.raises(BadRequest, match="tenant"):
         read_message(body())
-    with pytest.raises(Unacceptable, match="empty"):
+    with pytest.raises(BadRequest, match="empty"):
         read_message(None)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sortkey.services.service import Unacceptable, Unknown
+from sortkey.service_interface import BadRequest, NotFound
 from tests.services.boosts.campaigns import MONDAY_LUNCH, START, as_json, event
 from tests.services.boosts.conftest import Service
 
@@ -158,12 +158,12 @@ def test_tenants_do_not_see_each_other(service: Service) -> None:
 
 def test_an_unknown_tenant_is_named(service: Service) -> None:
     for call in (lambda: service.lookup("p1", tenant="xx"), lambda: service.apply(event(), tenant="xx")):
-        with pytest.raises(Unknown, match="'xx'"):
+        with pytest.raises(NotFound, match="'xx'"):
             call()
 
 
 def test_a_wildcard_market_rejects_areas_before_anything_is_applied(service: Service) -> None:
-    with pytest.raises(Unacceptable, match="tr is a wildcard market") as error:
+    with pytest.raises(BadRequest, match="tr is a wildcard market") as error:
         service.apply(event(), event(2, areas=("IST-01",)), tenant="tr")
     assert error.value.details == ('[1].areas: tr is a wildcard market, whose campaigns have the areas ["*"]',)
     assert service.campaigns_of("p1", tenant="tr") == []

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sortkey.service_interface import BadSettings
 from sortkey.services.boosts.tenants import markets_of, read_settings
-from sortkey.services.definition import BadSettings
 from tests.services.boosts.campaigns import MONDAY_LUNCH, event
 
 

@@ -48,7 +48,7 @@ def _dependencies(layout: KeyLayout, part: KeyAttribute) -> frozenset[str]:
     return layout.sparse.union(part.fields)
 
 
-def plan(schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any]) -> ChangePlan:
+def plan_changes(schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any]) -> ChangePlan:
     """The update that these changes make, given what is known of the item: its primary key's fields, and whatever was
     read on behalf of an earlier plan."""
     _reject_impossible(schema, changes)

@@ -124,7 +124,7 @@ class Codec:
         )
 
     def encode(self, item: msgspec.Struct) -> Row:
-        row: Row = extra_of(item).copy() if self._keeps_extra else {}
+        row: Row = extra(item).copy() if self._keeps_extra else {}
         name = ""
         try:
             for name, attribute, encode, left_out, a_set in self._encoders:
@@ -225,10 +225,10 @@ def _or_none(inner: Converter) -> Callable[[Value], Any]:
     return lambda value: None if "NULL" in value else decode(value)
 
 
-def extra_of(item: msgspec.Struct) -> Row:
+def extra(item: msgspec.Struct) -> Row:
     """What the item's row had beyond its fields, as it was stored."""
-    extra: Row = getattr(item, _EXTRA)
-    return extra
+    kept: Row = getattr(item, _EXTRA)
+    return kept
 
 
 def set_extra(item: msgspec.Struct, extra: Row) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
-from sortkey.model.items.codec import Row, codec_of, extra_of, nested, set_extra
+from sortkey.model.items.codec import Row, codec_of, extra, nested, set_extra
 from sortkey.model.items.converter import Converter, Value
 
 E = TypeVar("E", bound=msgspec.Struct)
@@ -57,7 +57,7 @@ class Entries(Generic[E]):
     def __get__(self, instance: msgspec.Struct, owner: type) -> dict[str, E]: ...
 
     def __get__(self, instance: msgspec.Struct | None, owner: type) -> Entries[E] | dict[str, E]:
-        return self if instance is None else self.of(extra_of(instance))
+        return self if instance is None else self.of(extra(instance))
 
     def of(self, attributes: Row) -> dict[str, E]:
         """The entries among a row's attributes."""
@@ -85,7 +85,7 @@ class Entries(Generic[E]):
     def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:
         """A copy of the item that has these entries, and no others."""
         encode = self._converter.encode
-        kept = {name: value for name, value in extra_of(item).items() if not name.startswith(self.prefix)}
+        kept = {name: value for name, value in extra(item).items() if not name.startswith(self.prefix)}
         made = msgspec.structs.replace(item)
         set_extra(made, kept | {self.attribute(name): encode(entry) for name, entry in entries.items()})
         return made

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 import msgspec
 
 from sortkey.model.errors import DeclarationError
-from sortkey.model.items.codec import Row, codec_of, extra_of, set_extra
+from sortkey.model.items.codec import Row, codec_of, extra, set_extra
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
 from sortkey.model.keys.key import SCHEMA
@@ -78,11 +78,11 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
 
     def __replace__(self: T, **changes: Any) -> T:
         made = msgspec.structs.replace(self, **changes)
-        set_extra(made, extra_of(self))
+        set_extra(made, extra(self))
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), msgspec.structs.asdict(self), extra_of(self))
+        return _rebuilt, (type(self), msgspec.structs.asdict(self), extra(self))
 
 
 def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row) -> T:

@@ -23,7 +23,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import create_tables, pages, put_entry, reads, transaction, updates, writes
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.put_entry import Entered
+from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.session_base import PARALLEL, TIMEOUT, Options, SessionBase, listed, options
 from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
@@ -142,7 +142,7 @@ class AsyncSession(SessionBase[AsyncClient]):
         newer_by: str,
         changes: Mapping[str, Any] | None = None,
         where: Where | None = None,
-    ) -> Entered[T]:
+    ) -> PutEntryResult[T]:
         """Write one entry of an item, unless the stored entry is as new by that field or the item is not as `where`
         says; the item is made if there is none. `changes` are done with it. Nothing is read."""
         wanted = put_entry.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)

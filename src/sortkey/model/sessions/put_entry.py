@@ -6,7 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.changes.change_plan import plan
+from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of, tests_of
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
@@ -22,7 +22,7 @@ from sortkey.model.sessions.writes import CONDITION_FAILED
 T = TypeVar("T")
 
 
-class Entered(NamedTuple, Generic[T]):
+class PutEntryResult(NamedTuple, Generic[T]):
     """What became of it: whether the entry was written, and the item as it is now."""
 
     written: bool
@@ -38,7 +38,7 @@ class Entering(NamedTuple, Generic[T]):
     where: Where | None
 
 
-def put_entry(context: Context, wanted: Entering[T]) -> Steps[Entered[T]]:
+def put_entry(context: Context, wanted: Entering[T]) -> Steps[PutEntryResult[T]]:
     path = wanted.path
     members = request(wanted) | {"ReturnValues": "ALL_NEW"}
     try:
@@ -52,8 +52,8 @@ def put_entry(context: Context, wanted: Entering[T]) -> Steps[Entered[T]]:
             raise ItemMissing(
                 f"there is no {path!r}, and a new one is not as {dict(wanted.where or {})} says"
             ) from None
-        return Entered(False, path.schema.decode(row))
-    return Entered(True, path.schema.decode(answer["Attributes"]))
+        return PutEntryResult(False, path.schema.decode(row))
+    return PutEntryResult(True, path.schema.decode(answer["Attributes"]))
 
 
 def request(wanted: Entering[Any]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def request(wanted: Entering[Any]) -> dict[str, Any]:
 def _changes(schema: Schema[Any], wanted: Entering[Any], placeholders: Placeholders) -> list[Clause]:
     operators = {name: change for name, change in wanted.changes.items() if isinstance(change, Operator)}
     plain = {name: change for name, change in wanted.changes.items() if name not in operators}
-    planned = plan(schema, plain, {})
+    planned = plan_changes(schema, plain, {})
     sets = {
         schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
         for name, value in wanted.path.given.items()

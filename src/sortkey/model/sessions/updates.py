@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.changes.change_plan import ChangePlan, plan
+from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of, tests_of
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.errors import ConditionFailed, ItemMissing, KeyChange
@@ -57,7 +57,7 @@ class Update:
         # The fields that index keys are made of must be known, whatever is to be done to them.
         self.computed = self.operators.keys() & self.schema.recomputed
         # What can never be done is rejected before anything is sent.
-        self._plan({}, {})
+        self._plan_changes({}, {})
         for name in self.operators:
             if name in self.schema.primary.fields:
                 raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which no update changes")
@@ -69,7 +69,7 @@ class Update:
         if row is None and self.computed:
             return None
         worked_out = {name: self.operators[name].apply(known[name]) for name in self.computed}
-        planned = self._plan(worked_out, known)
+        planned = self._plan_changes(worked_out, known)
         if planned.reads:
             return None
         read = row or {}
@@ -81,8 +81,8 @@ class Update:
         item = self.schema.decode(row)
         return {name: getattr(item, name) for name in self.schema.codec.by_name}
 
-    def _plan(self, worked_out: Changes, known: Mapping[str, Any]) -> ChangePlan:
-        return plan(self.schema, {**self.plain, **worked_out}, known)
+    def _plan_changes(self, worked_out: Changes, known: Mapping[str, Any]) -> ChangePlan:
+        return plan_changes(self.schema, {**self.plain, **worked_out}, known)
 
     def _members(self, planned: ChangePlan, guards: Mapping[str, Value | None]) -> dict[str, Any]:
         placeholders = Placeholders()

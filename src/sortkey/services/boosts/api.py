@@ -12,10 +12,10 @@ from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler
 from msgspec import Meta
 
+import sortkey as sk
 from sortkey.services.boosts.designs.design import Boost, Placement
 from sortkey.services.boosts.event import LONGEST_ID, CampaignEvent, Events, checked, errors_in_area, errors_in_name
 from sortkey.services.boosts.service import Boosts
-from sortkey.services.service import Unacceptable, Unknown
 
 MOST_PARTNERS: Final = 1000
 
@@ -79,28 +79,28 @@ class BoostsService(Boosts):
             impossible = any(errors_in_name("partnerId", partner_id, LONGEST_ID))
             found = [] if impossible else await boosts.campaigns_of(tenant, partner_id)
             if not found:
-                raise Unknown(f"the partner {partner_id!r} has no campaign in {tenant}")
+                raise sk.NotFound(f"the partner {partner_id!r} has no campaign in {tenant}")
             return PartnerAnswer(partner_id, found)
 
         return [lookup, campaigns, partner]
 
     async def answer(self, tenant: str, asked: LookupRequest) -> list[Boost]:
-        """Raises Unacceptable for a district that is none."""
+        """Raises BadRequest for a district that is none."""
         if asked.district is None:
             if not self.market(tenant).wildcard:
-                raise Unacceptable(f"district: it is missing, and {tenant} is a zoned market")
+                raise sk.BadRequest(f"district: it is missing, and {tenant} is a zoned market")
         else:
             for error in errors_in_area("district", asked.district):
-                raise Unacceptable(error)
+                raise sk.BadRequest(error)
         return await self.lookup(tenant, asked.district, asked.partner_ids, asked.at)
 
     async def take(self, tenant: str, given: CampaignEvent | Sequence[CampaignEvent]) -> EventsAnswer:
-        """Raises Unacceptable; if a partner has too many campaigns, after all other events have been applied."""
+        """Raises BadRequest; if a partner has too many campaigns, after all other events have been applied."""
         events = checked(given, tenant)
         outcomes = await self.apply(tenant, events)
         rejected = [outcome.error for outcome in outcomes if outcome.error is not None]
         if rejected:
-            raise Unacceptable(
+            raise sk.BadRequest(
                 f"{len(events) - len(rejected)} of {len(events)} events were taken: {rejected[0]}", rejected
             )
         stale = sum(outcome.stale for outcome in outcomes)

@@ -9,9 +9,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from sortkey.model.keys.encoding import instant
+import sortkey as sk
 from sortkey.services.boosts.schedule import Day, Slot
-from sortkey.services.service import Unacceptable
 
 EVERYWHERE: Final = "*"
 """The area that stands for all of a market."""
@@ -42,7 +41,8 @@ class CampaignEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def version(self) -> str:
         """Orders the events of a campaign, the same for whoever compares: by instant, and by id where that is equal."""
-        return f"{instant(self.updated_at)}#{self.event_id}"
+        instant = self.updated_at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
+        return f"{instant}Z#{self.event_id}"
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -56,21 +56,21 @@ _message: Final = msgspec.json.Decoder(CampaignEvent)
 
 
 def read_message(value: bytes | None) -> CampaignEvent:
-    """The event of a feed's message. Raises Unacceptable."""
+    """The event of a feed's message. Raises BadRequest."""
     if value is None:
-        raise Unacceptable("the message is empty")
+        raise sk.BadRequest("the message is empty")
     try:
         event = _message.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unacceptable(f"this is no campaign event: {error}") from None
+        raise sk.BadRequest(f"this is no campaign event: {error}") from None
     if event.tenant is None:
-        raise Unacceptable("this is no campaign event: the field `tenant` is missing")
+        raise sk.BadRequest("this is no campaign event: the field `tenant` is missing")
     _reject(list(errors_in_event(event)))
     return event
 
 
 def checked(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequence[CampaignEvent]:
-    """The events of a request for one tenant. All of them are good, or it raises Unacceptable."""
+    """The events of a request for one tenant. All of them are good, or it raises BadRequest."""
     if isinstance(given, CampaignEvent):
         _reject([*errors_in_event(given), *_strays(given, tenant)])
         return (given,)
@@ -86,7 +86,7 @@ def checked(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequ
 
 def _reject(errors: Sequence[str]) -> None:
     if errors:
-        raise Unacceptable(f"this is no campaign event: {errors[0]}", errors)
+        raise sk.BadRequest(f"this is no campaign event: {errors[0]}", errors)
 
 
 def _strays(event: CampaignEvent, tenant: str) -> Iterator[str]:

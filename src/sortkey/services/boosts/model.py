@@ -17,13 +17,8 @@ from itertools import product
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import field
 
-from sortkey.model.items.annotation import in_key, inexact
-from sortkey.model.items.entries import Entries
-from sortkey.model.items.item import Item, replace
-from sortkey.model.keys.key import Key
-from sortkey.model.tables.table import Table
+import sortkey as sk
 from sortkey.services.boosts.event import ACTIVE, ENDED, EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.schedule import Day, Slot, bits
 
@@ -32,12 +27,12 @@ RETENTION_SECONDS: Final = 30 * 24 * 3600
 MOST_PLACES: Final = 500
 """Of one partner, over all its campaigns: keeps a row below DynamoDB's 400 KB, whatever the ids are."""
 
-BOOSTS: Final = Table("boosts", ttl="expires")
+BOOSTS: Final = sk.Table("boosts", ttl="expires")
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True):
     version: str
-    score: Annotated[float, inexact]
+    score: Annotated[float, sk.inexact]
     days: frozenset[Day]
     slots: frozenset[Slot]
     status: Literal["ACTIVE", "ENDED"]
@@ -55,16 +50,16 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
         return [] if self.status == ENDED or self.areas is None else self.areas
 
 
-class PartnerRow(Item):
-    tenant: Annotated[str, in_key]
-    area: Annotated[str, in_key]
+class PartnerRow(sk.Item):
+    tenant: Annotated[str, sk.in_key]
+    area: Annotated[str, sk.in_key]
     partner: str
-    places: set[str] = field(default_factory=set)
+    places: set[str] = sk.field(default_factory=set)
     revision: int = 0
     expires: int | None = None
 
-    campaigns = Entries(Campaign, "c:")
-    key = Key("{tenant}#{area}", "{partner}", names=("pk", "partner"))
+    campaigns = sk.Entries(Campaign, "c:")
+    key = sk.Key("{tenant}#{area}", "{partner}", names=("pk", "partner"))
 
 
 class BoostRow(PartnerRow, table=BOOSTS):
@@ -120,7 +115,7 @@ def tidied(row: PartnerRow, now: float, settled: str | None = None, running: Ite
     if not forgotten and places == row.places and expires == row.expires:
         return row
     kept = {name: each for name, each in campaigns.items() if name not in forgotten}
-    return type(row).campaigns.replaced(replace(row, places=places, expires=expires), kept)
+    return type(row).campaigns.replaced(sk.replace(row, places=places, expires=expires), kept)
 
 
 def _is_over(campaign: Campaign) -> bool:

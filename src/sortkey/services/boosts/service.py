@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from sortkey.clock import Clock, SystemClock
-from sortkey.feeds.message import Message, Rejected
-from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession
+import sortkey as sk
 from sortkey.services.boosts import demo
 from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
 from sortkey.services.boosts.designs.manifest import Manifest
@@ -17,12 +15,11 @@ from sortkey.services.boosts.designs.v1 import V1
 from sortkey.services.boosts.designs.v2 import V2
 from sortkey.services.boosts.event import CampaignEvent, read_message
 from sortkey.services.boosts.tenants import DesignName, Market, Settings, markets_of
-from sortkey.services.service import Progress, Unacceptable, Unknown
 
-MakeDesign = Callable[[AsyncSession, Clock], Design]
+MakeDesign = Callable[[sk.AsyncSession, Callable[[], float]], Design]
 
 DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": V2, "v1": V1, "manifest": Manifest}
-TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {
+TABLES: Final[Mapping[DesignName, Sequence[type[sk.Item]]]] = {
     "v2": V2.tables,
     "v1": V1.tables,
     "manifest": Manifest.tables,
@@ -32,16 +29,16 @@ TABLES: Final[Mapping[DesignName, Sequence[type[Item]]]] = {
 class Boosts:
     name = "boosts"
 
-    def __init__(self, session: AsyncSession, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, session: sk.AsyncSession, settings: Settings, now: Callable[[], float] = time.time) -> None:
         self._session = session
-        self._clock = clock or SystemClock()
+        self._now = now
         self._markets = markets_of(settings)
-        self.design = DESIGNS[settings.design](session, self._clock)
+        self.design = DESIGNS[settings.design](session, now)
 
     async def start(self) -> None:
         await self._session.create_tables(*self.design.tables)
 
-    async def load_demo(self, progress: Progress) -> None:
+    async def load_demo(self, progress: sk.Progress) -> None:
         """Of the demo's markets those that are configured."""
         story = [event for event in demo.STORY if event.tenant in self._markets]
         if not story or await self._has(story[-1]):
@@ -70,7 +67,7 @@ class Boosts:
     def market(self, tenant: str) -> Market:
         market = self._markets.get(tenant)
         if market is None:
-            raise Unknown(f"there is no tenant {tenant!r}; there are {', '.join(sorted(self._markets))}")
+            raise sk.NotFound(f"there is no tenant {tenant!r}; there are {', '.join(sorted(self._markets))}")
         return market
 
     async def lookup(
@@ -78,11 +75,11 @@ class Boosts:
     ) -> list[Boost]:
         """Those of the partners that are boosted at an instant, now if it is None, in the order asked, each once."""
         market = self.market(tenant)
-        instant = datetime.fromtimestamp(self._clock.now(), UTC) if at is None else at
+        instant = datetime.fromtimestamp(self._now(), UTC) if at is None else at
         try:
             openings = market.timetable.openings(instant)
         except OverflowError:
-            raise Unacceptable("at: this is before or after all time") from None
+            raise sk.BadRequest("at: this is before or after all time") from None
         return await self.design.lookup(market, Question(district, partners, openings))
 
     async def campaigns_of(self, tenant: str, partner: str) -> list[Placement]:
@@ -90,7 +87,7 @@ class Boosts:
         return await self.design.campaigns_of(self.market(tenant), partner)
 
     async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[Applied]:
-        """What became of each event. Raises Unacceptable before any is applied, if the market cannot have one."""
+        """What became of each event. Raises BadRequest, and applies none, if the market rejects one."""
         market = self.market(tenant)
         rejected = [
             f"[{index}].{error}" if len(events) > 1 else error
@@ -98,17 +95,17 @@ class Boosts:
             if (error := market.error(event)) is not None
         ]
         if rejected:
-            raise Unacceptable(rejected[0], rejected)
+            raise sk.BadRequest(rejected[0], rejected)
         return await self.design.apply(market, events)
 
-    async def consume(self, messages: Sequence[Message]) -> list[Rejected]:
-        rejected: dict[int, Rejected] = {}
+    async def consume(self, messages: Sequence[sk.Message]) -> list[sk.Rejected]:
+        rejected: dict[int, sk.Rejected] = {}
         newest: dict[tuple[str, str, str], tuple[int, CampaignEvent]] = {}
         for index, message in enumerate(messages):
             try:
                 tenant, event = self._read(message)
-            except (Unacceptable, Unknown) as error:
-                rejected[index] = Rejected(message, str(error))
+            except (sk.BadRequest, sk.NotFound) as error:
+                rejected[index] = sk.Rejected(message, str(error))
                 continue
             campaign = (tenant, event.partner_id, event.campaign_id)
             # Of several events of a campaign only the newest leaves a trace, and of equal ones the first.
@@ -119,13 +116,13 @@ class Boosts:
             outcomes = await self.design.apply(self.market(tenant), [event for _, event in indexed])
             for (index, _), outcome in zip(indexed, outcomes, strict=True):
                 if outcome.error is not None:
-                    rejected[index] = Rejected(messages[index], outcome.error)
+                    rejected[index] = sk.Rejected(messages[index], outcome.error)
         return [rejected[index] for index in sorted(rejected)]
 
-    def _read(self, message: Message) -> tuple[str, CampaignEvent]:
+    def _read(self, message: sk.Message) -> tuple[str, CampaignEvent]:
         event = read_message(message.value)
         market = self.market(event.tenant or "")
         error = market.error(event)
         if error is not None:
-            raise Unacceptable(error)
+            raise sk.BadRequest(error)
         return market.tenant, event

@@ -21,9 +21,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
+import sortkey as sk
 from sortkey.services.boosts.event import EVERYWHERE, LONGEST_ID, CampaignEvent, errors_in_name
 from sortkey.services.boosts.schedule import ALL_DAY, Hours, Slot, Timetable
-from sortkey.services.definition import BadSettings
 
 DesignName = Literal["v2", "v1", "manifest"]
 
@@ -73,9 +73,9 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     try:
         settings = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
-        raise BadSettings(f"boosts: {error}") from None
+        raise sk.BadSettings(f"boosts: {error}") from None
     if not settings.tenants:
-        raise BadSettings("boosts: tenants: there is none")
+        raise sk.BadSettings("boosts: tenants: there is none")
     return settings
 
 
@@ -87,19 +87,19 @@ def markets_of(settings: Settings) -> dict[str, Market]:
 def _market(tenant: str, chosen: TenantSettings) -> Market:
     where = f"boosts: tenants.{tenant}"
     for problem in errors_in_name(where, tenant, LONGEST_ID):
-        raise BadSettings(problem)
+        raise sk.BadSettings(problem)
     try:
         zone = ZoneInfo(chosen.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise BadSettings(
+        raise sk.BadSettings(
             f"{where}.timezone: {chosen.timezone!r} is no time zone; they are called as Europe/Berlin is"
         ) from None
     hours: dict[Slot, Hours] = {}
     for slot, (start, end) in {**DEFAULT_HOURS, **chosen.slots}.items():
         if slot == ALL_DAY:
-            raise BadSettings(f"{where}.slots: all-day has all hours, always")
+            raise sk.BadSettings(f"{where}.slots: all-day has all hours, always")
         try:
             hours[slot] = Hours.read(start, end)
         except ValueError as error:
-            raise BadSettings(f"{where}.slots.{slot}: {error}") from None
+            raise sk.BadSettings(f"{where}.slots.{slot}: {error}") from None
     return Market(tenant, chosen.areas == "wildcard", Timetable(zone, hours))

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from sortkey.model.items.item import Item
+import sortkey as sk
 from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.schedule import DAYS, SLOTS, Opening
 from sortkey.services.boosts.tenants import Market
@@ -71,7 +71,7 @@ class Applied(NamedTuple):
 
 class Design(Protocol):
     @property
-    def tables(self) -> Sequence[type[Item]]: ...
+    def tables(self) -> Sequence[type[sk.Item]]: ...
 
     async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[Applied]:
         """What became of each event; those of one partner are applied in their order."""

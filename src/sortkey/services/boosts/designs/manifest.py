@@ -9,30 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.tables.table import Table
+import sortkey as sk
 from sortkey.services.boosts.designs.v2 import V2
 from sortkey.services.boosts.event import EVERYWHERE
 from sortkey.services.boosts.model import PartnerRow
 from sortkey.services.boosts.tenants import Market
 
-MANIFEST: Final = Table("boosts_manifest", ttl="expires")
-DELIVERY: Final = Table("boosts_delivery")
+MANIFEST: Final = sk.Table("boosts_manifest", ttl="expires")
+DELIVERY: Final = sk.Table("boosts_delivery")
 
 
 class ManifestRow(PartnerRow, table=MANIFEST):
     """A partner in an area that it delivers to; the home rows of `*` are not read by lookups."""
 
 
-class Delivery(Item, table=DELIVERY):
+class Delivery(sk.Item, table=DELIVERY):
     """Where a partner delivers."""
 
     tenant: str
     partner: str
     areas: list[str]
 
-    key = Key("{tenant}#{partner}")
+    key = sk.Key("{tenant}#{partner}")
 
 
 class Manifest(V2):

@@ -10,20 +10,13 @@ to be measured: see docs/boosts.md.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import field
 
-from sortkey.clock import Clock
-from sortkey.model.errors import ConditionFailed
-from sortkey.model.items.annotation import inexact
-from sortkey.model.items.item import Item, replace
-from sortkey.model.keys.key import Key
-from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
+import sortkey as sk
 from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, Rank, boosts_of, placements
 from sortkey.services.boosts.event import ENDED, EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.model import RETENTION_SECONDS
@@ -35,8 +28,8 @@ MOST_LISTS: Final = 5000
 """Of one campaign; its record names them all, and has to stay below DynamoDB's 400 KB."""
 REQUESTS_AT_ONCE: Final = 16
 
-LISTS: Final = Table("boosts_v1")
-RECORDS: Final = Table("boosts_v1_campaigns", ttl="expires")
+LISTS: Final = sk.Table("boosts_v1")
+RECORDS: Final = sk.Table("boosts_v1_campaigns", ttl="expires")
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,41 +37,41 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
     partner: str
     campaign: str
-    score: Annotated[float, inexact]
+    score: Annotated[float, sk.inexact]
     version: str
     until: int | None = None
     """When one that is over may be forgotten; until then it keeps older events out."""
 
 
-class Shard(Item, table=LISTS):
+class Shard(sk.Item, table=LISTS):
     tenant: str
     area: str
     day: str
     slot: str
     shard: int
     revision: int = 0
-    listings: list[Listing] = field(default_factory=list)
+    listings: list[Listing] = sk.field(default_factory=list)
 
-    key = Key("{tenant}#{area}", "{day}#{slot}#{shard:04}")
+    key = sk.Key("{tenant}#{area}", "{day}#{slot}#{shard:04}")
 
 
-class CampaignRecord(Item, table=RECORDS):
+class CampaignRecord(sk.Item, table=RECORDS):
     """What makes events idempotent, and finds the lists that a campaign is to leave."""
 
     tenant: str
     partner: str
     campaign: str
     version: str
-    score: Annotated[float, inexact]
+    score: Annotated[float, sk.inexact]
     days: frozenset[str]
     slots: frozenset[str]
     status: Literal["ACTIVE", "ENDED"]
     areas: list[str]
-    lists: set[str] = field(default_factory=set)
+    lists: set[str] = sk.field(default_factory=set)
     revision: int = 0
     expires: int | None = None
 
-    key = Key("{tenant}#{partner}", "{campaign}")
+    key = sk.Key("{tenant}#{partner}", "{campaign}")
 
     @property
     def wanted(self) -> set[str]:
@@ -91,9 +84,9 @@ class CampaignRecord(Item, table=RECORDS):
 class V1:
     tables = (Shard, CampaignRecord)
 
-    def __init__(self, session: AsyncSession, clock: Clock) -> None:
+    def __init__(self, session: sk.AsyncSession, now: Callable[[], float]) -> None:
         self._session = session
-        self._clock = clock
+        self._now = now
 
     # Writing
 
@@ -120,13 +113,13 @@ class V1:
             if known is not None and known.version >= record.version:
                 return False, known
             lists = record.wanted | (set() if known is None else known.lists)
-            newer = replace(record, lists=lists, revision=0 if known is None else known.revision)
+            newer = sk.replace(record, lists=lists, revision=0 if known is None else known.revision)
             if await self._replaced(newer):
                 return True, newer
 
     async def _settle(self, market: Market, record: CampaignRecord) -> None:
         """Bring all lists to the record, and forget those that the campaign has left."""
-        wanted, until = record.wanted, int(self._clock.now()) + RETENTION_SECONDS
+        wanted, until = record.wanted, int(self._now()) + RETENTION_SECONDS
 
         async def enlist(name: str) -> None:
             listing = Listing(
@@ -141,7 +134,7 @@ class V1:
         await in_parallel(enlist, sorted(record.lists), REQUESTS_AT_ONCE)
         expires = None if wanted else until
         if record.lists != wanted or (record.expires is None) != (expires is None):
-            await self._replaced(replace(record, lists=wanted, expires=expires))
+            await self._replaced(sk.replace(record, lists=wanted, expires=expires))
 
     async def _enlist(self, market: Market, name: str, listing: Listing) -> None:
         """Read, change, put back, and begin anew if somebody else was faster."""
@@ -155,12 +148,12 @@ class V1:
                 shard = next((each for each in shards if len(each.listings) < PARTNERS_PER_SHARD), None)
             if shard is None:
                 shard = _shard(market, name, len(shards) + 1)
-            if await self._replaced(replace(shard, listings=self._with(shard.listings, listing))):
+            if await self._replaced(sk.replace(shard, listings=self._with(shard.listings, listing))):
                 return
 
     def _with(self, listings: Iterable[Listing], new: Listing) -> list[Listing]:
         """The list with a new entry instead of the campaign's old one, and without what need not be remembered."""
-        now = self._clock.now()
+        now = self._now()
         kept = [each for each in listings if each.until is None or each.until > now]
         return [*(each for each in kept if (each.partner, each.campaign) != (new.partner, new.campaign)), new]
 
@@ -168,7 +161,7 @@ class V1:
         """Whether it was still as it was read."""
         try:
             return await self._session.put(item, if_version="revision")
-        except ConditionFailed:
+        except sk.ConditionFailed:
             return False
 
     async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
@@ -184,13 +177,13 @@ class V1:
             starts = range(0, len(listings), PARTNERS_PER_SHARD)
             await self._session.batch(
                 put=(
-                    replace(
+                    sk.replace(
                         _shard(market, name, number), revision=1, listings=listings[start : start + PARTNERS_PER_SHARD]
                     )
                     for number, start in enumerate(starts, 1)
                 )
             )
-        await self._session.batch(put=(replace(each, lists=each.wanted, revision=1) for each in records))
+        await self._session.batch(put=(sk.replace(each, lists=each.wanted, revision=1) for each in records))
         yield len(events)
 
     async def deliver(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:

@@ -6,17 +6,10 @@ batch of exact keys, whatever the size of the market. See `boosts.model` for the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from sortkey.clock import Clock
-from sortkey.model.changes.conditions import sized
-from sortkey.model.changes.operators import add
-from sortkey.model.errors import ConditionFailed
-from sortkey.model.items.item import Item
-from sortkey.model.keys.each import each
-from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.put_entry import Entered
+import sortkey as sk
 from sortkey.services.boosts.designs import v2_row_reader
 from sortkey.services.boosts.designs.design import Applied, Boost, Placement, Question, boosts_of, placements
 from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
@@ -46,11 +39,11 @@ class _Rejected(Exception):
 
 class V2:
     rows: type[PartnerRow] = BoostRow
-    tables: Sequence[type[Item]] = (BoostRow,)
+    tables: Sequence[type[sk.Item]] = (BoostRow,)
 
-    def __init__(self, session: AsyncSession, clock: Clock) -> None:
+    def __init__(self, session: sk.AsyncSession, now: Callable[[], float]) -> None:
         self._session = session
-        self._clock = clock
+        self._now = now
 
     # Which areas a campaign is written to and a lookup reads
 
@@ -94,10 +87,12 @@ class V2:
             await self._settle(market, event, stored, home, spread & known)
         return Applied(stale=not written)
 
-    async def _enter_home(self, market: Market, event: CampaignEvent, spread: Collection[str]) -> Entered[PartnerRow]:
+    async def _enter_home(
+        self, market: Market, event: CampaignEvent, spread: Collection[str]
+    ) -> sk.PutEntryResult[PartnerRow]:
         """Write the home row's entry, if it is newer and there is room for its places."""
         new = {place(area, event.campaign_id) for area in (EVERYWHERE, *spread)}
-        entry = home_entry(event, self._clock.now())
+        entry = home_entry(event, self._now())
         room = MOST_PLACES - len(new)
         while True:
             entered = await self._enter(market, EVERYWHERE, event, entry, places=new, room=room)
@@ -120,14 +115,14 @@ class V2:
         areas = sorted(areas_of(home.places, event.campaign_id).union(spread))
 
         async def enter(area: str) -> None:
-            entry = entry_there(stored, runs=area in spread, now=self._clock.now())
+            entry = entry_there(stored, runs=area in spread, now=self._now())
             entered = await self._enter(market, area, event, entry)
             if entered.written:
-                await self._put(entered.item, tidied(entered.item, self._clock.now()))
+                await self._put(entered.item, tidied(entered.item, self._now()))
 
         if areas:
             await in_parallel(enter, areas, AREAS_AT_ONCE)
-        await self._put(home, tidied(home, self._clock.now(), event.campaign_id, spread))
+        await self._put(home, tidied(home, self._now(), event.campaign_id, spread))
 
     async def _enter(
         self,
@@ -138,15 +133,15 @@ class V2:
         *,
         places: Collection[str] = (),
         room: int | None = None,
-    ) -> Entered[PartnerRow]:
+    ) -> sk.PutEntryResult[PartnerRow]:
         return await self._session.put_entry(
             self.rows.key(tenant=market.tenant, area=area, partner=event.partner_id),
             self.rows.campaigns,
             event.campaign_id,
             entry,
             newer_by="version",
-            changes={"revision": add(1), "expires": None} | ({"places": add(set(places))} if places else {}),
-            where=None if room is None else {"places": sized(at_most=room)},
+            changes={"revision": sk.add(1), "expires": None} | ({"places": sk.add(set(places))} if places else {}),
+            where=None if room is None else {"places": sk.sized(at_most=room)},
         )
 
     async def _put(self, row: PartnerRow, tidy: PartnerRow) -> None:
@@ -154,7 +149,7 @@ class V2:
             return
         try:
             await self._session.put(tidy, if_version="revision")
-        except ConditionFailed:
+        except sk.ConditionFailed:
             pass  # somebody else has written the row since, and tidies it as well
 
     async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
@@ -175,7 +170,7 @@ class V2:
         """The rows of one partner."""
         areas: dict[str, dict[str, Campaign]] = {EVERYWHERE: {}}
         places: set[str] = set()
-        now = self._clock.now()
+        now = self._now()
         for event in events:
             home = areas[EVERYWHERE][event.campaign_id] = home_entry(event, now)
             spread = await self.spread(market, event.partner_id, event.running)
@@ -199,7 +194,7 @@ class V2:
 
     async def lookup(self, market: Market, question: Question) -> list[Boost]:
         areas = self.areas_read(market, question.district)
-        keys = each(tenant=market.tenant, area=areas, partner=question.partners)
+        keys = sk.each(tenant=market.tenant, area=areas, partner=question.partners)
         rows = await self._session.lookup_as(self.rows.key, keys, v2_row_reader.read)
         return boosts_of(question, v2_row_reader.best_of(question.partners, rows, question.openings))
 

@@ -1,0 +1,63 @@
+"""The public names, one per line: `sk.Item` is `Item` here. `sortkey/__init__.py` imports this module on first use."""
+
+from msgspec import field as field
+
+from sortkey.client import async_client as async_client
+from sortkey.client import client as client
+from sortkey.feeds.message import Consumer as Consumer
+from sortkey.feeds.message import Message as Message
+from sortkey.feeds.message import Rejected as Rejected
+from sortkey.model.changes.conditions import above as above
+from sortkey.model.changes.conditions import absent as absent
+from sortkey.model.changes.conditions import at_least as at_least
+from sortkey.model.changes.conditions import at_most as at_most
+from sortkey.model.changes.conditions import below as below
+from sortkey.model.changes.conditions import one_of as one_of
+from sortkey.model.changes.conditions import other_than as other_than
+from sortkey.model.changes.conditions import present as present
+from sortkey.model.changes.conditions import sized as sized
+from sortkey.model.changes.operators import add as add
+from sortkey.model.changes.operators import append as append
+from sortkey.model.changes.operators import discard as discard
+from sortkey.model.changes.operators import initially as initially
+from sortkey.model.errors import ConditionFailed as ConditionFailed
+from sortkey.model.errors import CursorError as CursorError
+from sortkey.model.errors import DeadlineExceeded as DeadlineExceeded
+from sortkey.model.errors import DeclarationError as DeclarationError
+from sortkey.model.errors import DecodeError as DecodeError
+from sortkey.model.errors import EncodeError as EncodeError
+from sortkey.model.errors import ItemMissing as ItemMissing
+from sortkey.model.errors import KeyChange as KeyChange
+from sortkey.model.errors import KeyPartError as KeyPartError
+from sortkey.model.errors import ModelError as ModelError
+from sortkey.model.errors import NoAccessPath as NoAccessPath
+from sortkey.model.errors import TablesDiffer as TablesDiffer
+from sortkey.model.errors import TransactionFailed as TransactionFailed
+from sortkey.model.errors import Unsupported as Unsupported
+from sortkey.model.items.annotation import in_key as in_key
+from sortkey.model.items.annotation import inexact as inexact
+from sortkey.model.items.codec import extra as extra
+from sortkey.model.items.entries import Entries as Entries
+from sortkey.model.items.item import Item as Item
+from sortkey.model.items.item import replace as replace
+from sortkey.model.keys.each import each as each
+from sortkey.model.keys.key import Index as Index
+from sortkey.model.keys.key import Key as Key
+from sortkey.model.paths.access_path import Path as Path
+from sortkey.model.paths.collection import collection as collection
+from sortkey.model.sessions.async_session import AsyncSession as AsyncSession
+from sortkey.model.sessions.async_session import open_session as _open_session
+from sortkey.model.sessions.pages import Page as Page
+from sortkey.model.sessions.put_entry import PutEntryResult as PutEntryResult
+from sortkey.model.sessions.sync_session import Session as Session
+from sortkey.model.sessions.sync_session import connect as connect
+from sortkey.model.sessions.transaction import Transaction as Transaction
+from sortkey.model.tables.table import Table as Table
+from sortkey.service_interface import BadRequest as BadRequest
+from sortkey.service_interface import BadSettings as BadSettings
+from sortkey.service_interface import NotFound as NotFound
+from sortkey.service_interface import Progress as Progress
+from sortkey.service_interface import Service as Service
+from sortkey.service_interface import ServiceDefinition as ServiceDefinition
+
+open = _open_session
