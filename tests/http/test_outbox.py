@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from sortkey.http import outbox as limits
+from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
-from sortkey.wire.metrics import Metrics
 
 
 class Loop:
@@ -18,7 +18,7 @@ class Loop:
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics("test", "route")
         self.outbox = Outbox(self.metrics, self.soon.append)
 
     def end_turn(self) -> None:

@@ -38,7 +38,7 @@ class Writes:
         self.threads: list[str] = []
         self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
         self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
-        self.committing = CommitScheduler(database, self.finished.put_nowait, self.outbox, leads)
+        self.scheduler = CommitScheduler(database, self.finished.put_nowait, self.outbox, leads)
 
     def begin(self) -> None:
         write: Any = object()
@@ -49,9 +49,9 @@ class Writes:
 
         def done(_answer: Answer | None, _error: BaseException | None) -> None:
             self.threads.append(threading.current_thread().name)
-            self.committing.post(write)
+            self.scheduler.post(write)
 
-        self.committing.submit(work, done)
+        self.scheduler.submit(work, done)
 
     async def finish(self, count: int) -> None:
         for _ in range(count):
@@ -134,12 +134,12 @@ def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.Monk
 def test_a_loop_that_mostly_reads_leaves_the_commit_to_the_thread(database: Database) -> None:
     async def story() -> None:
         writes = Writes(database)
-        writes.committing.reads += 2
+        writes.scheduler.reads += 2
         writes.begin()
         await writes.finish(1)
         assert writes.threads == ["sortkey-writer"]
         # Only what happens from now on counts for the next.
-        assert writes.committing.reads == 0
+        assert writes.scheduler.reads == 0
 
     run(story)
 

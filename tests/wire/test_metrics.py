@@ -12,11 +12,10 @@ LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\"
 
 def counted() -> Metrics:
     metrics = Metrics()
-    metrics.operation("GetItem").count("ok", 0.00007)
-    metrics.operation("GetItem").count("ok", 5.0)
-    metrics.operation("PutItem").count("ValidationException", 0.001)
-    metrics.consumed("read", {"orders": 0.5})
-    metrics.consumed("read", {"orders": 2.0, "b": 1.0})
+    metrics.requests("GetItem").count("ok", 0.00007)
+    metrics.requests("GetItem").count("ok", 5.0)
+    metrics.requests("PutItem").count("ValidationException", 0.001)
+    metrics.capacity["read"] |= {"orders": 2.5, "b": 1.0}
     return metrics
 
 

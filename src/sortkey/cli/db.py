@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def serve_alone(command: str, options: Options) -> int:
     try:
-        gate = authentication_for(options)
+        authentication = authentication_for(options)
         with listen(options.host, options.port) as listening:
             url = url_of(listening)
-            serve(options, gate, listening, NoOtherWorkers(), lambda _: announce(url))
+            serve(options, authentication, listening, NoOtherWorkers(), lambda _: announce(url))
     except (BadKeysFile, CannotListen, StorageError) as error:
         return print_error(command, str(error))
     return 0

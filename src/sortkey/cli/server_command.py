@@ -89,10 +89,10 @@ def endpoint_of(command: str, arguments: argparse.Namespace) -> Open:
         if store_url.parse(arguments.store).remote is not None:
             sys.stderr.write(f"sortkey {command}: {arguments.store} is an endpoint already, so none is served here\n")
             return None
-        gate = authentication_for(Options(None, arguments.host, arguments.db_port, arguments.keys))
+        authentication = authentication_for(Options(None, arguments.host, arguments.db_port, arguments.keys))
         listening = stack.enter_context(listen(arguments.host, arguments.db_port))
         sys.stderr.write(f"sortkey {command}: the DynamoDB endpoint is {url_of(listening)}\n")
-        return Endpoint(listening, gate)
+        return Endpoint(listening, authentication)
 
     return opened
 

@@ -24,13 +24,13 @@ from sortkey.feeds.status_server import StatusServer
 from sortkey.feeds.subscription import WorkerFailed
 from sortkey.feeds.worker import Worker
 from sortkey.http.listener import CannotListen, listen, url_of
+from sortkey.http.process import tune_garbage_collector
 from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import open_session
 from sortkey.service_interface import BadSettings, ServiceDefinition
 from sortkey.services.registry import SERVICES
 from sortkey.storage import StorageError
-from sortkey.wire.serve_database import spare_collector
 
 START_SECONDS: Final = 10.0
 """For the broker to be found."""
@@ -84,7 +84,7 @@ async def work(
         worker = Worker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
-        spare_collector()
+        tune_garbage_collector()
         with StatusServer(listening, lambda: render(worker.metrics.samples(), FAMILIES)):
             await worker.run(lambda: announce(url_of(listening)))
 

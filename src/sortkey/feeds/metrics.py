@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.http.prometheus import Families, Histogram, Samples
+from sortkey.http.metrics import Histogram
+from sortkey.http.prometheus import Families, Samples
 
 FAMILIES: Final[Families] = {
     "sortkey_feed_messages_total": (

@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from sortkey.http.outbox import Outbox, Traffic
+from sortkey.http.metrics import ServerMetrics
+from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
 from sortkey.limits import KIB, MIB
 
@@ -79,7 +80,7 @@ class Owner(Protocol):
     outbox: Outbox
 
     @property
-    def metrics(self) -> Traffic: ...
+    def metrics(self) -> ServerMetrics: ...
 
     def handler(self, peer: str) -> RequestHandler:
         """Who answers the requests of a connection from there."""

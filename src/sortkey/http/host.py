@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import Final
 
 from sortkey.http.connection import Connection, RequestHandler
-from sortkey.http.outbox import Outbox, Traffic
+from sortkey.http.metrics import ServerMetrics
+from sortkey.http.outbox import Outbox
 
 CONNECTIONS: Final = 10_000
 OTHER_FILES: Final = 64
@@ -28,7 +29,7 @@ GRACE_SECONDS: Final = 10.0
 class Host(ABC):
     """Serves until told to stop. Belongs to one event loop."""
 
-    def __init__(self, metrics: Traffic) -> None:
+    def __init__(self, metrics: ServerMetrics) -> None:
         self._connections: set[Connection] = set()
         self._room = connections_allowed()
         self._stop = asyncio.Event()
@@ -65,10 +66,17 @@ class Host(ABC):
 
     def joins(self, connection: Connection) -> bool:
         self._connections.add(connection)
-        return len(self._connections) <= self._room
+        metrics = self.metrics
+        metrics.connections = len(self._connections)
+        metrics.connections_accepted += 1
+        welcome = metrics.connections <= self._room
+        if not welcome:
+            metrics.connections_rejected += 1
+        return welcome
 
     def leaves(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self.metrics.connections = len(self._connections)
         if self.stopping and not self._connections:
             self._all_left.set()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
+from sortkey.http.metrics import ServerMetrics
 from sortkey.limits import KIB
 
 SEND_BYTES: Final = 256 * KIB
@@ -18,19 +19,12 @@ SEND_BYTES: Final = 256 * KIB
 SEND_ANSWERS: Final = 64
 
 
-class Traffic(Protocol):
-    """Bytes, counted."""
-
-    received: int
-    sent: int
-
-
 class Outbox:
     """Of one event loop. Answers of one connection leave in the order in which they came here."""
 
     __slots__ = ("_bytes", "_call_soon", "_metrics", "_planned", "_waiting")
 
-    def __init__(self, metrics: Traffic, call_soon: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, metrics: ServerMetrics, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._metrics = metrics
         self._call_soon = call_soon
         self._waiting: list[tuple[asyncio.Transport, bytes]] = []

@@ -16,8 +16,9 @@ from litestar.exceptions import ImproperlyConfiguredException
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import BaseRoute, HTTPRoute
 
+from sortkey.http.metrics import RequestMetrics
 from sortkey.server.errors import ApiError, undecoded
-from sortkey.server.metrics import Metrics, RouteMetrics
+from sortkey.server.metrics import Metrics
 from sortkey.server.scopes import scope_of
 
 FAST: Final = "fast"
@@ -31,7 +32,7 @@ class FastRoute:
         self.path = re.compile(_expression(route))
         self.scope = scope_of(handler.opt, method)
         self.status = handler.status_code
-        self.metrics: RouteMetrics = metrics.route(f"{method} {route.path_format}")
+        self.metrics: RequestMetrics = metrics.requests(f"{method} {route.path_format}")
         self._handle: Callable[..., Awaitable[Any]] = handler.fn
         self._encode = msgspec.json.Encoder().encode
         self._decode = _decoder(route, handler)

@@ -26,4 +26,3 @@ class HttpServer(Host):
 
     def second(self) -> None:
         self._responses.tick(time())
-        self.metrics.connections = len(self._connections)

@@ -15,11 +15,12 @@ from typing import Final
 
 from litestar.types import ASGIApp
 
+from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.server.access_log import AccessLog, Clock, Entry, NoLog
 from sortkey.server.errors import ApiError, error_answer_of, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
-from sortkey.server.metrics import NO_ROUTE, OK, Metrics, RouteMetrics
+from sortkey.server.metrics import NO_ROUTE, Metrics
 from sortkey.server.tokens import Tokens
 
 IN_FLIGHT: Final = 1000
@@ -59,7 +60,7 @@ class Middleware:
         metrics = self._metrics
         exchange.id = self._request_id(exchange.headers)
         exchange.most = self._body_bytes
-        counted: RouteMetrics | None = None
+        counted: RequestMetrics | None = None
         metrics.in_flight += 1
         try:
             if metrics.in_flight > self._limit:
@@ -80,7 +81,7 @@ class Middleware:
         finally:
             metrics.in_flight -= 1
             seconds = perf_counter() - started
-            counted = counted or metrics.route(_name(exchange))
+            counted = counted or metrics.requests(_name(exchange))
             counted.count(exchange.code or (OK if exchange.status < 400 else str(exchange.status)), seconds)
             if self._log is not None:
                 self._log.write(self._entry(exchange, seconds))

@@ -19,12 +19,13 @@ from sortkey.engine.fast import FAST_READS, FAST_WRITES, FastAnswer, FastWork
 from sortkey.engine.operations import WRITES
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Expect, Reply
+from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.http.prometheus import Samples, render
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.limits import MIB
 from sortkey.wire import metrics, protocol
 from sortkey.wire.authentication import Authentication, Caller
-from sortkey.wire.metrics import Metrics, OperationMetrics
+from sortkey.wire.metrics import Metrics
 from sortkey.wire.protocol import HttpError
 from sortkey.wire.response import TEXT, Responses
 
@@ -43,16 +44,16 @@ _logger = logging.getLogger(__name__)
 class Route:
     """What is known of an operation beforehand."""
 
-    __slots__ = ("metered", "metrics", "operation", "read", "unit", "write", "writes")
+    __slots__ = ("consumed", "metered", "metrics", "operation", "read", "write", "writes")
 
-    def __init__(self, operation: str, counted: OperationMetrics) -> None:
+    def __init__(self, operation: str, counted: Metrics) -> None:
         self.operation = operation
         self.read = FAST_READS.get(operation)
         self.write = FAST_WRITES.get(operation)
         self.writes = operation in WRITES
-        self.unit = "write" if self.writes else "read"
+        self.consumed = counted.capacity["write" if self.writes else "read"]
         self.metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
-        self.metrics = counted
+        self.metrics = counted.requests(operation)
 
 
 class PendingWrite:
@@ -96,20 +97,17 @@ class Endpoint:
         database: Database,
         responses: Responses,
         counted: Metrics,
-        gate: Authentication,
-        committing: CommitScheduler,
+        authentication: Authentication,
+        scheduler: CommitScheduler,
         scrape: Callable[[], Samples],
     ) -> None:
         self._database = database
         self._responses = responses
-        self._metrics = counted
-        self._gate = gate
-        self._committing = committing
+        self._authentication = authentication
+        self._scheduler = scheduler
         self._scrape = scrape
-        self._routes = {
-            target: Route(operation, counted.operation(operation)) for target, operation in protocol.TARGETS.items()
-        }
-        self._unknown = counted.operation(UNKNOWN)
+        self._routes = {target: Route(operation, counted) for target, operation in protocol.TARGETS.items()}
+        self._unknown = counted.requests(UNKNOWN)
         self.queued = 0
         self.queued_bytes = 0
 
@@ -125,12 +123,12 @@ class Endpoint:
         if route is None or request.method != b"POST":
             return self._answer_other(request)
         try:
-            caller = self._gate.admit(request)
+            caller = self._authentication.admit(request)
             body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
             if route.writes:
                 self._begin_write(route, request, caller, body, started, expect)
                 return None
-            self._committing.reads += 1
+            self._scheduler.reads += 1
             answered = route.read(self._database, body) if route.read is not None and caller is None else None
             if answered is None:
                 answered = self._read(route, self._understand(route, caller, body))
@@ -153,8 +151,8 @@ class Endpoint:
             shape = self._understand(route, caller, body)
             hidden = _meter(route, shape)
             work = self._database.plan(route.operation, shape)
-        write = PendingWrite(route, request, hidden, self._committing.post, started)
-        self._committing.submit(work, write)
+        write = PendingWrite(route, request, hidden, self._scheduler.post, started)
+        self._scheduler.submit(work, write)
         # Only now is it certain that there will be an answer later; and it cannot come before the loop's next turn.
         write.reply = expect()
         self.queued += 1
@@ -171,8 +169,10 @@ class Endpoint:
         return _answered(self._database.execute(route.operation, shape), hidden)
 
     def _success(self, route: Route, request: Request, answered: FastAnswer, started: float) -> bytes:
-        self._metrics.consumed(route.unit, answered.units)
-        route.metrics.count(metrics.OK, perf_counter() - started)
+        consumed = route.consumed
+        for table, units in answered.units.items():
+            consumed[table] = consumed.get(table, 0.0) + units
+        route.metrics.count(OK, perf_counter() - started)
         return self._responses.success(request, answered.text)
 
     def finish(self, write: PendingWrite) -> None:
@@ -200,7 +200,7 @@ class Endpoint:
         return self._responses.error(error.status, protocol.error_json(error))
 
     def _failure(
-        self, request: Request, counted: OperationMetrics, error: DynamoDBError | HttpError, started: float
+        self, request: Request, counted: RequestMetrics, error: DynamoDBError | HttpError, started: float
     ) -> bytes:
         counted.count(error.code, perf_counter() - started)
         return self._responses.answer(request, error.status, protocol.error_json(error))

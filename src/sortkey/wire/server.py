@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 
 from sortkey.engine.database import Database
-from sortkey.http.connection import Connection
 from sortkey.http.host import Host
 from sortkey.http.prometheus import Samples, merged
 from sortkey.wire.authentication import Authentication
@@ -22,7 +21,7 @@ class Server(Host):
     metrics: Metrics
 
     def __init__(
-        self, database: Database, gate: Authentication, other_workers: OtherWorkers, leads: bool = False
+        self, database: Database, authentication: Authentication, other_workers: OtherWorkers, leads: bool = False
     ) -> None:
         """A server that `leads` may commit on its loop: one that has the loop and the data folder to itself."""
         super().__init__(Metrics())
@@ -30,18 +29,13 @@ class Server(Host):
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
-        committing = CommitScheduler(database, self._finish, self.outbox, leads)
-        self.endpoint = Endpoint(database, self._responses, self.metrics, gate, committing, self._samples_of_all)
+        scheduler = CommitScheduler(database, self._finish, self.outbox, leads)
+        self.endpoint = Endpoint(
+            database, self._responses, self.metrics, authentication, scheduler, self._samples_of_all
+        )
 
     def handler(self, _peer: str) -> Endpoint:
         return self.endpoint
-
-    def joins(self, connection: Connection) -> bool:
-        welcome = super().joins(connection)
-        self.metrics.connections_accepted += 1
-        if not welcome:
-            self.metrics.connections_refused += 1
-        return welcome
 
     def second(self) -> None:
         self._responses.tick(self._database.clock.now())
@@ -49,7 +43,6 @@ class Server(Host):
 
     def samples(self) -> Samples:
         """This process's numbers."""
-        self.metrics.connections = len(self._connections)
         return self.metrics.samples() | {
             "sortkey_queued_writes": self.endpoint.queued,
             "sortkey_commits_total": self._database.store.queue.commits,
