@@ -31,7 +31,7 @@ LAYERS = (
     ("expressions",),
     ("storage",),
     ("values",),
-    ("errors", "limits", "clock"),
+    ("errors", "limits", "clock", "extras"),
 )
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 

@@ -58,11 +58,11 @@ def test_writes_json(checkout: Path) -> None:
 @pytest.mark.parametrize("name", ["unheard_of", "_shared"])
 def test_unknown_benchmark(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", name]) == 2
-    assert capsys.readouterr().err == f"sortkey bench: there is no benchmark {name} in ./benchmarks\n"
+    assert capsys.readouterr().err == f"sortkey bench: there is no {name} in ./benchmarks\n"
 
 
 # An installed wheel has no benchmarks; they belong to a checkout.
 def test_no_benchmarks_here(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "benchmarks" / "counting.py").unlink()
     assert main(["bench"]) == 2
-    assert capsys.readouterr().err == "sortkey bench: there is nothing to run in ./benchmarks\n"
+    assert capsys.readouterr().err == "sortkey bench: there is no benchmark in ./benchmarks\n"

@@ -1,4 +1,4 @@
-"""How the loading of demonstration data is shown."""
+"""The progress of loading demonstration data."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import io
 
 from rich.console import Console
 
-from sortkey.cli.demo_progress import Loading
+from sortkey.cli.demo_progress import DemoProgress
 
 
 def shown(terminal: bool, *steps: tuple[int, int]) -> str:
     output = io.StringIO()
-    with Loading("up", Console(file=output, force_terminal=terminal, width=100)) as loading:
-        told = loading.of("notes")
+    with DemoProgress("up", Console(file=output, force_terminal=terminal, width=100)) as progress:
+        show = progress.of_service("notes")
         for done, total in steps:
-            told(done, total)
+            show(done, total)
     return output.getvalue()
 
 
 # A log gets two lines, however many steps there are.
 def test_without_a_terminal_its_start_and_its_end_are_lines() -> None:
     assert shown(False, *((done, 2000) for done in range(0, 2001, 100))).splitlines() == [
-        "sortkey up: loading notes's demonstration data, 2,000 things",
-        "sortkey up: notes's demonstration data is loaded",
+        "sortkey up: loading the demonstration data of notes: 2,000 items",
+        "sortkey up: loaded the demonstration data of notes",
     ]
 
 

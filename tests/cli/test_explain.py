@@ -22,28 +22,28 @@ def test_ranges() -> None:
     assert path_of(f"{SHOP}:Order.key(customer='ada').between(1, 5)") == Order.key(customer="ada").between(1, 5)
 
 
-# A key without values is asked by the names of its fields: that shows the request as well.
+# A key without values is queried with its fields' names as values: that also shows the request.
 def test_a_key_that_is_not_called() -> None:
     assert path_of(f"{SHOP}:Order.key") == Order.key(customer="customer")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("nonsense", "not MODULE:PATH"),
         ("no_such_module:Order.key", "no module 'no_such_module'"),
         (f"{SHOP}:Nothing.key", "Nothing"),
-        (f"{SHOP}:Order.key(", "not written as an access path"),
-        (f"{SHOP}:Order.key(customer=print())", "no literal"),
-        (f"{SHOP}:order(1)", "no key or index"),
-        (f"{SHOP}:1 + 1", "not written as an access path"),
-        (f"{SHOP}:SHOP", "but Table"),
+        (f"{SHOP}:Order.key(", "is not an access path"),
+        (f"{SHOP}:Order.key(customer=print())", "is not a literal"),
+        (f"{SHOP}:order(1)", "is not a key, an index or a range"),
+        (f"{SHOP}:1 + 1", "is not an access path"),
+        (f"{SHOP}:SHOP", "it is a Table"),
         (f"{SHOP}:Order.key(number=1)", "needs customer"),
     ],
 )
-def test_anything_else_is_one_line(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_texts_give_one_line(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", text]) == 2
     message = capsys.readouterr().err
     assert message.startswith("sortkey explain: ")
-    assert said in message
+    assert expected in message
     assert message.count("\n") == 1

@@ -47,7 +47,7 @@ def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> No
 
 # Kafka would be told that messages are done with, and they would be nowhere.
 def test_a_store_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--store memory: would be gone" in error(capsys, "boosts", *NOWHERE, "--store", "memory:")
+    assert "--store memory: would lose all messages" in error(capsys, "boosts", *NOWHERE, "--store", "memory:")
 
 
 def test_a_store_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:

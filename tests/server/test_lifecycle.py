@@ -89,7 +89,7 @@ def test_demonstration_data_is_loaded_once(start: Start, tmp_path: Path) -> None
     ]
     first.call("PUT", "/notes/demo/1", {"text": "mine"})
     told = first.stop()
-    assert "loading notes's demonstration data" in told
+    assert "loading the demonstration data of notes" in told
     assert "loaded" in told
     second = start(*arguments)
     assert second.call("GET", "/notes/demo/1").json() == {"text": "mine"}

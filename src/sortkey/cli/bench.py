@@ -1,7 +1,7 @@
 """`sortkey bench`: run the benchmarks of a checkout and show their numbers.
 
-A benchmark is a module of the `benchmarks/` folder whose docstring's first line is its title and whose `run()`
-gives its results; a generator's rows appear as they are measured.
+A benchmark is a module of the `benchmarks/` folder. The first line of its docstring is its title, and its `run()`
+returns its results; the rows of a generator appear as they are measured.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from sortkey.cli.arguments import Commands
+from sortkey.cli.arguments import Parser
+from sortkey.cli.messages import print_error
 
 FILE_WIDTH: Final = 140
-"""Of tables that go into a file or a pipe, which have no width of their own."""
+"""Of tables that go into a file or a pipe, which have no width."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One measured number, and in the same unit what else was measured for it in the same run.
+    """One measured number, and what it is compared with: measured in the same run, in the same unit.
 
-    `bare` is the same work done by hand, without Sortkey; `peers` is what others of the kind need for it.
+    `bare` is the same work done by hand, without Sortkey; `peers` are other products.
     """
 
     name: str
@@ -40,16 +41,16 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def ratio(self) -> float | None:
-        """Ours as a multiple of the best of the others."""
+        """Our value as a multiple of the best other value."""
         others = [*self.peers.values(), *([] if self.bare is None else [self.bare])]
         if not others:
             return None
-        # Of requests a second more is better, of time and memory less.
+        # More requests a second are better; less time and memory is better.
         return self.value / (max(others) if self.unit == "/s" else min(others))
 
 
 class Section(NamedTuple):
-    """What a benchmark found besides, in a shape of its own: it stands under the benchmark's name in the JSON."""
+    """More findings of a benchmark, in a shape of its own; the JSON has them under the benchmark's name."""
 
     found: Mapping[str, Any]
 
@@ -61,7 +62,7 @@ class Benchmark(Protocol):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What the numbers were measured on, without which they mean nothing."""
+    """What the numbers were measured on."""
 
     python: str
     system: str
@@ -73,11 +74,9 @@ class Report(msgspec.Struct, frozen=True):
     results: dict[str, list[Result]]
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("bench", help="run the benchmarks of a checkout")
+def add_arguments(command: Parser) -> None:
     command.add_argument("names", metavar="NAME", nargs="*", help="a module of ./benchmarks; all of them by default")
-    command.add_argument("--json", metavar="FILE", type=Path, help="write the results there, too")
-    command.set_defaults(run=run)
+    command.add_argument("--json", metavar="FILE", type=Path, help="also write the results to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -85,9 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     names: list[str] = arguments.names or available
     unknown = [name for name in names if name not in available]
     if unknown or not names:
-        missing = f"no benchmark {unknown[0]}" if unknown else "nothing to run"
-        Console(stderr=True).print(f"sortkey bench: there is {missing} in ./benchmarks", soft_wrap=True, markup=False)
-        return 2
+        return print_error("bench", f"there is {f'no {unknown[0]}' if unknown else 'no benchmark'} in ./benchmarks")
     sys.path.insert(0, os.getcwd())
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
     results: dict[str, list[Result]] = {}
@@ -103,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def benchmark_names(folder: Path) -> list[str]:
-    """Modules whose name begins with an underscore are what benchmarks share."""
+    """Modules whose name begins with an underscore hold what benchmarks share."""
     return sorted(module.stem for module in folder.glob("[!_]*.py"))
 
 
@@ -126,7 +123,7 @@ def measure(console: Console, benchmark: Benchmark) -> tuple[list[Result], Secti
 
 
 def table(title: str, results: list[Result]) -> Table:
-    """A row for each result, a column for each that was compared with."""
+    """A row for each result, a column for each product."""
     by_hand = ["by hand"] if any(result.bare is not None for result in results) else []
     peers = list(dict.fromkeys(peer for result in results for peer in result.peers))
     table = Table("", "Sortkey", *by_hand, *peers, "ratio", title=title, title_justify="left")

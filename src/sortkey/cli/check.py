@@ -1,64 +1,50 @@
-"""`sortkey check`: prove that a data folder's indexes, expiry entries and counts agree with its items."""
+"""`sortkey check`: check that a data folder's indexes, expiry entries and counts agree with its items."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress, TaskID
-
-from sortkey.cli.arguments import Commands
+from sortkey.cli.arguments import Parser
+from sortkey.cli.messages import print_error
 from sortkey.engine.check.database_check import CheckReport, check
 from sortkey.storage import StorageError
 
-
-class Bars:
-    """A progress bar for each thing that is looked at."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._bars: dict[str, TaskID] = {}
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if what not in self._bars:
-            self._bars[what] = self._progress.add_task(what)
-        self._progress.update(self._bars[what], completed=done, total=total)
+_CLEAR_LINE = "\r\x1b[K"
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("check", help="prove that a data folder agrees with itself")
-    command.add_argument("folder", metavar="DIR", type=Path, help="a data folder, which may be in use")
-    command.set_defaults(run=run)
+def add_arguments(command: Parser) -> None:
+    command.add_argument("folder", metavar="DIR", type=Path, help="a data folder; it may be in use")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # The bars go to stderr and vanish, so stdout holds the findings alone.
-    terminal = Console(stderr=True)
     try:
-        with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
-            report = check(arguments.folder, Bars(progress))
+        report = check(arguments.folder, show_progress)
     except StorageError as error:
-        plain_console(stderr=True).print(f"sortkey check: {error}")
-        return 2
+        return print_error("check", str(error))
+    finally:
+        if sys.stderr.isatty():
+            sys.stderr.write(_CLEAR_LINE)
     show(report)
     return 1 if report.problems else 0
 
 
+def show_progress(what: str, done: int, total: int) -> None:
+    """On a terminal, one line on stderr that is overwritten: stdout has only the findings."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{_CLEAR_LINE}{what}: {done:,} of {total:,}")
+        sys.stderr.flush()
+
+
 def show(report: CheckReport) -> None:
-    console = plain_console()
     for problem in report.problems:
-        console.print(problem)
-    console.print(
+        sys.stdout.write(f"{problem}\n")
+    sys.stdout.write(
         f"{counted(report.tables, 'table')}, {counted(report.items, 'item')}, "
-        f"{counted(report.index_rows, 'index row')}: {counted(len(report.problems), 'problem')}"
+        f"{counted(report.index_rows, 'index row')}: {counted(len(report.problems), 'problem')}\n"
     )
 
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def plain_console(stderr: bool = False) -> Console:
-    """Findings hold keys, which must not be taken for markup or broken into lines."""
-    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@
     [boosts.tenants.de]
     timezone = "Europe/Berlin"
 
-What a table may hold is its service's to say.
+Each service defines what its table may hold.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sortkey.services.registry import SERVICES
 
 
 def settings_of(path: Path | None, service: str) -> Mapping[str, Any]:
-    """A service's settings: its table in the file; empty, which means the defaults, without one. Raises BadSettings."""
+    """A service's table in the file; without one, empty, which means the defaults. Raises BadSettings."""
     if path is None:
         return {}
     tables = _tables(path)
-    # A table with a typing error in its name would be ignored in silence.
+    # A mistyped table would be ignored silently.
     unknown = sorted(tables.keys() - SERVICES.keys() - {service})
     if unknown:
         known = ", ".join(f"[{name}]" for name in sorted({*SERVICES, service}))
-        raise BadSettings(f"{path}: there is no service {unknown[0]!r}; the tables may be {known}")
+        raise BadSettings(f"{path}: there is no service {unknown[0]!r}; the known tables are {known}")
     settings = tables.get(service, {})
     if not isinstance(settings, dict):
         raise BadSettings(f"{path}: {service!r} must be a table, [{service}], not {type(settings).__name__}")

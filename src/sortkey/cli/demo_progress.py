@@ -1,4 +1,4 @@
-"""How the loading of demonstration data is shown: as bars on a terminal, else as a line at the start and the end."""
+"""The progress of loading demonstration data: bars on a terminal, otherwise a line at the start and at the end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from sortkey import service_interface
 
 
-class Loading:
-    """Nothing is shown for a service that has its data already."""
+class DemoProgress:
+    """Shows nothing for a service that has its data already."""
 
     def __init__(self, command: str, console: Console) -> None:
         self._command = command
@@ -26,25 +26,25 @@ class Loading:
             transient=True,
         )
 
-    def of(self, name: str) -> service_interface.Progress:
-        """Who is told how far a service's data is."""
+    def of_service(self, name: str) -> service_interface.Progress:
+        """The callback for one service's progress."""
         return _Bar(self._bars, name) if self._console.is_terminal else self._lines(name)
 
     def _lines(self, name: str) -> service_interface.Progress:
         begun = False
 
-        def told(done: int, total: int) -> None:
+        def show(done: int, total: int) -> None:
             nonlocal begun
             if not begun:
-                self._say(f"loading {name}'s demonstration data, {total:,} things")
+                self._print(f"loading the demonstration data of {name}: {total:,} items")
                 begun = True
             if done >= total:
-                self._say(f"{name}'s demonstration data is loaded")
+                self._print(f"loaded the demonstration data of {name}")
 
-        return told
+        return show
 
-    def _say(self, what: str) -> None:
-        self._console.print(f"sortkey {self._command}: {what}", markup=False, highlight=False, soft_wrap=True)
+    def _print(self, message: str) -> None:
+        self._console.print(f"sortkey {self._command}: {message}", markup=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +52,7 @@ class Loading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Stopping what has not begun would print an empty line.
+        # Stopping bars that were not started would print an empty line.
         if self._bars.live.is_started:
             self._bars.stop()
 

@@ -1,10 +1,10 @@
-"""`sortkey explain`: what an access path of a module would send, and what that costs.
+"""`sortkey explain`: the request that an access path of a module sends, and its cost.
 
     sortkey explain shop.models:Price.by_product
     sortkey explain 'shop.models:Price.key(store="12345", channel="ALL").after("P1")'
 
-A key or an index that is not called is asked by its partition, with the names of the fields in the place of values
-where they are texts. Arguments are literals; nothing else of the text is evaluated.
+A key or an index without arguments is queried by its partition; a text field has its own name as example value.
+Arguments must be literals; nothing else in the text is evaluated.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from rich.console import Console
-
-from sortkey.cli.arguments import Commands
+from sortkey.cli.arguments import Parser
+from sortkey.cli.messages import print_error
 from sortkey.model.errors import ModelError
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
@@ -40,15 +39,13 @@ _EXAMPLES: Final[dict[Any, Any]] = {
 
 
 class NotAPath(Exception):
-    """The argument names no access path; the message says why."""
+    """The argument is not an access path; the message says why."""
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("explain", help="show an access path's request and cost")
-    command.add_argument("path", metavar="MODULE:PATH", help="such as 'shop:Price.key(store=\"12345\")'")
-    command.add_argument("--rows", metavar="N", type=int, help="how many rows it reads")
-    command.add_argument("--row-bytes", metavar="N", type=int, help="how large they are")
-    command.set_defaults(run=run)
+def add_arguments(command: Parser) -> None:
+    command.add_argument("path", metavar="MODULE:PATH", help="for example 'shop:Price.key(store=\"12345\")'")
+    command.add_argument("--rows", metavar="N", type=int, help="number of rows that it reads")
+    command.add_argument("--row-bytes", metavar="N", type=int, help="size of a row")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,22 +53,21 @@ def run(arguments: argparse.Namespace) -> int:
         path = path_of(arguments.path)
         explained = explain(path, rows=arguments.rows, row_bytes=arguments.row_bytes)
     except (NotAPath, ModelError) as error:
-        sys.stderr.write(f"sortkey explain: {error}\n")
-        return 2
-    Console(highlight=False, markup=False, soft_wrap=True).print(str(explained))
+        return print_error("explain", str(error))
+    sys.stdout.write(f"{explained}\n")
     return 0
 
 
 def path_of(text: str) -> Path[Any]:
-    """The access path that a text names. Raises NotAPath, or ModelError where the key cannot answer."""
+    """The access path that a text describes. Raises NotAPath, or ModelError where the key cannot serve it."""
     module_name, colon, expression = text.partition(":")
     if not colon or not expression:
         raise NotAPath(f"{text!r} is not MODULE:PATH")
     try:
         tree = ast.parse(expression, mode="eval").body
     except SyntaxError:
-        raise NotAPath(f"{expression!r} is not written as an access path is") from None
-    # As `python -m` has it: modules of the current folder are found.
+        raise NotAPath(f"{expression!r} is not an access path") from None
+    # Modules of the current folder are found, as with `python -m`.
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
@@ -83,7 +79,7 @@ def path_of(text: str) -> Path[Any]:
     if isinstance(found, BoundKey):
         found = found(**_examples(found))
     if not isinstance(found, Path):
-        raise NotAPath(f"{expression!r} is no key, index or access path, but {type(found).__name__}")
+        raise NotAPath(f"{expression!r} is not a key, an index or an access path; it is a {type(found).__name__}")
     return found
 
 
@@ -99,9 +95,9 @@ def _value(module: Any, tree: ast.expr) -> Any:
             path = getattr(called, "__self__", None)
             ranges = isinstance(path, Path) and getattr(called, "__name__", "") in _RANGES
             if not isinstance(called, BoundKey) and not ranges:
-                raise NotAPath(f"{ast.unparse(function)!r} is no key or index, nor a range of one")
+                raise NotAPath(f"{ast.unparse(function)!r} is not a key, an index or a range")
             return called(*map(_literal, positional), **{str(each.arg): _literal(each.value) for each in keywords})
-    raise NotAPath(f"{ast.unparse(tree)!r} is not written as an access path is")
+    raise NotAPath(f"{ast.unparse(tree)!r} is not an access path")
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -115,7 +111,7 @@ def _literal(tree: ast.expr) -> Any:
     try:
         return ast.literal_eval(tree)
     except ValueError:
-        raise NotAPath(f"{ast.unparse(tree)!r} is no literal") from None
+        raise NotAPath(f"{ast.unparse(tree)!r} is not a literal") from None
 
 
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
@@ -130,4 +126,4 @@ def _example(name: str, kind: Any) -> Any:
         return name
     if kind in _EXAMPLES:
         return _EXAMPLES[kind]
-    raise NotAPath(f"there is no example of {name}; give one, as in KEY({name}=…)")
+    raise NotAPath(f"{name} has no example value; give one: KEY({name}=…)")

@@ -4,35 +4,62 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Final, NamedTuple
 
 from sortkey.cli.arguments import Parser
+from sortkey.extras import MissingExtra, installed_by
 
-COMMANDS = ("bench", "check", "db", "explain", "serve", "token", "up", "worker")
+
+class Command(NamedTuple):
+    summary: str
+    extra: str = ""
+    """The extra that installs what the command imports; without one, the library suffices."""
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "bench": Command("run the benchmarks of a checkout", "dev"),
+    "check": Command("check that a data folder is consistent"),
+    "db": Command("serve DynamoDB's protocol", "endpoint"),
+    "explain": Command("show the request and the cost of an access path"),
+    "serve": Command("serve the named services over HTTP", "server"),
+    "token": Command("create a token for the HTTP services", "server"),
+    "up": Command("serve all services and the DynamoDB endpoint", "server"),
+    "worker": Command("feed a service from a Kafka topic", "kafka"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 the answer is no, 2 wrong arguments."""
+    """Run one command. Returns its exit code: 0 success, 1 a check or a worker failed, 2 it could not be run."""
     given = sys.argv[1:] if argv is None else argv
-    # Only what is asked for is imported: the HTTP app alone takes longer than all of `sortkey db`.
-    asked = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    arguments = parser(asked).parse_args(given)
-    run: Callable[..., int] = arguments.run
-    return run(arguments)
+    name = next((argument for argument in given if argument in COMMANDS), None)
+    try:
+        arguments = parser(name).parse_args(given)
+        run: Callable[..., int] = arguments.run
+        return run(arguments)
+    except MissingExtra as error:
+        sys.stderr.write(f"sortkey {name}: {error}\n")
+        return 2
 
 
-def parser(names: Iterable[str] = COMMANDS) -> Parser:
+def parser(name: str | None = None) -> Parser:
+    """Knows every command, and the arguments of the one named: to import them all would take long, and every extra."""
     top = Parser(prog="sortkey", description="A framework for serving layers on DynamoDB.")
-    top.add_argument("--version", action=Version, nargs=0, help="show program's version number and exit")
+    top.add_argument("--version", action=Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in names:
-        import_module(f"sortkey.cli.{name}").add_to(commands)
+    for each, (summary, extra) in COMMANDS.items():
+        command = commands.add_parser(each, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if each == name:
+            with installed_by(extra):
+                module = import_module(f"sortkey.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
     return top
 
 
 class Version(argparse.Action):
-    """argparse's own wants the text at once, which is slow to find: importlib.metadata imports half of `email`."""
+    """argparse's own action needs the version at once, and importlib.metadata is slow to import."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         sys.stdout.write(f"sortkey {import_module('importlib.metadata').version('sortkey')}\n")

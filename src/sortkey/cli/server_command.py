@@ -1,4 +1,4 @@
-"""What `sortkey serve` and `sortkey up` have in common: their arguments, and what each mistake in them costs."""
+"""What `sortkey serve` and `sortkey up` share: their arguments, and the server that they start."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sortkey.cli.arguments import Parser
+from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.config_file import settings_of
-from sortkey.cli.db import DEFAULT_FOLDER, announce, print_error
-from sortkey.cli.demo_progress import Loading
+from sortkey.cli.demo_progress import DemoProgress
+from sortkey.cli.messages import announce, print_error
 from sortkey.client import store_url
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.server import lifecycle, tokens
@@ -26,27 +26,29 @@ from sortkey.services.registry import SERVICES
 from sortkey.wire.keys_file import BadKeysFile
 from sortkey.wire.serve_database import Options, authentication_for
 
-Open = Callable[[ExitStack], Endpoint | None]
+OpenEndpoint = Callable[[ExitStack], Endpoint | None]
 
 
 def add_arguments(command: Parser, demo: bool) -> None:
-    command.add_argument("--store", metavar="URL", default=str(DEFAULT_FOLDER), help="where the data is (./data)")
+    add_store_argument(command)
     command.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
-    command.add_argument("--port", type=int, default=8080, help="0 picks a free one (%(default)s)")
-    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings")
-    command.add_argument("--tokens", metavar="FILE", type=Path, help="ask for a token of those in this file")
+    command.add_argument("--port", type=int, default=8080, help="0 chooses a free port (%(default)s)")
+    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    command.add_argument("--tokens", metavar="FILE", type=Path, help="require a token from this file")
     command.add_argument(
-        "--access-log", metavar="PATH", default="-", help="where requests are written: - is standard error, off nowhere"
+        "--access-log", metavar="PATH", default="-", help="a file, - for standard error (the default), or off"
     )
     command.add_argument(
         "--demo",
         action=argparse.BooleanOptionalAction,
         default=demo,
-        help=f"load the demonstration data, once ({'on' if demo else 'off'} unless told)",
+        help=f"load the demonstration data if it is missing ({'on' if demo else 'off'} by default)",
     )
 
 
-def serve(command: str, arguments: argparse.Namespace, kinds: Sequence[ServiceDefinition], endpoint: Open) -> int:
+def serve(
+    command: str, arguments: argparse.Namespace, definitions: Sequence[ServiceDefinition], open_endpoint: OpenEndpoint
+) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         store_url.parse(arguments.store)
@@ -54,13 +56,13 @@ def serve(command: str, arguments: argparse.Namespace, kinds: Sequence[ServiceDe
         return print_error(command, str(error))
     try:
         with ExitStack() as stack:
-            services = [(kind, settings_of(arguments.config, kind.name)) for kind in kinds]
+            services = [(each, settings_of(arguments.config, each.name)) for each in definitions]
             known = _tokens(arguments.tokens, arguments.host)
             listening = stack.enter_context(listen(arguments.host, arguments.port))
-            served = endpoint(stack)
+            endpoint = open_endpoint(stack)
             log = open_log(arguments.access_log)
             stack.callback(log.close)
-            loading = stack.enter_context(Loading(command, Console(stderr=True))) if arguments.demo else None
+            progress = stack.enter_context(DemoProgress(command, Console(stderr=True))) if arguments.demo else None
             url = url_of(listening)
             plan = Plan(
                 arguments.store,
@@ -69,8 +71,8 @@ def serve(command: str, arguments: argparse.Namespace, kinds: Sequence[ServiceDe
                 known,
                 log,
                 lambda: announce(url),
-                None if loading is None else loading.of,
-                served,
+                None if progress is None else progress.of_service,
+                endpoint,
             )
             lifecycle.run(plan)
     except (BadSettings, BadTokens, BadKeysFile, CannotListen, CannotLog, CannotStart) as error:
@@ -82,26 +84,24 @@ def no_endpoint(_: ExitStack) -> Endpoint | None:
     return None
 
 
-def endpoint_of(command: str, arguments: argparse.Namespace) -> Open:
-    """DynamoDB's protocol on the same store, unless that is elsewhere."""
+def endpoint_of(command: str, arguments: argparse.Namespace) -> OpenEndpoint:
+    """DynamoDB's protocol on the same store, unless the store is remote."""
 
-    def opened(stack: ExitStack) -> Endpoint | None:
+    def open_endpoint(stack: ExitStack) -> Endpoint | None:
         if store_url.parse(arguments.store).remote is not None:
-            sys.stderr.write(f"sortkey {command}: {arguments.store} is an endpoint already, so none is served here\n")
+            sys.stderr.write(f"sortkey {command}: {arguments.store} is remote, so no DynamoDB endpoint is served\n")
             return None
         authentication = authentication_for(Options(None, arguments.host, arguments.db_port, arguments.keys))
         listening = stack.enter_context(listen(arguments.host, arguments.db_port))
         sys.stderr.write(f"sortkey {command}: the DynamoDB endpoint is {url_of(listening)}\n")
         return Endpoint(listening, authentication)
 
-    return opened
+    return open_endpoint
 
 
 def _tokens(path: Path | None, host: str) -> Tokens:
     if path is not None:
         return tokens.load(path, SERVICES.keys())
     if not is_loopback(host):
-        raise CannotListen(
-            f"without --tokens everybody may do everything, so only a loopback address will do, not {host}"
-        )
+        raise CannotListen(f"without --tokens anyone who connects may do anything: use a loopback address, not {host}")
     return NoTokens()

@@ -1,4 +1,4 @@
-"""`sortkey token`: make a token for the HTTP services."""
+"""`sortkey token`: create a token for the HTTP services."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import os
 import sys
 from pathlib import Path
 
-from sortkey.cli.arguments import Commands
-from sortkey.cli.db import print_error
+from sortkey.cli.arguments import Parser
+from sortkey.cli.messages import print_error
 from sortkey.server import tokens
 from sortkey.server.tokens import BadTokens
 from sortkey.services.registry import SERVICES
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("token", help="make a token for the HTTP services")
-    command.add_argument("name", metavar="NAME", help="who will have it, as the access log is to call them")
-    command.add_argument("scopes", metavar="SCOPE", nargs="+", help="such as boosts:read or boosts:write")
-    command.add_argument("--tokens", metavar="FILE", type=Path, required=True, help="the file that gets its hash")
-    command.set_defaults(run=run)
+def add_arguments(command: Parser) -> None:
+    command.add_argument("name", metavar="NAME", help="the client's name in the access log")
+    command.add_argument("scopes", metavar="SCOPE", nargs="+", help="for example boosts:read or boosts:write")
+    command.add_argument("--tokens", metavar="FILE", type=Path, required=True, help="the file to add its hash to")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,12 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         tokens.check_scopes(arguments.scopes, SERVICES.keys())
         if path.exists() and arguments.name in tokens.read(path):
-            raise BadTokens(f"{path} has a token {arguments.name!r} already; remove it there first")
+            raise BadTokens(f"{path} already has a token {arguments.name!r}; remove it first")
         token, entry = tokens.made(arguments.name, arguments.scopes)
         _append(path, entry)
     except BadTokens as error:
         return print_error("token", str(error))
-    # The only time that anybody sees it: the file has its hash.
+    # Shown once: the file has only its hash.
     sys.stdout.write(f"{token}\n")
     return 0
 

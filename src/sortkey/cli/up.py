@@ -1,22 +1,23 @@
-"""`sortkey up`: everything there is, over one store: all services, and the DynamoDB endpoint."""
+"""`sortkey up`: all services and the DynamoDB endpoint, over one store."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from sortkey.cli.arguments import Commands
-from sortkey.cli.server_command import add_arguments, endpoint_of, serve
+from sortkey.cli import server_command
+from sortkey.cli.arguments import Parser
 from sortkey.services.registry import SERVICES
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("up", help="serve everything there is")
-    add_arguments(command, demo=True)
-    command.add_argument("--db-port", type=int, default=8000, help="the DynamoDB endpoint's; 0 picks one (%(default)s)")
-    command.add_argument("--keys", metavar="FILE", type=Path, help="the endpoint checks signatures against these keys")
-    command.set_defaults(run=run)
+def add_arguments(command: Parser) -> None:
+    server_command.add_arguments(command, demo=True)
+    command.add_argument(
+        "--db-port", type=int, default=8000, help="of the DynamoDB endpoint; 0 chooses a free port (%(default)s)"
+    )
+    command.add_argument("--keys", metavar="FILE", type=Path, help="check the endpoint's signatures with these keys")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return serve("up", arguments, list(SERVICES.values()), endpoint_of("up", arguments))
+    endpoint = server_command.endpoint_of("up", arguments)
+    return server_command.serve("up", arguments, list(SERVICES.values()), endpoint)

@@ -14,9 +14,9 @@ from typing import Any, Final
 import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Commands
+from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.config_file import settings_of
-from sortkey.cli.db import DEFAULT_FOLDER, announce, print_error
+from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
 from sortkey.feeds.kafka_settings import DEAD_LETTERS_SUFFIX, KafkaSettings, KafkaUnusable, prepare, read_properties
 from sortkey.feeds.metrics import FAMILIES
@@ -33,35 +33,33 @@ from sortkey.services.registry import SERVICES
 from sortkey.storage import StorageError
 
 START_SECONDS: Final = 10.0
-"""For the broker to be found."""
+"""To reach the broker."""
 
 
-def add_to(commands: Commands) -> None:
-    command = commands.add_parser("worker", help="feed a service from a Kafka topic")
-    command.add_argument("service", metavar="SERVICE", help=", ".join(sorted(SERVICES)) or "a service's name")
-    command.add_argument("--kafka", metavar="BOOTSTRAP", required=True, help="HOST:PORT of a broker, or several with ,")
-    command.add_argument("--topic", metavar="T", required=True, help="what to consume")
+def add_arguments(command: Parser) -> None:
+    command.add_argument("service", metavar="SERVICE", help=", ".join(SERVICES))
+    command.add_argument("--kafka", metavar="BOOTSTRAP", required=True, help="HOST:PORT of one or more brokers")
+    command.add_argument("--topic", metavar="T", required=True, help="the topic to consume")
     command.add_argument("--group", metavar="G", help="workers of one group share the partitions (sortkey-SERVICE)")
     command.add_argument("--dead-letters", metavar="TOPIC", help="where rejected messages go (T.dead-letters)")
-    command.add_argument("--kafka-config", metavar="FILE", type=Path, help="properties of librdkafka, name=value lines")
-    command.add_argument("--store", metavar="URL", default=str(DEFAULT_FOLDER), help="where the data is (./data)")
+    command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
+    add_store_argument(command)
     command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
-    command.add_argument("--host", default="127.0.0.1", help="where /metrics and /health are served (%(default)s)")
-    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="0 picks a free one (%(default)s)")
-    command.set_defaults(run=run)
+    command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
+    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
 
 
 def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
-        kind = service_named(arguments.service)
-        settings = settings_of(arguments.config, kind.name)
+        definition = service_named(arguments.service)
+        settings = settings_of(arguments.config, definition.name)
         store = shared_store(arguments.store)
         kafka = kafka_settings(arguments)
         with listen(arguments.host, arguments.metrics_port) as listening:
             prepare(kafka, START_SECONDS)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(work(kind, settings, kafka, store, listening))
+                runner.run(work(definition, settings, kafka, store, listening))
     except (BadSettings, CannotListen, KafkaUnusable) as error:
         return print_error("worker", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -70,16 +68,20 @@ def run(arguments: argparse.Namespace) -> int:
         print_error("worker", str(error))
         return 1
     except KeyboardInterrupt:
-        pass  # before anything was consumed
+        pass  # nothing was consumed yet
     return 0
 
 
 async def work(
-    kind: ServiceDefinition, settings: Mapping[str, Any], kafka: KafkaSettings, store: str, listening: socket.socket
+    definition: ServiceDefinition,
+    settings: Mapping[str, Any],
+    kafka: KafkaSettings,
+    store: str,
+    listening: socket.socket,
 ) -> None:
-    """Until a signal; then the batches under way are in the store, and committed."""
-    async with open_session(store, tables=kind.tables(settings)) as session:
-        service = kind.make(session, settings)
+    """Run until a signal; when it returns, batches in progress are in the store and their offsets committed."""
+    async with open_session(store, tables=definition.tables(settings)) as session:
+        service = definition.make(session, settings)
         await service.start()
         worker = Worker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -90,10 +92,10 @@ async def work(
 
 
 def service_named(name: str) -> ServiceDefinition:
-    kind = SERVICES.get(name)
-    if kind is None:
-        raise BadSettings(f"there is no service {name!r}; there are {', '.join(sorted(SERVICES))}")
-    return kind
+    definition = SERVICES.get(name)
+    if definition is None:
+        raise BadSettings(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
+    return definition
 
 
 def kafka_settings(arguments: argparse.Namespace) -> KafkaSettings:
@@ -107,13 +109,11 @@ def kafka_settings(arguments: argparse.Namespace) -> KafkaSettings:
 
 
 def shared_store(url: str) -> str:
-    """Where others can read what the worker writes: messages that went into its own memory would be lost."""
+    """Rejects a store in memory: no other process could read it, and its messages would be lost."""
     try:
         store = parse(url)
     except ValueError as error:
         raise BadSettings(str(error)) from error
     if store.path is None and store.remote is None:
-        raise BadSettings(
-            f"--store {url} would be gone with the worker, and all messages with it; use a folder or a URL"
-        )
+        raise BadSettings(f"--store {url} would lose all messages when the worker ends; use a folder or a URL")
     return url

@@ -10,6 +10,7 @@ from sortkey.client.embedded import EmbeddedClient
 from sortkey.client.embedded_async import AsyncEmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
+from sortkey.extras import installed_by
 
 __all__ = ["AsyncClient", "Client", "async_client", "client"]
 
@@ -39,5 +40,6 @@ def _remote(url: str, remote: store_url.Remote) -> Client:
 
 
 def _async_remote(url: str, remote: store_url.Remote) -> AsyncClient:
-    made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote)
+    with installed_by("aws"):
+        made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote)
     return made

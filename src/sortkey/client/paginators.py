@@ -16,6 +16,7 @@ from botocore.exceptions import OperationNotPageableError
 
 from sortkey.client.service_model import OPERATION_OF, load, operation_model
 from sortkey.engine.requests import OPERATIONS
+from sortkey.extras import installed_by
 
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
@@ -63,7 +64,9 @@ def async_paginator(method: str, call: AsyncCall) -> AsyncPaginator:
         await asyncio.sleep(0)
         return answer
 
-    made: AsyncPaginator = import_module("aiobotocore.paginate").AioPaginator(
+    with installed_by("aws"):
+        paginate = import_module("aiobotocore.paginate")
+    made: AsyncPaginator = paginate.AioPaginator(
         leaving_a_turn, _configuration(method), operation_model(OPERATION_OF[method])
     )
     return made

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from importlib import import_module
 from typing import Any
 
+from aiobotocore.config import AioConfig
+from aiobotocore.session import get_session
 from botocore.exceptions import ClientError
 
 from sortkey.client import capabilities, errors, fast_remote, remote_answers, remote_requests
@@ -56,9 +57,8 @@ class AsyncRemoteClient(AsyncClient):
             if self._closed:
                 raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
             if service not in self._clients:
-                # Not at the top: it brings aiohttp, some tenths of a second that nobody should pay for a local store.
-                session = remote_answers.install(import_module("aiobotocore.session").get_session())
-                config = import_module("aiobotocore.config").AioConfig(**configuration(session))
+                session = remote_answers.install(get_session())
+                config = AioConfig(**configuration(session))
                 made = session.create_client(service, config=config, **self._connection.arguments)
                 opened = remote_requests.install(await self._open.enter_async_context(made))
                 self._clients[service] = opened

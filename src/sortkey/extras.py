@@ -1,0 +1,35 @@
+"""Packages that `pip install sortkey` leaves to its extras, and the error for one that is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+PACKAGES: Final[Mapping[str, str]] = {
+    "aiobotocore": "aiobotocore",
+    "confluent_kafka": "confluent-kafka",
+    "httptools": "httptools",
+    "isal": "isal",
+    "litestar": "Litestar",
+    "rich": "Rich",
+    "uvloop": "uvloop",
+}
+"""Each package that only extras install, by the module it is imported as."""
+
+
+class MissingExtra(ImportError):
+    """A package of an extra is not installed; the message names it and the command that installs it."""
+
+
+@contextmanager
+def installed_by(extra: str) -> Iterator[None]:
+    """Around imports that need an extra. Raises MissingExtra where one of its packages is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = PACKAGES.get((error.name or "").partition(".")[0])
+        if package is None:
+            raise
+        message = f"{package} is not installed; run: pip install 'sortkey[{extra}]'"
+        raise MissingExtra(message, name=error.name) from None
