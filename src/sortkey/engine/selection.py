@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import consumed_capacity
+from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer
 from sortkey.engine.expression_parameters import projection_of
 from sortkey.engine.read import Page
@@ -91,7 +91,7 @@ class Selection:
             answer["Items"] = Json.items(rows, self.projection)
         if page.more and page.rows:
             answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored_item.decode(page.rows[-1])))
-        if consumed_capacity.asked(self.request.return_consumed_capacity):
+        if is_requested(self.request.return_consumed_capacity):
             answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
         return answer
 
@@ -119,11 +119,11 @@ class Selection:
         consistent = bool(self.request.consistent_read)
         units = read_units(page.size, consistent)
         if isinstance(target, Index):
-            consumed = consumed_capacity.Consumed(table, 0.0, {target.name: units})
+            consumed = Consumed(table, 0.0, {target.name: units})
             for row in fetched:
                 consumed.add(read_units(stored_item.size(row), consistent))
         else:
-            consumed = consumed_capacity.Consumed(table, units)
+            consumed = Consumed(table, units)
         return consumed.shape(self.request.return_consumed_capacity)
 
 

@@ -1,14 +1,15 @@
-"""The one path on which items change: put, update, delete, batches, transactions and expiry all end here.
+"""The one path on which items change: put, update, delete, batches, transactions, expiry and the fast path end here.
 
-Callers read the row, decide (and may reject), and then `replace` it. Item, index rows, expiry entry, stream record
-and counts change together, in the transaction of the batch.
+Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, expiry
+entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only place that
+puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine.answer_metrics import Consumed
 from sortkey.engine.rows import expiry_index, index_rows, item_keys, stored_item
 from sortkey.engine.streams import stream_writer
 from sortkey.engine.tables.table import Table
@@ -21,14 +22,14 @@ from sortkey.values.capacity_units import write_units
 from sortkey.values.errors import UPDATED_TOO_DEEP
 from sortkey.values.size import text_size, value_size
 
-PLAIN: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
-"""Types without levels, which could become too many, and without binary."""
+FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
+"""Types that neither nest, so that an update cannot exceed the depth limit with them, nor hold binary."""
 ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATED_ITEM_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
 
 class Found:
-    """A row as it is before the change; decoded when somebody looks."""
+    """A row as it is before the change. Its item is decoded on first use."""
 
     __slots__ = ("_item", "key", "row", "table")
 
@@ -40,7 +41,7 @@ class Found:
 
     @property
     def item(self) -> Item:
-        """The item, or {} when there is none."""
+        """The item, or {} if there is none."""
         if self._item is None:
             self._item = {} if self.row is None else stored_item.decode(self.row)
         return self._item
@@ -51,9 +52,9 @@ class Found:
 
 
 def find(batch: WriteBatch, table: Table, key: Item) -> Found:
-    """The row that a request's `Key` names."""
-    place = item_keys.row_key(table, key)
-    return Found(table, place, batch.get(place))
+    """The row of a request's canonical `Key`."""
+    row_key = item_keys.row_key(table, key)
+    return Found(table, row_key, batch.get(row_key))
 
 
 def check_condition(found: Found, condition: Condition | None, return_old: str | None) -> None:
@@ -69,15 +70,19 @@ def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
         raise ValidationException(message)
 
 
-def row_key_for(table: Table, new: Normalised) -> bytes:
-    """Where an item is to be put, if it fits the table's and indexes' keys, and with its rows in local indexes the
-    limit of an item.
-    """
-    place = item_keys.row_key_in_item(table, new.item)
+def check_return_old(return_values: str | None) -> None:
+    """Put and Delete can return only the old item."""
+    if return_values not in (None, "NONE", "ALL_OLD"):
+        raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
+
+
+def row_key_to_put(table: Table, new: Normalised) -> bytes:
+    """The row key of a new item. Checks the keys of the table and its indexes, and the size with local index rows."""
+    row_key = item_keys.row_key_in_item(table, new.item)
     if table.indexes:
         item_keys.check_index_keys(table, new.item)
         check_local_size(table, new, ITEM_TOO_LARGE)
-    return place
+    return row_key
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:
@@ -86,7 +91,7 @@ def check_local_size(table: Table, new: Normalised, message: str) -> None:
 
 
 def check_update(table: Table, change: Update | None) -> None:
-    """An update leaves the key alone."""
+    """An update must not change the key."""
     if change is None:
         return
     for name in table.names:
@@ -97,11 +102,11 @@ def check_update(table: Table, change: Update | None) -> None:
             )
 
 
-def updated(found: Found, key: Item, change: Update | None) -> Normalised:
-    """The item after the update, beginning with its key when it was not there."""
+def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:
+    """The item after the update. An item that did not exist starts as its key."""
     before = key if found.row is None else found.item
     after = before if change is None else change.apply(before)
-    new = _measured(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP)
+    new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
         item_keys.check_index_keys(found.table, new.item, change.attributes)
@@ -109,10 +114,11 @@ def updated(found: Found, key: Item, change: Update | None) -> Normalised:
     return new
 
 
-def _measured(found: Found, change: Update | None, after: Item) -> Normalised | None:
-    """The updated item, canonical since both the item and what was written were, and measured by what has changed.
+def _measure_update(found: Found, change: Update | None, after: Item) -> Normalised | None:
+    """The updated item with its new size, computed from the changed attributes only.
 
-    None when the change went deep, the item is new, or it held binary: then only a walk over the whole item tells.
+    It is canonical, because both the old item and the values written are. Returns None if the update changed a nested
+    value, the item is new, or it held binary: then the caller walks the whole item.
     """
     if change is None or not change.shallow or found.row is None or stored_item.has_binary(found.row):
         return None
@@ -125,7 +131,7 @@ def _measured(found: Found, change: Update | None, after: Item) -> Normalised | 
             size -= text_size(name) + value_size(old)
         if new is None:
             continue
-        if type_of(new) in PLAIN:
+        if type_of(new) in FLAT_TYPES:
             size += text_size(name) + value_size(new)
         else:
             documents[name] = new
@@ -138,36 +144,50 @@ def _measured(found: Found, change: Update | None, after: Item) -> Normalised | 
 def replace(
     batch: WriteBatch, found: Found, new: Normalised | None, identity: dict[str, Any] | None = None
 ) -> Consumed:
-    """Make the row hold the new item, or nothing; returns what that took. Raises nothing: all checks are before."""
-    table, key, old_row = found.table, found.key, found.row
+    """Make the row hold the new item, or delete it. Raises nothing: callers have made all checks."""
     if new is None:
-        if old_row is None:
-            return Consumed(table, write_units(0))
+        if found.row is None:
+            return Consumed(found.table, write_units(0))
         new_row = None
-        batch.delete(key)
-        batch.count(table.space, -1, -found.size)
-        units = write_units(found.size)
+        units = _delete_row(batch, found)
     else:
-        new_row = stored_item.encode(new.item, new.size, new.binary)
-        batch.put(key, new_row)
-        batch.count(table.space, old_row is None, new.size - found.size)
-        units = write_units(max(found.size, new.size))
-    spent = _follow(batch, found, None if new is None else new.item, new_row, identity)
-    return Consumed(table, units, spent)
+        new_row = stored_item.encode(*new)
+        units = put_row(batch, found, new_row, new.size)
+    index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
+    return Consumed(found.table, units, index_units)
+
+
+def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
+    """Put an item's row and count it; returns the write units. Alone it suffices only if the table is not followed."""
+    old_row = found.row
+    before = 0 if old_row is None else stored_item.size(old_row)
+    batch.put(found.key, row)
+    batch.count(found.table.space, old_row is None, size - before)
+    return write_units(max(before, size))
+
+
+def _delete_row(batch: WriteBatch, found: Found) -> float:
+    size = found.size
+    batch.delete(found.key)
+    batch.count(found.table.space, -1, -size)
+    return write_units(size)
 
 
 def _follow(
     batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
 ) -> dict[str, float] | None:
-    """What changes along with the item. A plain table has none of it, and its old item is never decoded."""
+    """Write what changes along with the item; returns the write units of each index.
+
+    The old item is decoded only if the table has indexes, TTL or a stream.
+    """
     table = found.table
-    spent = None
+    index_units = None
     if table.indexes:
         old = None if found.row is None else found.item
-        spent = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
+        index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
     if table.stream is not None:
         stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
-    return spent
+    return index_units

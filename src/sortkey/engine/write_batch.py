@@ -1,8 +1,7 @@
-"""One write transaction as the engine sees it.
+"""The write batch: one LMDB write transaction, in which the work of many requests runs.
 
-Besides the rows, a transaction changes what is shared by many writes: the number of items and bytes of each
-table and index, and the last sequence number of the streams. Those are kept here while the group's work runs and
-written once before the commit.
+Besides rows, a batch changes values that many writes share: the number of items and bytes of each table and index, and
+the last sequence number of the streams. These are kept here while the work runs, and written once before the commit.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+from sortkey.clock import Clock
 from sortkey.engine.rows import spaces
 from sortkey.storage import Transaction
 
@@ -18,10 +18,10 @@ COUNT: Final = struct.Struct(">qq")
 
 
 class WriteBatch:
-    def __init__(self, transaction: Transaction, now: float, on_records: Callable[[set[bytes]], None]) -> None:
+    def __init__(self, clock: Clock, on_records: Callable[[set[bytes]], None], transaction: Transaction) -> None:
         self.transaction = transaction
         self.get: Callable[[bytes], bytes | None] = transaction.get
-        self.now = now
+        self.now = clock.now()
         self.writes = 0
         self.counts: dict[bytes, list[int]] = {}
         self.streams_written: set[bytes] = set()
@@ -37,7 +37,7 @@ class WriteBatch:
         return self.transaction.delete(key)
 
     def count(self, space: bytes, items: int, size: int) -> None:
-        """Remember that a table or index has grown or shrunk."""
+        """Add to the counts of a table or index."""
         counts = self.counts.get(space)
         if counts is None:
             self.counts[space] = [items, size]

@@ -1,24 +1,37 @@
-"""The store: durable ordered bytes, snapshots to read, a queue to write."""
+"""The store: durable ordered bytes, snapshots to read, a queue to write.
+
+An LMDB reader first notes the number of the newest commit, then copies where that commit's tree begins. If two commits
+come in between, it copies the root of a newer tree. That snapshot is sound, only newer than its number, and its pages
+are protected, since LMDB keeps them for the older number. But the binding's copy of LMDB 1.0 checks that no page is
+newer than the snapshot's number, takes this for damage, and raises CorruptedError at the first page: the root, which
+every commit rewrites. (Seen once in 300,000 snapshots, with four processes writing on two cores.)
+
+So `begin_snapshot` looks up one key before it returns a snapshot, and begins another if that raises. Real damage raises
+every time. Callers that need a key anyway pass that one, and the check costs nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import lmdb
 
 from sortkey.storage import environment
-from sortkey.storage.environment import Transaction
-from sortkey.storage.snapshot import begin_snapshot, begin_with
+from sortkey.storage.environment import FORMAT_KEY, Transaction
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
 
+SNAPSHOT_TRIES: Final = 20
+
 
 class Store(Generic[BatchType]):
-    """One data folder, or nothing but memory when `path` is None.
+    """One data folder, or memory only if `path` is None.
 
-    Any number of processes may open one folder: LMDB lets one of them write at a time and none wait to read.
-    A process must open it once (`Database` sees to that) and not carry it over a fork.
+    Any number of processes may open one folder: LMDB lets one of them write at a time, and readers never wait.
+    A process must open a folder only once (`Database` sees to that) and must not use it after a fork.
     """
 
     def __init__(self, path: Path | None, batch: Callable[[Transaction], BatchType]) -> None:
@@ -28,25 +41,38 @@ class Store(Generic[BatchType]):
 
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
-        return begin_snapshot(self._environment.begin)
+        return begin_snapshot(self._environment.begin)[0]
 
     def read_with(self, key: bytes) -> tuple[Transaction, bytes | None]:
-        """Begin a snapshot and read one key of it, in one step; the caller ends it."""
-        return begin_with(self._environment.begin, key)
+        """Begin a snapshot and read one key of it, in one step; the caller ends the snapshot."""
+        return begin_snapshot(self._environment.begin, key)
 
     def write(self, work: Callable[[BatchType], Result]) -> Result:
-        """Run the work in the next transaction and return when it is durable."""
+        """Run the work in the next write batch; return its result when it is durable."""
         return self.queue.run(work)
 
     def submit(self, work: Work[BatchType], done: Done) -> None:
-        """As `write`, but `done(result, error)` is called on another thread instead of waiting here."""
+        """As `write`, but returns at once; `done(result, error)` is called on another thread."""
         self.queue.submit(work, done)
 
     def bytes_used(self) -> int:
-        """What the environment's pages occupy."""
+        """The size of the environment's pages."""
         page = int(self._environment.stat()["psize"])
         return page * (int(self._environment.info()["last_pgno"]) + 1)
 
     def close(self) -> None:
         self.queue.close()
         self._environment.close()
+
+
+def begin_snapshot(begin: Callable[[], Transaction], key: bytes = FORMAT_KEY) -> tuple[Transaction, bytes | None]:
+    """A snapshot that can be read, and its value for a key."""
+    for _ in range(SNAPSHOT_TRIES):
+        snapshot = begin()
+        try:
+            return snapshot, snapshot.get(key)
+        except lmdb.CorruptedError:
+            snapshot.abort()
+    # Not a coincidence any more: let the reader see the error.
+    snapshot = begin()
+    return snapshot, snapshot.get(key)

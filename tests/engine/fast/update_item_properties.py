@@ -1,4 +1,4 @@
-"""An UpdateItem on the short way answers, consumes and leaves what it does on the long way, or is left to it."""
+"""An UpdateItem on the fast path answers, consumes and leaves what it does on the general path, or is left to that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sortkey.errors import DynamoDBError
 KEY = {"id": {"S": "x"}, "at": {"S": "2026"}}
 ATTRIBUTES = ["a", "b", "zoë"]
 LONG = {"S": "long"}
-"""Stands for a text of which two are too much for an item; failures are easier to read without it."""
+"""Stands for a text of which two exceed an item's size; a failed test is easier to read without it."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def database() -> Iterator[Database]:
                 "BillingMode": "PAY_PER_REQUEST",
             },
         )
-        # Only tables that have been seen are guessed about.
+        # The fast path knows only tables that a request has seen.
         database.call("GetItem", {"TableName": "visits", "Key": KEY})
         yield database
 
@@ -104,14 +104,14 @@ def written_out(members: dict[str, Any]) -> dict[str, Any]:
     return {name: {"S": "x" * 300_000} if value == LONG else value for name, value in members.items()}
 
 
-def ended(database: Database, before: dict[str, Any] | None, way: Any) -> dict[str, Any]:
-    """What a way answers, consumes and leaves in the store, beginning with this."""
+def result_of(database: Database, before: dict[str, Any] | None, work: Any) -> dict[str, Any]:
+    """What the work answers, consumes and leaves in the store, from this state."""
     if before is None:
         database.call("DeleteItem", {"TableName": "visits", "Key": KEY})
     else:
         database.call("PutItem", {"TableName": "visits", "Item": written_out(before)})
     try:
-        answer = database.store.write(way)
+        answer = database.store.write(work)
     except DynamoDBError as error:
         answer = {"code": error.code, "message": error.message}
     if isinstance(answer, FastAnswer):
@@ -123,13 +123,13 @@ def ended(database: Database, before: dict[str, Any] | None, way: Any) -> dict[s
     return {"answer": orjson.loads(to_json(answer)), "stored": stored, "bytes": size}
 
 
-def the_long_way(database: Database, members: dict[str, Any]) -> Any:
+def general_work(database: Database, members: dict[str, Any]) -> Any:
     request = requests.decode("UpdateItem", orjson.dumps(members | {"ReturnConsumedCapacity": "TOTAL"}))
     return database.plan("UpdateItem", request)
 
 
 @given(before=strategies.none() | items.map(lambda item: KEY | item), change=changes, names=names, values=bound)
-def test_short_and_long_way_agree(
+def test_fast_and_general_path_agree(
     database: Database,
     before: dict[str, Any] | None,
     change: dict[str, Any],
@@ -147,8 +147,8 @@ def test_short_and_long_way_agree(
     work = FAST_WRITES["UpdateItem"](database, orjson.dumps(members))
     if work is None:
         return
-    short, long = ended(database, before, work), ended(database, before, the_long_way(database, members))
-    assert short == long
+    fast, general = result_of(database, before, work), result_of(database, before, general_work(database, members))
+    assert fast == general
     assert check_database(database).problems == []
 
 
@@ -161,7 +161,7 @@ ADD = {
 }
 
 
-# A short cut that nobody takes would pass the test above.
+# A fast path that no request takes would pass the test above.
 @pytest.mark.parametrize(
     "more",
     [
@@ -171,16 +171,16 @@ ADD = {
         {"UpdateExpression": "SET #n.x = :v"},
     ],
 )
-def test_the_usual_takes_the_short_way(database: Database, more: dict[str, Any]) -> None:
+def test_common_requests_take_the_fast_path(database: Database, more: dict[str, Any]) -> None:
     work = FAST_WRITES["UpdateItem"](database, orjson.dumps(ADD | more))
     assert work is not None
     before: dict[str, Any] | None = KEY | {"a": {"M": {}}} if "x" in (ADD | more)["UpdateExpression"] else None
-    assert ended(database, before, work)["answer"] == {
+    assert result_of(database, before, work)["answer"] == {
         "ConsumedCapacity": {"TableName": "visits", "CapacityUnits": 1.0}
     }
 
 
-# Whatever the long way rejects before it looks at the item, or has to answer, it shall have in its own words.
+# The general path words every error, and returns attributes.
 @pytest.mark.parametrize(
     "more",
     [
@@ -198,12 +198,12 @@ def test_the_usual_takes_the_short_way(database: Database, more: dict[str, Any])
         {"Expected": {}},
     ],
 )
-def test_the_rest_is_left_to_the_long_way(database: Database, more: dict[str, Any]) -> None:
+def test_the_rest_is_left_to_the_general_path(database: Database, more: dict[str, Any]) -> None:
     assert FAST_WRITES["UpdateItem"](database, orjson.dumps(ADD | more)) is None
 
 
-# A table may get an index, a stream or a time to live between the guess and the commit.
-def test_an_update_in_a_table_that_became_unusual_is_followed() -> None:
+# A table may get an index, a stream or a time to live between the request and the commit.
+def test_an_update_in_a_table_that_gets_ttl_is_indexed() -> None:
     with closing(Database.open()) as database:
         create = {
             "TableName": "changing",
@@ -222,5 +222,7 @@ def test_an_update_in_a_table_that_became_unusual_is_followed() -> None:
         assert isinstance(answer, dict)
         assert answer["ConsumedCapacity"] == {"TableName": "changing", "CapacityUnits": 1.0}
         assert check_database(database).problems == []
-        # By now everybody knows.
-        assert FAST_WRITES["UpdateItem"](database, body) is None
+        # Once the table is known to have TTL, the general operation takes the request.
+        work = FAST_WRITES["UpdateItem"](database, body)
+        assert work is not None
+        assert isinstance(database.store.write(work), dict)

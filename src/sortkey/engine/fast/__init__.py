@@ -11,7 +11,7 @@ from typing import Final
 
 from sortkey.engine.core import Core
 from sortkey.engine.fast.batch_get_item import batch_get_item
-from sortkey.engine.fast.fast_answer import FastAnswer, FastWork
+from sortkey.engine.fast.fast_path import FastAnswer, FastWork
 from sortkey.engine.fast.get_item import get_item
 from sortkey.engine.fast.put_item import put_item
 from sortkey.engine.fast.query import query

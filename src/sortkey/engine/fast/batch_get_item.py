@@ -12,9 +12,9 @@ import msgspec
 import orjson
 
 from sortkey import limits
-from sortkey.engine.consumed_capacity import units_of_rows
+from sortkey.engine.answer_metrics import units_of_rows
 from sortkey.engine.core import Core
-from sortkey.engine.fast.fast_answer import UNREADABLE, FastAnswer
+from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import Shape, TableName
 from sortkey.engine.rows.stored_item import texts
@@ -39,7 +39,7 @@ def batch_get_item(core: Core, body: bytes) -> FastAnswer | None:
     try:
         request = _decode(body)
         names = [table_name_of(given) for given in request.request_items]
-    except UNREADABLE:
+    except NOT_FAST:
         return None
     snapshot, tables = core.read_tables()
     try:

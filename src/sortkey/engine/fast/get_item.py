@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from sortkey.engine.core import Core
-from sortkey.engine.fast.fast_answer import NOTHING, UNREADABLE, FastAnswer
+from sortkey.engine.fast.fast_path import EMPTY_ANSWER, NOT_FAST, FastAnswer
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
 from sortkey.engine.rows.stored_item import size, text
@@ -28,7 +28,7 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
     try:
         request = _decode(body)
         name = table_name_of(request.table_name)
-    except UNREADABLE:
+    except NOT_FAST:
         return None
     snapshot, tables = core.read_tables()
     try:
@@ -40,5 +40,5 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
     finally:
         snapshot.abort()
     if row is None:
-        return FastAnswer(NOTHING, {name: read_units(0, request.consistent_read)})
+        return FastAnswer(EMPTY_ANSWER, {name: read_units(0, request.consistent_read)})
     return FastAnswer(b'{"Item":%b}' % text(row), {name: read_units(size(row), request.consistent_read)})

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from sortkey.engine.core import Core
-from sortkey.engine.fast.fast_answer import UNREADABLE, FastAnswer
+from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
 from sortkey.engine.operations.query import bounds
 from sortkey.engine.read import Page, page
 from sortkey.engine.requests import table_name_of
@@ -45,7 +45,7 @@ def query(core: Core, body: bytes) -> FastAnswer | None:
     try:
         request = _decode(body)
         name = table_name_of(request.table_name)
-    except UNREADABLE:
+    except NOT_FAST:
         return None
     terms = _terms(request)
     snapshot, tables = core.read_tables()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from sortkey.engine.consumed_capacity import units_of_rows
+from sortkey.engine.answer_metrics import units_of_rows
 from sortkey.engine.core import Core
 from sortkey.engine.rows.stored_item import HEADER_BYTES, Json
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from sortkey.engine import consumed_capacity
+from sortkey.engine.answer_metrics import Consumed, is_requested, units_of_rows
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
@@ -96,9 +96,9 @@ def _collect(
         responses[part.given] = Json.items(rows, part.projection)
         if done < len(wanted):
             unprocessed[part.given] = part.rest(done)
-        if consumed_capacity.asked(request.return_consumed_capacity):
-            units = consumed_capacity.units_of_rows(rows, done, bool(part.request.consistent_read))
-            consumed.append(consumed_capacity.Consumed(table, units).shape(request.return_consumed_capacity))
+        if is_requested(request.return_consumed_capacity):
+            units = units_of_rows(rows, done, bool(part.request.consistent_read))
+            consumed.append(Consumed(table, units).shape(request.return_consumed_capacity))
     answer: Answer = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if consumed:
         answer["ConsumedCapacity"] = consumed

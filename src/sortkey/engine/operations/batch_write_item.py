@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import consumed_capacity, write
-from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine import write
+from sortkey.engine.answer_metrics import Consumed, collection_metrics, is_requested
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.operations.batch_get_item import DUPLICATES
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
 from sortkey.engine.rows.item_keys import normalise_key, row_key
 from sortkey.engine.tables.table import Table
-from sortkey.engine.write_answer import all_collection_metrics
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_WRITE_REQUESTS
@@ -45,7 +44,7 @@ class _Write:
 
     def place(self, table: Table) -> bytes:
         """The row that it writes to, if it fits the table."""
-        return row_key(table, self.keyed) if self.new is None else write.row_key_for(table, self.new)
+        return row_key(table, self.keyed) if self.new is None else write.row_key_to_put(table, self.new)
 
 
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
@@ -85,13 +84,13 @@ def _answer(
     batch: WriteBatch, request: BatchWriteItem, consumed: list[Consumed], parts: list[tuple[str, list[_Write]]]
 ) -> Answer:
     answer: Answer = {"UnprocessedItems": {}}
-    if consumed_capacity.asked(request.return_consumed_capacity):
+    if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = [total.shape(request.return_consumed_capacity) for total in consumed]
     if request.return_item_collection_metrics == "SIZE":
         metrics: dict[str, Any] = {}
         for total, (name, writes) in zip(consumed, parts, strict=True):
             if total.table.local_indexes:
-                metrics[name] = all_collection_metrics(batch, total.table, (each.keyed for each in writes))
+                metrics[name] = collection_metrics(batch, total.table, (each.keyed for each in writes))
         if metrics:
             answer["ItemCollectionMetrics"] = metrics
     return answer

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from sortkey.engine import write
+from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import DeleteItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
 from sortkey.engine.rows.stored_item import Json
-from sortkey.engine.write_answer import check_return_old, written
 from sortkey.engine.write_batch import WriteBatch
 
 
 def delete_item(core: Core, request: DeleteItem) -> Work:
     name = table_name_of(request.table_name)
-    check_return_old(request.return_values)
+    write.check_return_old(request.return_values)
     key = normalise_key(request.key)
     bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
     condition = condition_of(request, bindings)
@@ -31,6 +31,6 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
         answer: Answer = {}
         if request.return_values == "ALL_OLD" and found.row is not None:
             answer["Attributes"] = Json.item(found.row)
-        return written(batch, answer, request, consumed, key)
+        return add_write_metrics(batch, answer, request, consumed, key)
 
     return work

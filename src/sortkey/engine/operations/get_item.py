@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.engine import consumed_capacity
+from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
@@ -21,9 +21,9 @@ def get_item(core: Core, request: GetItem) -> Answer:
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
-    if consumed_capacity.asked(request.return_consumed_capacity):
+    if is_requested(request.return_consumed_capacity):
         units = read_units(0 if row is None else size(row), bool(request.consistent_read))
-        answer["ConsumedCapacity"] = consumed_capacity.Consumed(table, units).shape(request.return_consumed_capacity)
+        answer["ConsumedCapacity"] = Consumed(table, units).shape(request.return_consumed_capacity)
     return answer
 
 

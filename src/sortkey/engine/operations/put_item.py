@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from sortkey.engine import write
+from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import PutItem
 from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.rows.stored_item import Json
-from sortkey.engine.write_answer import check_return_old, written
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.values.attribute import normalise_item
 
 
 def put_item(core: Core, request: PutItem) -> Work:
     name = table_name_of(request.table_name)
-    check_return_old(request.return_values)
+    write.check_return_old(request.return_values)
     new = normalise_item(request.item)
     bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
     condition = condition_of(request, bindings)
@@ -26,7 +26,7 @@ def put_item(core: Core, request: PutItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        key = write.row_key_for(table, new)
+        key = write.row_key_to_put(table, new)
         check_scalar_keys(table, condition)
         found = write.Found(table, key, batch.get(key))
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
@@ -34,6 +34,6 @@ def put_item(core: Core, request: PutItem) -> Work:
         answer: Answer = {}
         if request.return_values == "ALL_OLD" and found.row is not None:
             answer["Attributes"] = Json.item(found.row)
-        return written(batch, answer, request, consumed, new.item)
+        return add_write_metrics(batch, answer, request, consumed, new.item)
 
     return work

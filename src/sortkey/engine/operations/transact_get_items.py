@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine import consumed_capacity
-from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, projection_of
 from sortkey.engine.requests import table_name_of
@@ -42,7 +41,7 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
         tables = [core.catalog.require(snapshot, each.name) for each in asked]
         rows = _rows(snapshot, asked, tables)
     answer: Answer = {"Responses": [each.answer(row) for each, row in zip(asked, rows, strict=True)]}
-    if consumed_capacity.asked(request.return_consumed_capacity):
+    if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
     return answer
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from sortkey.engine import consumed_capacity, write
-from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine import write
+from sortkey.engine.answer_metrics import Consumed, collection_metrics, is_requested
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests.transactions import TransactWriteItems
 from sortkey.engine.tables.table import Table
 from sortkey.engine.transactions import transaction
 from sortkey.engine.transactions.action import Action, Prepared, action_of
-from sortkey.engine.write_answer import all_collection_metrics
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.limits import TRANSACTION_BYTES
@@ -59,7 +58,7 @@ def _answer(
     batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
 ) -> Answer:
     answer: Answer = {}
-    if consumed_capacity.asked(request.return_consumed_capacity):
+    if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = [
             total.shape(request.return_consumed_capacity, "Write") for total in totals.values()
         ]
@@ -79,13 +78,13 @@ def _metrics(
             each.action.keyed for each in prepared if each.found.table is total.table and not each.action.only_checks
         ]
         if total.table.local_indexes and written:
-            metrics[name] = all_collection_metrics(batch, total.table, written)
+            metrics[name] = collection_metrics(batch, total.table, written)
     return metrics
 
 
 def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:
     """The same request again: nothing is written, and what is charged is the reading."""
-    if not consumed_capacity.asked(request.return_consumed_capacity):
+    if not is_requested(request.return_consumed_capacity):
         return {}
     totals: dict[str, Consumed] = {}
     for action, table in zip(actions, tables, strict=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sortkey.engine import write
+from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import bindings_of, condition_of, to_members
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
 from sortkey.engine.rows.stored_item import Json
-from sortkey.engine.write_answer import written
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.expressions import Bindings, Update, legacy, update
 from sortkey.values.attribute import Item, Normalised
@@ -34,13 +34,13 @@ def update_item(core: Core, request: UpdateItem) -> Work:
         write.check_update(table, change)
         check_scalar_keys(table, change, condition)
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
-        new = write.updated(found, key, change)
+        new = write.apply_update(found, key, change)
         consumed = write.replace(batch, found, new)
         answer: Answer = {}
         attributes = _attributes(request.return_values, found, change, new)
         if attributes is not None:
             answer["Attributes"] = attributes
-        return written(batch, answer, request, consumed, key)
+        return add_write_metrics(batch, answer, request, consumed, key)
 
     return work
 

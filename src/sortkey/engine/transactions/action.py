@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sortkey.engine import write
-from sortkey.engine.consumed_capacity import Consumed
+from sortkey.engine.answer_metrics import Consumed
 from sortkey.engine.expression_parameters import bindings_of, condition_of
 from sortkey.engine.requests import table_name_of, transactions
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
@@ -73,7 +73,7 @@ class Action:
             found = write.find(batch, table, self.keyed)
             write.check_update(table, self._update)
             return found
-        place = write.row_key_for(table, self._put)
+        place = write.row_key_to_put(table, self._put)
         return write.Found(table, place, batch.get(place))
 
     def check_expressions(self, table: Table) -> None:
@@ -83,7 +83,7 @@ class Action:
         write.check_condition(found, self._condition, self._return_old)
         if self._update is None:
             return Prepared(self, found, self._put)
-        return Prepared(self, found, write.updated(found, self.keyed, self._update))
+        return Prepared(self, found, write.apply_update(found, self.keyed, self._update))
 
 
 def action_of(request: transactions.TransactWriteItem) -> Action:

@@ -1,4 +1,4 @@
-"""The short cut gives what the long way gives, or nothing at all."""
+"""The fast path gives what the general path gives, or None."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ values = strategies.one_of(
     texts.map(lambda text: {"S": text, "N": "1"}),
     strategies.sampled_from([{"N": "3"}, {"S": 3}, {"S": None}, {}, None, "ann", ["ann"]]),
 )
-usual_values = strategies.sampled_from([*CUSTOMERS, *ORDERS]).map(lambda text: {"S": text})
-any_values = usual_values | values
+text_values = strategies.sampled_from([*CUSTOMERS, *ORDERS]).map(lambda text: {"S": text})
+any_values = text_values | values
 keys = strategies.fixed_dictionaries({"customer": any_values}, optional={"order": any_values, "other": any_values})
 tables = strategies.sampled_from(["orders", "orders", "customers", "numbered", "nowhere", "n", "t/x"])
 flags = strategies.sampled_from([True, False, None])
@@ -120,7 +120,7 @@ queries = strategies.fixed_dictionaries(
 )
 
 
-def the_long_way(database: Database, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+def general_answer(database: Database, operation: str, members: dict[str, Any]) -> dict[str, Any]:
     request = requests.decode(operation, orjson.dumps(members | {"ReturnConsumedCapacity": "TOTAL"}))
     answer: dict[str, Any] = orjson.loads(to_json(database.execute(operation, request)))
     return answer
@@ -136,12 +136,12 @@ def units_of(consumed: Any) -> dict[str, float]:
     | batches.map(lambda batch: ("BatchGetItem", batch))
     | queries.map(lambda query: ("Query", query))
 )
-def test_short_and_long_way_agree(database: Database, request: tuple[str, dict[str, Any]]) -> None:
+def test_fast_and_general_path_agree(database: Database, request: tuple[str, dict[str, Any]]) -> None:
     operation, members = request
     answered = FAST_READS[operation](database, orjson.dumps(members))
     if answered is None:
         return
-    expected = the_long_way(database, operation, members)
+    expected = general_answer(database, operation, members)
     assert answered.units == units_of(expected.pop("ConsumedCapacity"))
     assert orjson.loads(answered.text) == expected
 
@@ -155,7 +155,7 @@ QUERY = {
 }
 
 
-# A short cut that nobody takes would pass the test above.
+# A fast path that no request takes would pass the test above.
 @pytest.mark.parametrize(
     ("operation", "members"),
     [
@@ -179,15 +179,15 @@ QUERY = {
         ),
     ],
 )
-def test_the_usual_takes_the_short_way(database: Database, operation: str, members: dict[str, Any]) -> None:
+def test_common_requests_take_the_fast_path(database: Database, operation: str, members: dict[str, Any]) -> None:
     answered = FAST_READS[operation](database, orjson.dumps(members))
     assert answered is not None
-    expected = the_long_way(database, operation, members)
+    expected = general_answer(database, operation, members)
     expected.pop("ConsumedCapacity")
     assert orjson.loads(answered.text) == expected
 
 
-# Whatever the long way rejects, it shall reject in its own words.
+# The general path words every error.
 @pytest.mark.parametrize(
     ("operation", "members"),
     [
@@ -202,27 +202,27 @@ def test_the_usual_takes_the_short_way(database: Database, operation: str, membe
         ("Query", QUERY | {"Limit": 0}),
     ],
 )
-def test_errors_are_left_to_the_long_way(database: Database, operation: str, members: dict[str, Any]) -> None:
+def test_errors_are_left_to_the_general_path(database: Database, operation: str, members: dict[str, Any]) -> None:
     assert FAST_READS[operation](database, orjson.dumps(members)) is None
     with pytest.raises(DynamoDBError):
-        the_long_way(database, operation, members)
+        general_answer(database, operation, members)
 
 
-def put_both_ways(database: Database, members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the short and the long way answer, and leave in the store, beginning with the same."""
+def put_on_both_paths(database: Database, members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the fast and the general path answer, and leave in the store, each from the same state."""
     body = orjson.dumps(members)
     work = FAST_WRITES["PutItem"](database, body)
     assert work is not None
-    ends = []
-    for way in (work, database.plan("PutItem", requests.decode("PutItem", body))):
+    results = []
+    for path in (work, database.plan("PutItem", requests.decode("PutItem", body))):
         key = {name: members["Item"][name] for name in ("customer", "order")}
         database.call("DeleteItem", {"TableName": members["TableName"], "Key": key})
-        answer = database.store.write(way)
+        answer = database.store.write(path)
         text = answer.text if isinstance(answer, FastAnswer) else to_json(answer)
         stored = database.call("GetItem", {"TableName": members["TableName"], "Key": key})
         count = database.call("DescribeTable", {"TableName": members["TableName"]})["Table"]
-        ends.append({"answer": orjson.loads(text), "stored": stored, "bytes": count["TableSizeBytes"]})
-    return ends[0], ends[1]
+        results.append({"answer": orjson.loads(text), "stored": stored, "bytes": count["TableSizeBytes"]})
+    return results[0], results[1]
 
 
 @given(
@@ -233,14 +233,14 @@ def put_both_ways(database: Database, members: dict[str, Any]) -> tuple[dict[str
         ),
     )
 )
-def test_a_usual_put_leaves_what_the_long_way_leaves(database: Database, members: dict[str, Any]) -> None:
+def test_a_fast_put_leaves_what_a_general_put_leaves(database: Database, members: dict[str, Any]) -> None:
     item = {"customer": {"S": "put"}, "order": {"S": "2026-01"}} | members
-    short, long = put_both_ways(database, {"TableName": "orders", "Item": item})
-    assert short == long
+    fast, general = put_on_both_paths(database, {"TableName": "orders", "Item": item})
+    assert fast == general
 
 
-# A table may get an index between the guess and the commit.
-def test_a_put_into_a_table_that_became_unusual_is_followed() -> None:
+# A table may get an index or a stream between the request and the commit.
+def test_a_put_into_a_table_that_gets_a_stream_is_recorded() -> None:
     with closing(Database.open()) as database:
         create = {
             "TableName": "changing",
@@ -266,8 +266,10 @@ def test_a_put_into_a_table_that_became_unusual_is_followed() -> None:
         }
         records = database.call("GetRecords", database.call("GetShardIterator", where))["Records"]
         assert [record["eventName"] for record in records] == ["INSERT"]
-        # By now everybody knows.
-        assert FAST_WRITES["PutItem"](database, body) is None
+        # Once the table is known to have a stream, the general operation takes the request.
+        work = FAST_WRITES["PutItem"](database, body)
+        assert work is not None
+        assert isinstance(database.store.write(work), dict)
         assert check_database(database).problems == []
 
 
@@ -283,7 +285,7 @@ def test_pairs_of_texts_find_what_their_keys_find(
         return
     wanted = [{"customer": {"S": customer}, "order": {"S": order}} for customer, order in pairs]
     request = {"RequestItems": {table: {"Keys": wanted, "ConsistentRead": consistent}}}
-    expected = the_long_way(database, "BatchGetItem", request)
+    expected = general_answer(database, "BatchGetItem", request)
     items = expected["Responses"][table]
     assert orjson.loads(found.items.text) == items
     assert found.number == len(items)
@@ -295,7 +297,7 @@ def test_pairs_of_texts_find_what_their_keys_find(
     assert (with_gaps.number, with_gaps.units) == (found.number, found.units)
 
 
-def test_only_plain_pairs_of_plain_tables_are_looked_up() -> None:
+def test_only_tables_with_two_text_keys_are_looked_up() -> None:
     with closing(Database.open()) as database:
         keys = [("p", "S", "HASH"), ("s", "N", "RANGE")]
         create = {
@@ -312,5 +314,5 @@ def test_only_plain_pairs_of_plain_tables_are_looked_up() -> None:
 @pytest.mark.parametrize(
     "pair", [("", "x"), ("x", ""), ("y" * 300, "x"), ("x", "y" * 1025), ("x", "ä" * 513), ("x", "\ud800")]
 )
-def test_unusual_texts_are_left_to_the_long_way(database: Database, pair: tuple[str, str]) -> None:
+def test_long_and_empty_texts_are_left_to_the_general_path(database: Database, pair: tuple[str, str]) -> None:
     assert rows_by_text_keys(database, "orders", [("x", "y"), pair], consistent=False, gaps=False) is None

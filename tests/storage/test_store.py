@@ -8,7 +8,7 @@ import lmdb
 import pytest
 
 from sortkey.storage.environment import Transaction, open_folder
-from sortkey.storage.snapshot import TRIES, begin_snapshot
+from sortkey.storage.store import SNAPSHOT_TRIES, begin_snapshot
 
 
 class Unlucky:
@@ -35,8 +35,9 @@ def environment(tmp_path: Path) -> Iterator[lmdb.Environment]:
 def test_an_unlucky_snapshot_is_begun_anew(environment: lmdb.Environment) -> None:
     unlucky = [Unlucky() for _ in range(3)]
     begun: list[Transaction | Unlucky] = [*unlucky, environment.begin()]
-    with begin_snapshot(lambda: cast(Transaction, begun.pop(0))) as snapshot:
-        assert snapshot.get(b"\0\0\0\0format") == b"1"
+    snapshot, found = begin_snapshot(lambda: cast(Transaction, begun.pop(0)))
+    with snapshot:
+        assert snapshot.get(b"\0\0\0\0format") == found == b"1"
     assert all(each.aborted for each in unlucky)
 
 
@@ -48,5 +49,5 @@ def test_real_damage_is_not_hidden() -> None:
         return cast(Transaction, begun[-1])
 
     with pytest.raises(lmdb.CorruptedError):
-        begin_snapshot(begin).get(b"k")
-    assert len(begun) == TRIES + 1
+        begin_snapshot(begin)[0].get(b"k")
+    assert len(begun) == SNAPSHOT_TRIES + 1

@@ -1,10 +1,10 @@
-"""`ConsumedCapacity`: what an operation took, in the detail that the request asked for."""
+"""`ConsumedCapacity`: what an operation took, in the detail that the request is_requested for."""
 
 from __future__ import annotations
 
 import pytest
 
-from sortkey.engine.consumed_capacity import Consumed, asked
+from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry
 from sortkey.engine.tables.table import Table
 
@@ -16,7 +16,7 @@ def an_index(name: str, space: int, local: bool) -> IndexEntry:
 @pytest.fixture
 def consumed() -> Consumed:
     """Two writes to a table and its indexes."""
-    record = TableEntry(
+    entry = TableEntry(
         name="table",
         space=16,
         id="",
@@ -26,7 +26,7 @@ def consumed() -> Consumed:
         sort=None,
         indexes=[an_index("near", 17, local=True), an_index("far", 18, local=False)],
     )
-    total = Consumed(Table(record), 1.0, {"far": 2.0})
+    total = Consumed(Table(entry), 1.0, {"far": 2.0})
     total.add(2.0, {"far": 1.0, "near": 1.0})
     return total
 
@@ -55,4 +55,4 @@ def test_transactions_say_the_kind_of_their_units(consumed: Consumed) -> None:
 
 @pytest.mark.parametrize(("detail", "wanted"), [(None, False), ("NONE", False), ("TOTAL", True), ("INDEXES", True)])
 def test_answered_when_asked_for(detail: str | None, wanted: bool) -> None:
-    assert asked(detail) is wanted
+    assert is_requested(detail) is wanted

@@ -1,0 +1,106 @@
+"""What an answer reports on request: `ConsumedCapacity` and, for writes, `ItemCollectionMetrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from sortkey.engine.core import Answer
+from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.stored_item import HEADER_BYTES, Json
+from sortkey.engine.tables.table import Table
+from sortkey.engine.write_batch import WriteBatch
+from sortkey.storage import after_prefix, ascending
+from sortkey.values.attribute import Item
+from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
+
+GIB: Final = 1 << 30
+
+
+class Consumed:
+    """Capacity units that one operation took from a table and its indexes."""
+
+    __slots__ = ("indexes", "table", "units")
+
+    def __init__(self, table: Table, units: float = 0.0, indexes: Mapping[str, float] | None = None) -> None:
+        self.table = table
+        self.units = units
+        self.indexes: dict[str, float] = {} if indexes is None else dict(indexes)
+
+    def add(self, units: float, indexes: Mapping[str, float] | None = None) -> None:
+        self.units += units
+        for name, more in (indexes or {}).items():
+            self.indexes[name] = self.indexes.get(name, 0.0) + more
+
+    def total(self) -> float:
+        return self.units + sum(self.indexes.values()) if self.indexes else self.units
+
+    def shape(self, detail: str | None, access: str | None = None) -> dict[str, Any]:
+        """`ConsumedCapacity`. Transactions also give the units by `access`, which is `Read` or `Write`."""
+        if access is None and detail != "INDEXES":
+            # The common case: the endpoint counts the units of every request.
+            return {"TableName": self.table.name, "CapacityUnits": self.total()}
+        shape: dict[str, Any] = {"TableName": self.table.name, **_units(self.total(), access)}
+        if detail != "INDEXES":
+            return shape
+        shape["Table"] = _units(self.units, access)
+        for member, local in (("LocalSecondaryIndexes", True), ("GlobalSecondaryIndexes", False)):
+            found = {
+                name: _units(units, access)
+                for name, units in self.indexes.items()
+                if self.table.indexes[name].entry.local is local
+            }
+            if found:
+                shape[member] = found
+        return shape
+
+
+def _units(units: float, access: str | None) -> dict[str, float]:
+    return {"CapacityUnits": units} if access is None else {"CapacityUnits": units, f"{access}CapacityUnits": units}
+
+
+def is_requested(detail: str | None) -> bool:
+    """Whether a request's `ReturnConsumedCapacity` asks for any."""
+    return detail is not None and detail != "NONE"
+
+
+def units_of_rows(rows: list[bytes], keys: int, consistent: bool) -> float:
+    """Read units of a batch, in which every key costs by itself, also one without an item.
+
+    Most rows cost the minimum. If the longest one does, all do.
+    """
+    minimum = read_units(0, consistent)
+    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + HEADER_BYTES:
+        return keys * minimum
+    return (keys - len(rows)) * minimum + sum(read_units(stored_item.size(row), consistent) for row in rows)
+
+
+def add_write_metrics(batch: WriteBatch, answer: Answer, request: Any, consumed: Consumed, item: Item) -> Answer:
+    """The answer of a single write, with what the request asked to be reported."""
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = consumed.shape(request.return_consumed_capacity)
+    if request.return_item_collection_metrics == "SIZE" and consumed.table.local_indexes:
+        answer["ItemCollectionMetrics"] = _collection_metrics(batch, consumed.table, item)
+    return answer
+
+
+def collection_metrics(batch: WriteBatch, table: Table, items: Iterable[Item]) -> list[dict[str, Any]]:
+    """The metrics of each collection that the items belong to, in the order of their first items."""
+    collections: dict[bytes, Item] = {}
+    for item in items:
+        collections.setdefault(table.partition_prefix(item), item)
+    return [_collection_metrics(batch, table, item) for item in collections.values()]
+
+
+def _collection_metrics(batch: WriteBatch, table: Table, item: Item) -> dict[str, Any]:
+    """The size of the item's partition, local indexes included, as the range of one gigabyte that it falls into."""
+    name = table.partition.name
+    prefixes = [table.partition_prefix(item)]
+    prefixes += [index.partition_prefix(item) for index in table.indexes.values() if index.entry.local]
+    size = sum(
+        stored_item.size(row)
+        for prefix in prefixes
+        for _, row in ascending(batch.transaction, prefix, after_prefix(prefix))
+    )
+    low = float(size // GIB)
+    return {"ItemCollectionKey": Json.of({name: item[name]}), "SizeEstimateRangeGB": [low, low + 1.0]}
