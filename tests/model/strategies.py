@@ -11,7 +11,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.template import Template, draft
+from sortkey.model.keys.template import Template, parse_template
 
 
 class Size(Enum):
@@ -79,7 +79,7 @@ def _sample(names: list[str], literals: list[str], first: str, tail: str) -> Sam
         else:
             text += tail if kind.delimited or not tail else f"#{tail}"
     types = {f"f{index}": Annotation(kind.base, optional=False, inexact=False) for index, kind in enumerate(kinds)}
-    return Sample(Template(draft(text), types), kinds)
+    return Sample(Template(parse_template(text), types), kinds)
 
 
 samples = st.lists(st.sampled_from(sorted(SERVICES)), min_size=1, max_size=4).flatmap(

@@ -117,7 +117,7 @@ def _literal(tree: ast.expr) -> Any:
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
     """A value for each field of the partition."""
     fields = key.layout.partition_fields
-    kinds = key.schema.codec.kinds(set(fields))
+    kinds = key.schema.codec.annotations(set(fields))
     return {name: _example(name, kinds[name].base) for name in fields}
 
 

@@ -10,7 +10,7 @@ import pytest
 import sortkey as sk
 from sortkey.client.unparsed_items import Unparsed
 from sortkey.model.items.item import schema_of
-from sortkey.model.items.row_reader import UNUSUAL
+from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.sessions.found_items import found_on, position
 from tests.model.declared import Follow, Score, User
 
@@ -49,13 +49,13 @@ def test_defaults_are_made_for_each_item() -> None:
     ],
 )
 def test_the_unusual_is_left_to_the_codec(change: dict[str, Any]) -> None:
-    with pytest.raises(UNUSUAL):
+    with pytest.raises(NEEDS_CODEC):
         read(ROW | change)
 
 
 @pytest.mark.parametrize("name", ["pk", "sk", "number", "_v"])
 def test_what_every_row_has_must_be_there(name: str) -> None:
-    with pytest.raises(UNUSUAL):
+    with pytest.raises(NEEDS_CODEC):
         read({attribute: value for attribute, value in ROW.items() if attribute != name})
 
 

@@ -71,7 +71,7 @@ def asked(draw: strategies.DrawFn) -> tuple[BoundKey[Any], dict[str, Any]]:
 
 def pairs_or_error(key: BoundKey[Any], wanted: Any) -> list[tuple[str, str]] | str | None:
     try:
-        pairs = key.layout.pairs(wanted)
+        pairs = key.layout.text_keys(wanted)
         return None if pairs is None else list(pairs)
     except KeyPartError as error:
         return str(error)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortkey.model.errors import KeyPartError
 from sortkey.model.keys.collision import may_collide
-from sortkey.model.keys.key_attribute import ABOVE, BEGINS_WITH, BELOW, BETWEEN, EQUAL, Concatenated, SortCondition
+from sortkey.model.keys.key_attribute import ABOVE, BEGINS_WITH, BELOW, BETWEEN, EQUAL, SortCondition, TemplateAttribute
 from tests.model.strategies import Sample, samples
 
 
@@ -88,7 +88,7 @@ def rows_of(sample: Sample, depth: int, rows: list[list[Any]], limit: list[Any])
 def test_prefixes_select_the_matching_keys(drawn: Range) -> None:
     sample, depth, rows, limit, _ = drawn
     given, rows = rows_of(sample, depth, rows, limit)
-    condition = Concatenated("sk", sample.template).prefix(given)
+    condition = TemplateAttribute("sk", sample.template).prefix(given)
     for row in rows:
         assert selects(condition, sample.template.build(row)) == (row[:depth] == given)
 
@@ -102,7 +102,7 @@ def test_between_selects_both_ends_and_what_lies_between(
     order = sample.kinds[depth].order or (lambda value: value)
     low, high = sorted([one[depth], other[depth]], key=order)
     assume(sample.template.first_of(given, low) != "" and sample.template.last_of(given, high) != "")
-    condition = Concatenated("sk", sample.template).between(given, low, high)
+    condition = TemplateAttribute("sk", sample.template).between(given, low, high)
     for row in rows:
         expected = row[:depth] == given and order(low) <= order(row[depth]) <= order(high)
         assert selects(condition, sample.template.build(row)) == expected
@@ -116,7 +116,7 @@ def test_before_and_after_exclude_their_limit(
     given, rows = rows_of(sample, depth, rows, limits)
     limit = limits[depth]
     order = sample.kinds[depth].order or (lambda value: value)
-    attribute = Concatenated("sk", sample.template)
+    attribute = TemplateAttribute("sk", sample.template)
     try:
         before, after = attribute.before(given, limit), attribute.after(given, limit)
     except KeyPartError:
@@ -132,7 +132,7 @@ def test_starting_selects_by_the_beginning(drawn: Range, length: int) -> None:
     sample, depth, rows, limit, _ = drawn
     given, rows = rows_of(sample, depth, rows, limit)
     beginning = limit[depth][:length]
-    condition = Concatenated("sk", sample.template).starting(given, beginning)
+    condition = TemplateAttribute("sk", sample.template).starting(given, beginning)
     for row in rows:
         expected = row[:depth] == given and row[depth].startswith(beginning)
         assert selects(condition, sample.template.build(row)) == expected

@@ -35,24 +35,24 @@ def test_one_declaration_makes_two_kinds_of_table() -> None:
     ]
     types = names_and_types(native)
     assert (types["status"], types["priority"], types["created"], types["seal"]) == ("S", "N", "S", "B")
-    glued = create_request(TICKETS, native=False)
-    assert key_of(glued, "by_status") == [("by_statuspk", "HASH"), ("by_statussk", "RANGE")]
-    assert names_and_types(glued)["by_statussk"] == "S"
+    joined = create_request(TICKETS, native=False)
+    assert key_of(joined, "by_status") == [("by_statuspk", "HASH"), ("by_statussk", "RANGE")]
+    assert names_and_types(joined)["by_statussk"] == "S"
 
 
 def test_one_declaration_makes_two_kinds_of_row() -> None:
     item = ticket(1, priority=-1)
     schema = schema_of(Ticket)
-    assert schema.glued is not None
-    row, glued = schema.encode(item), schema.glued.encode(item)
+    assert schema.joined is not None
+    row, joined = schema.encode(item), schema.joined.encode(item)
     assert row.keys() - {"pk", "sk"} == {"id", "tenant", "status", "priority", "created", "team", "seal", "visits"}
-    assert glued == row | {
+    assert joined == row | {
         "by_statuspk": {"S": "acme#open"},
         "by_statussk": {"S": "Z8#2026-08-24T00:00:00.000000Z#t1"},
         "by_teampk": {"S": "acme"},
         "by_teamsk": {"S": "a#01"},
     }
-    assert schema.decode(glued) == schema.glued.decode(glued) == item
+    assert schema.decode(joined) == schema.joined.decode(joined) == item
 
 
 # An index with one attribute in each half is within reach of every store, so there is nothing to glue.
@@ -64,7 +64,7 @@ def test_single_fields_are_native_everywhere() -> None:
         key = sk.Key("GAME#{game}", "PLAYER#{player}")
         ranking = sk.Index("ranking", ("game",), ("points",))
 
-    assert schema_of(Score).glued is None
+    assert schema_of(Score).joined is None
     assert key_of(create_request(Score.__table__, native=False), "ranking") == [("game", "HASH"), ("points", "RANGE")]
     assert Score.ranking(game="g").after(5).request()["ExpressionAttributeNames"] == {"#pk": "game", "#sk": "points"}
 

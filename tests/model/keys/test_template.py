@@ -10,7 +10,7 @@ import pytest
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.items.annotation import Annotation
 from sortkey.model.keys.collision import may_collide
-from sortkey.model.keys.template import Template, draft
+from sortkey.model.keys.template import Template, parse_template
 
 TYPES: dict[str, Any] = {
     "user": str,
@@ -27,7 +27,7 @@ TYPES: dict[str, Any] = {
 
 def template(text: str, *, partition: bool = False) -> Template:
     kinds = {name: Annotation(base, optional=False, inexact=False) for name, base in TYPES.items()}
-    return Template(draft(text), kinds, partition=partition)
+    return Template(parse_template(text), kinds, partition=partition)
 
 
 ORDERS = template("YEAR#{year:04}#MONTH#{month:02}#DAY#{day:02}#ORDER#{order}")

@@ -99,7 +99,7 @@ def test_exact_keys() -> None:
     assert path.key() == key
     assert PRICE.key == path
     fields = {"store": "1", "channel": "ALL", "kind": "Base", "product": "P", "effective": DAY}
-    assert Price.key.exact(fields) == key
+    assert Price.key.layout.key_from_fields(fields) == key
     assert Price.key.parse(key) == fields
 
 

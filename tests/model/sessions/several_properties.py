@@ -72,10 +72,10 @@ def write(db: sk.Session, items: dict[str, Ticket], name: str, fields: dict[str,
         assert db.update(items[name].key, fields) == items[name]
 
 
-@given(glued=st.booleans(), writes=WRITES, draw=st.data())
-def test_an_index_answers_as_a_sorted_list(glued: bool, writes: list[Any], draw: st.DataObject) -> None:
+@given(joined=st.booleans(), writes=WRITES, draw=st.data())
+def test_an_index_answers_as_a_sorted_list(joined: bool, writes: list[Any], draw: st.DataObject) -> None:
     items: dict[str, Ticket] = {}
-    with connect_glued(TICKETS) if glued else sk.connect("memory:", tables=[TICKETS]) as db:
+    with connect_glued(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
         db.create_tables()
         for name, fields in writes:
             write(db, items, name, fields)
@@ -118,14 +118,14 @@ def draw_path(
     return fields, getattr(path, name)(*limits), lambda item: compare(*map(order, (getattr(item, ranged), low, high)))
 
 
-@given(glued=st.booleans(), writes=WRITES)
-def test_rows_are_as_if_put_afresh(glued: bool, writes: list[Any]) -> None:
+@given(joined=st.booleans(), writes=WRITES)
+def test_rows_are_as_if_put_afresh(joined: bool, writes: list[Any]) -> None:
     items: dict[str, Ticket] = {}
     schema = schema_of(Ticket)
-    if glued:
-        assert schema.glued is not None
-        schema = schema.glued
-    with connect_glued(TICKETS) if glued else sk.connect("memory:", tables=[TICKETS]) as db:
+    if joined:
+        assert schema.joined is not None
+        schema = schema.joined
+    with connect_glued(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
         db.create_tables()
         for name, fields in writes:
             write(db, items, name, fields)

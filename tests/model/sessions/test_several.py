@@ -24,11 +24,11 @@ SYNTHETIC = {"by_statuspk", "by_statussk", "by_ownerpk", "by_ownersk", "by_teamp
     params=[
         "memory sync",
         "memory async",
-        "memory glued",
+        "memory joined",
         "disk sync",
         "endpoint sync",
         "endpoint async",
-        "endpoint glued",
+        "endpoint joined",
         pytest.param("local sync", marks=pytest.mark.oracle),
         pytest.param("local async", marks=pytest.mark.oracle),
     ]
@@ -44,10 +44,10 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sk.Session]
             yield cast(sk.Session, awaited)
             awaited.close()
     else:
-        glued = kind == "glued"
+        joined = kind == "joined"
         # An endpoint can be called what it is not; a store in the process is told by hand.
-        in_process = glued and place == "memory"
-        named = f"{url}&store=dynamodb-local" if glued else url
+        in_process = joined and place == "memory"
+        named = f"{url}&store=dynamodb-local" if joined else url
         with connect_glued(TICKETS) if in_process else sk.connect(named, tables=[TICKETS]) as session:
             session.create_tables()
             yield session
@@ -237,10 +237,10 @@ def test_a_table_from_before(our_endpoint: str) -> None:
 # What a row has brought along from such a store is no attribute of the item's own: it is neither kept nor upgraded.
 def test_rows_may_move_from_store_to_store() -> None:
     item = ticket(1, priority=3)
-    with connect_glued(TICKETS) as glued, sk.connect("memory:", tables=[TICKETS]) as native:
+    with connect_glued(TICKETS) as joined, sk.connect("memory:", tables=[TICKETS]) as native:
         native.create_tables()
-        glued.put(item)
-        (row,) = glued.client.scan(TableName="tickets")["Items"]
+        joined.put(item)
+        (row,) = joined.client.scan(TableName="tickets")["Items"]
         native.client.put_item(TableName="tickets", Item=row)
         (found,) = native.iterate(Ticket.by_status(**OPEN))
         assert (found, sk.extra(found)) == (item, {})

@@ -17,17 +17,15 @@ from sortkey.model.sessions.placeholders import Placeholders
 Where = Mapping[str, Any]
 
 
-class Test(ABC):
+class Condition(ABC):
     """What one field must satisfy."""
-
-    __test__ = False  # not pytest's
 
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
         """The test as DynamoDB writes it."""
 
 
-class _Compared(Test):
+class _Comparison(Condition):
     def __init__(self, operator: str, value: Any) -> None:
         self.operator = operator
         self.value = value
@@ -40,7 +38,7 @@ class _Compared(Test):
         return f"{placeholders.name(attribute_of(schema, field))} {self.operator} {value}"
 
 
-class _OneOf(Test):
+class _OneOf(Condition):
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
 
@@ -52,7 +50,7 @@ class _OneOf(Test):
         return f"{placeholders.name(attribute_of(schema, field))} IN ({values})"
 
 
-class _Exists(Test):
+class _Existence(Condition):
     def __init__(self, function: str) -> None:
         self.function = function
 
@@ -63,7 +61,7 @@ class _Exists(Test):
         return f"{self.function}({placeholders.name(attribute_of(schema, field))})"
 
 
-class _Sized(Test):
+class _SizeLimit(Condition):
     def __init__(self, most: int) -> None:
         self.most = most
 
@@ -75,55 +73,55 @@ class _Sized(Test):
         return f"(attribute_not_exists({name}) OR size({name}) <= {most})"
 
 
-absent: Final[Test] = _Exists("attribute_not_exists")
-present: Final[Test] = _Exists("attribute_exists")
+absent: Final[Condition] = _Existence("attribute_not_exists")
+present: Final[Condition] = _Existence("attribute_exists")
 
 
-def below(value: Any) -> Test:
-    return _Compared("<", value)
+def below(value: Any) -> Condition:
+    return _Comparison("<", value)
 
 
-def above(value: Any) -> Test:
-    return _Compared(">", value)
+def above(value: Any) -> Condition:
+    return _Comparison(">", value)
 
 
-def at_most(value: Any) -> Test:
-    return _Compared("<=", value)
+def at_most(value: Any) -> Condition:
+    return _Comparison("<=", value)
 
 
-def at_least(value: Any) -> Test:
-    return _Compared(">=", value)
+def at_least(value: Any) -> Condition:
+    return _Comparison(">=", value)
 
 
-def other_than(value: Any) -> Test:
-    return _Compared("<>", value)
+def other_than(value: Any) -> Condition:
+    return _Comparison("<>", value)
 
 
-def one_of(*values: Any) -> Test:
+def one_of(*values: Any) -> Condition:
     return _OneOf(values)
 
 
-def sized(at_most: int) -> Test:
+def sized(at_most: int) -> Condition:
     """No more elements than that in a set, list or map, nor characters in a text; what is absent has none."""
-    return _Sized(at_most)
+    return _SizeLimit(at_most)
 
 
-def tests_of(schema: Schema[Any], where: Where | None, placeholders: Placeholders) -> list[str]:
+def render_conditions(schema: Schema[Any], where: Where | None, placeholders: Placeholders) -> list[str]:
     """The tests of all fields, to be joined by AND."""
-    return [_test(wanted).render(schema, field, placeholders) for field, wanted in (where or {}).items()]
+    return [_condition(wanted).render(schema, field, placeholders) for field, wanted in (where or {}).items()]
 
 
-def _test(wanted: Any) -> Test:
-    if isinstance(wanted, Test):
+def _condition(wanted: Any) -> Condition:
+    if isinstance(wanted, Condition):
         return wanted
-    return absent if wanted is None else _Compared("=", wanted)
+    return absent if wanted is None else _Comparison("=", wanted)
 
 
 def attribute_of(schema: Schema[Any], field: str) -> str:
     fields = schema.codec.by_name
     if field not in fields:
         raise NoAccessPath(f"{schema.name} has no field {field!r}{suggestion(field, fields)}")
-    if fields[field].kind.in_key:
+    if fields[field].annotation.in_key:
         raise NoAccessPath(f"{schema.name}.{field} is only in the key, so a path asks for it, not a condition")
     return fields[field].attribute
 

@@ -49,7 +49,7 @@ class Unresolved(NamedTuple):
     text: str
 
 
-def read(annotation: Any) -> Annotation:
+def parse_annotation(annotation: Any) -> Annotation:
     """The type itself, and whether None is one of its values."""
     optional = False
     marks: list[Any] = []
@@ -70,7 +70,7 @@ def read(annotation: Any) -> Annotation:
             return Annotation(annotation, optional, inexact in marks, in_key in marks)
 
 
-def resolve(struct: type[msgspec.Struct]) -> dict[str, Any]:
+def resolve_annotations(struct: type[msgspec.Struct]) -> dict[str, Any]:
     """Each field's annotation, as a type or Unresolved."""
     fields: dict[str, Any] = {}
     for owner in reversed(struct.__mro__):

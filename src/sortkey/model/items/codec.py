@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
-from sortkey.model.items.annotation import Annotation, Unresolved, read, resolve
+from sortkey.model.items.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
 from sortkey.model.items.converter import NULL, Converter, Value, base_converter, is_set
 
 Row = dict[str, Value]
@@ -26,7 +26,7 @@ _EXTRA: Final = "__extra__"
 class Field(NamedTuple):
     name: str
     attribute: str
-    kind: Annotation
+    annotation: Annotation
     encode: Callable[[Any], Value]
     decode: Callable[[Value], Any]
     tag: str
@@ -46,20 +46,20 @@ class Codec:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        annotations = resolve(self.struct)
+        annotations = resolve_annotations(self.struct)
         attributes = dict(zip(self.struct.__struct_fields__, self.struct.__struct_encode_fields__, strict=True))
         return tuple(self._field(name, attributes[name], annotations[name]) for name in attributes)
 
     def check(self) -> None:
         """Reject now what is known now; what names a class further down is compiled with the first item."""
-        annotations = resolve(self.struct)
+        annotations = resolve_annotations(self.struct)
         for name in self.struct.__struct_fields__:
             if not isinstance(annotations[name], Unresolved):
                 self._field(name, name, annotations[name])
 
-    def kinds(self, names: set[str]) -> dict[str, Annotation]:
+    def annotations(self, names: set[str]) -> dict[str, Annotation]:
         """The types of these fields, which have to be known."""
-        annotations = resolve(self.struct)
+        annotations = resolve_annotations(self.struct)
         for name in names:
             if isinstance(annotations[name], Unresolved):
                 raise self._unknown(name, annotations[name])
@@ -70,39 +70,39 @@ class Codec:
         """The fields that say that the primary key holds them; the type of such a field is always known."""
         return frozenset(
             name
-            for name, annotation in resolve(self.struct).items()
+            for name, annotation in resolve_annotations(self.struct).items()
             if not isinstance(annotation, Unresolved) and self._read(name, annotation).in_key
         )
 
     def field(self, name: str) -> Field:
         """One field, which has to be known; the others may wait."""
         index = self.struct.__struct_fields__.index(name)
-        return self._field(name, self.struct.__struct_encode_fields__[index], resolve(self.struct)[name])
+        return self._field(name, self.struct.__struct_encode_fields__[index], resolve_annotations(self.struct)[name])
 
     def _field(self, name: str, attribute: str, annotation: Any) -> Field:
         if isinstance(annotation, Unresolved):
             raise self._unknown(name, annotation)
-        kind = self._read(name, annotation)
+        parsed = self._read(name, annotation)
         try:
-            inner = base_converter(kind, nested)
+            inner = base_converter(parsed, struct_converter)
         except DeclarationError as error:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
-        if is_set(kind):
-            if kind.optional:
+        if is_set(parsed):
+            if parsed.optional:
                 raise DeclarationError(f"{self.struct.__name__}.{name}: an empty set is absent already; leave out None")
             default = _default(self.struct, name)
             empty = type(inner.decode(NULL)) if default is _MISSING else None
-            return Field(name, attribute, kind, *inner, empty, default is _MISSING or not default)
-        if not kind.optional:
-            return Field(name, attribute, kind, *inner, None, left_out=False)
+            return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default)
+        if not parsed.optional:
+            return Field(name, attribute, parsed, *inner, None, left_out=False)
         default = _default(self.struct, name)
         absent = _none if default is _MISSING else None
         left_out = default is _MISSING or default is None
-        return Field(name, attribute, kind, inner.encode, _or_none(inner), inner.tag, inner.read, absent, left_out)
+        return Field(name, attribute, parsed, inner.encode, _or_none(inner), inner.tag, inner.read, absent, left_out)
 
     def _read(self, name: str, annotation: Any) -> Annotation:
         try:
-            return read(annotation)
+            return parse_annotation(annotation)
         except DeclarationError as error:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
 
@@ -120,7 +120,8 @@ class Codec:
     @cached_property
     def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], Value], bool, bool], ...]:
         return tuple(
-            (field.name, field.attribute, field.encode, field.left_out, is_set(field.kind)) for field in self.fields
+            (field.name, field.attribute, field.encode, field.left_out, is_set(field.annotation))
+            for field in self.fields
         )
 
     def encode(self, item: msgspec.Struct) -> Row:
@@ -141,7 +142,7 @@ class Codec:
     def encode_field(self, name: str, value: Any) -> Value | None:
         """One attribute's value; None if it needs no attribute."""
         field = self.by_name[name]
-        if value is None or (is_set(field.kind) and not value):
+        if value is None or (is_set(field.annotation) and not value):
             return None if field.left_out else self._null(name, value)
         try:
             return field.encode(value)
@@ -149,9 +150,9 @@ class Codec:
             raise EncodeError(f"{self.struct.__name__}.{name}: {error}") from None
 
     def _null(self, name: str, value: Any) -> Value:
-        kind = self.by_name[name].kind
-        if value is None and not kind.optional:
-            raise EncodeError(f"expected {getattr(kind.base, '__name__', kind.base)}, got None")
+        parsed = self.by_name[name].annotation
+        if value is None and not parsed.optional:
+            raise EncodeError(f"expected {getattr(parsed.base, '__name__', parsed.base)}, got None")
         return {"NULL": True}
 
     @cached_property
@@ -252,7 +253,7 @@ def codec_of(struct: type[msgspec.Struct]) -> Codec:
     return _codecs[struct]
 
 
-def nested(struct: type[msgspec.Struct]) -> Converter:
+def struct_converter(struct: type[msgspec.Struct]) -> Converter:
     """A struct inside another, as a map."""
     codec = codec_of(struct)
 

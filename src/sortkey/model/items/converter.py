@@ -21,8 +21,8 @@ import msgspec
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
-from sortkey.model.items.annotation import Annotation, read
-from sortkey.model.keys.encoding import exact, instant
+from sortkey.model.items.annotation import Annotation, parse_annotation
+from sortkey.model.keys.encoding import instant_text, to_decimal
 from sortkey.values import number
 
 Value = dict[str, Any]
@@ -43,26 +43,26 @@ StructConverter = Callable[[type[msgspec.Struct]], Converter]
 
 def converter(annotation: Any, nested: StructConverter) -> Converter:
     """Of a whole annotation: None is NULL where the type allows it."""
-    kind = read(annotation)
-    made = base_converter(kind, nested)
-    if kind.optional:
+    parsed = parse_annotation(annotation)
+    made = base_converter(parsed, nested)
+    if parsed.optional:
         return _nullable(made)
     return made
 
 
-def base_converter(kind: Annotation, nested: StructConverter) -> Converter:
+def base_converter(annotation: Annotation, nested: StructConverter) -> Converter:
     """Of a type without None."""
-    base, origin = kind.base, get_origin(kind.base)
+    base, origin = annotation.base, get_origin(annotation.base)
     if base is float:
-        if kind.inexact:
+        if annotation.inexact:
             return _INEXACT
         raise DeclarationError("float does not keep what DynamoDB's decimal numbers hold; use Decimal")
     if base in _SCALARS:
         return _SCALARS[base]
     if origin is Literal:
-        return _chosen({value: value for value in get_args(base)}, nested)
+        return _choice_converter({value: value for value in get_args(base)}, nested)
     if isinstance(base, type) and issubclass(base, Enum):
-        return _chosen({member: member.value for member in base}, nested)
+        return _choice_converter({member: member.value for member in base}, nested)
     if isinstance(base, type) and issubclass(base, msgspec.Struct):
         return nested(base)
     if origin in _CONTAINERS:
@@ -70,11 +70,11 @@ def base_converter(kind: Annotation, nested: StructConverter) -> Converter:
     raise DeclarationError(f"{base} has no place in an item")
 
 
-def is_set(kind: Annotation) -> bool:
-    return get_origin(kind.base) in (set, frozenset)
+def is_set(annotation: Annotation) -> bool:
+    return get_origin(annotation.base) in (set, frozenset)
 
 
-def _reject(expected: str, value: Any) -> EncodeError:
+def _wrong_type(expected: str, value: Any) -> EncodeError:
     return EncodeError(f"expected {expected}, got {type(value).__name__} {value!r}")
 
 
@@ -82,20 +82,20 @@ def _encode_text(value: Any) -> Value:
     if type(value) is str:
         return {"S": value}
     if not isinstance(value, str):
-        raise _reject("str", value)
+        raise _wrong_type("str", value)
     return {"S": str.__str__(value)}
 
 
 def _encode_int(value: Any) -> Value:
     if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
-        raise _reject("int", value)
+        raise _wrong_type("int", value)
     text = str(int(value))
     return {"N": text if len(text) <= NUMBER_DIGITS else _canonical(text)}
 
 
 def _encode_decimal(value: Any) -> Value:
     try:
-        text = str(exact(value))
+        text = str(to_decimal(value))
     except KeyPartError as error:
         raise EncodeError(str(error)) from None
     # The store drops zeros at the end itself; what is short and plain is a number that it takes.
@@ -104,7 +104,7 @@ def _encode_decimal(value: Any) -> Value:
 
 def _encode_float(value: Any) -> Value:
     if not isinstance(value, float | int) or isinstance(value, bool):
-        raise _reject("float", value)
+        raise _wrong_type("float", value)
     return {"N": _canonical(repr(value))}
 
 
@@ -117,19 +117,19 @@ def _canonical(text: str) -> str:
 
 def _encode_bool(value: Any) -> Value:
     if type(value) is not bool:
-        raise _reject("bool", value)
+        raise _wrong_type("bool", value)
     return {"BOOL": value}
 
 
 def _encode_bytes(value: Any) -> Value:
     if type(value) is not bytes:
-        raise _reject("bytes", value)
+        raise _wrong_type("bytes", value)
     return {"B": value}
 
 
 def _encode_instant(value: Any) -> Value:
     try:
-        return {"S": instant(value)}
+        return {"S": instant_text(value)}
     except KeyPartError as error:
         raise EncodeError(str(error)) from None
 
@@ -143,31 +143,31 @@ def _read_instant(text: str) -> datetime:
 
 def _encode_date(value: Any) -> Value:
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise _reject("date", value)
+        raise _wrong_type("date", value)
     return {"S": str(value)}
 
 
 def _encode_uuid(value: Any) -> Value:
     if not isinstance(value, UUID):
-        raise _reject("UUID", value)
+        raise _wrong_type("UUID", value)
     return {"S": str(value)}
 
 
-def _reading(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:
+def _content_converter(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:
     return Converter(encode, lambda value: content(value[tag]), tag, content)
 
 
 _SCALARS: Final[dict[Any, Converter]] = {
     str: Converter(_encode_text, itemgetter("S"), "S", None),
-    int: _reading(_encode_int, "N", int),
-    Decimal: _reading(_encode_decimal, "N", Decimal),
+    int: _content_converter(_encode_int, "N", int),
+    Decimal: _content_converter(_encode_decimal, "N", Decimal),
     bool: Converter(_encode_bool, itemgetter("BOOL"), "BOOL", None),
     bytes: Converter(_encode_bytes, itemgetter("B"), "B", None),
-    datetime: _reading(_encode_instant, "S", _read_instant),
-    date: _reading(_encode_date, "S", date.fromisoformat),
-    UUID: _reading(_encode_uuid, "S", UUID),
+    datetime: _content_converter(_encode_instant, "S", _read_instant),
+    date: _content_converter(_encode_date, "S", date.fromisoformat),
+    UUID: _content_converter(_encode_uuid, "S", UUID),
 }
-_INEXACT: Final = _reading(_encode_float, "N", float)
+_INEXACT: Final = _content_converter(_encode_float, "N", float)
 
 
 def _nullable(inner: Converter) -> Converter:
@@ -178,11 +178,11 @@ def _nullable(inner: Converter) -> Converter:
     )
 
 
-def _chosen(values: dict[Any, Any], nested: StructConverter) -> Converter:
-    kinds = {type(value) for value in values.values()}
-    if len(kinds) != 1:
+def _choice_converter(values: dict[Any, Any], nested: StructConverter) -> Converter:
+    types = {type(value) for value in values.values()}
+    if len(types) != 1:
         raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
-    inner = base_converter(Annotation(kinds.pop(), optional=False, inexact=False), nested)
+    inner = base_converter(Annotation(types.pop(), optional=False, inexact=False), nested)
     encoded = {choice: inner.encode(value) for choice, value in values.items()}
     choices = {value: choice for choice, value in values.items()}
 
@@ -191,12 +191,12 @@ def _chosen(values: dict[Any, Any], nested: StructConverter) -> Converter:
             # A copy, since what is handed out may be changed.
             return encoded[value].copy()
         except (KeyError, TypeError):
-            raise _reject(f"one of {', '.join(map(repr, encoded))}", value) from None
+            raise _wrong_type(f"one of {', '.join(map(repr, encoded))}", value) from None
 
-    return _reading(encode, inner.tag, _chosen_by(inner.read, choices))
+    return _content_converter(encode, inner.tag, _choice_reader(inner.read, choices))
 
 
-def _chosen_by(read_value: Callable[[Any], Any] | None, choices: dict[Any, Any]) -> Callable[[Any], Any]:
+def _choice_reader(read_value: Callable[[Any], Any] | None, choices: dict[Any, Any]) -> Callable[[Any], Any]:
     if read_value is None:
         return choices.__getitem__
     return lambda content: choices[read_value(content)]
@@ -207,27 +207,27 @@ def _list(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
 
     def encode(values: Any) -> Value:
         if not isinstance(values, list):
-            raise _reject("list", values)
+            raise _wrong_type("list", values)
         return {"L": [encode_one(value) for value in values]}
 
-    return _reading(encode, "L", lambda content: [decode_one(each) for each in content])
+    return _content_converter(encode, "L", lambda content: [decode_one(each) for each in content])
 
 
 def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
-    if read(arguments[0]).base is not str:
+    if parse_annotation(arguments[0]).base is not str:
         raise DeclarationError(f"a map's names are str, not {arguments[0]}")
     encode_one, decode_one = converter(arguments[1], nested)[:2]
 
     def encode(values: Any) -> Value:
         if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-            raise _reject("dict with names of type str", values)
+            raise _wrong_type("dict with names of type str", values)
         return {"M": {name: encode_one(value) for name, value in values.items()}}
 
-    return _reading(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
+    return _content_converter(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
 
 
 def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> Converter:
-    member = read(arguments[0])
+    member = parse_annotation(arguments[0])
     encode_one, _, inner, read_one = base_converter(member, nested)
     if member.optional or inner not in ("S", "N", "B"):
         raise DeclarationError(f"DynamoDB has sets of texts, numbers and binaries, not of {arguments[0]}")
@@ -235,7 +235,7 @@ def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> 
 
     def encode(values: Any) -> Value:
         if not isinstance(values, set | frozenset):
-            raise _reject("set", values)
+            raise _wrong_type("set", values)
         # Sorted, so that equal sets are the same request.
         return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
 

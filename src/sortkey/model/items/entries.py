@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
-from sortkey.model.items.codec import Row, codec_of, extra, nested, set_extra
+from sortkey.model.items.codec import Row, codec_of, extra, set_extra, struct_converter
 from sortkey.model.items.converter import Converter, Value
 
 E = TypeVar("E", bound=msgspec.Struct)
@@ -37,13 +37,13 @@ class Assignment(NamedTuple):
 class Entries(Generic[E]):
     """Declared once in a class; `item.books` are an item's entries by name."""
 
-    def __init__(self, kind: type[E], prefix: str) -> None:
+    def __init__(self, struct: type[E], prefix: str) -> None:
         if not prefix:
             raise DeclarationError(
-                f"entries of {kind.__name__} need a prefix, which tells their attributes from others"
+                f"entries of {struct.__name__} need a prefix, which tells their attributes from others"
             )
-        codec_of(kind)
-        self.kind = kind
+        codec_of(struct)
+        self.struct = struct
         self.prefix = prefix
         self.name = ""
 
@@ -77,9 +77,9 @@ class Entries(Generic[E]):
         return self.prefix + name
 
     def assignment(self, name: str, entry: E, newer_by: str) -> Assignment:
-        fields = codec_of(self.kind).by_name
+        fields = codec_of(self.struct).by_name
         if newer_by not in fields:
-            raise EncodeError(f"{self.kind.__name__} has no field {newer_by!r}")
+            raise EncodeError(f"{self.struct.__name__} has no field {newer_by!r}")
         return Assignment(self.attribute(name), self._converter.encode(entry), fields[newer_by].attribute)
 
     def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:
@@ -92,7 +92,7 @@ class Entries(Generic[E]):
 
     @cached_property
     def _converter(self) -> Converter:
-        return nested(self.kind)
+        return struct_converter(self.struct)
 
 
 def reject_overlaps(owner: type, attributes: frozenset[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def function(parameters: Sequence[str], expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+def generate_function(parameters: Sequence[str], expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """A function of these parameters that returns an expression, in which `names` are known."""
     namespace = dict(names)
     exec(f"def made({', '.join(parameters)}):\n    return {expression}", namespace)

@@ -9,7 +9,7 @@ item of it: it knows each field, so nothing is left to be looked up row by row.
     Price(store=row.c0.content, amount=row.c1.content)             item
 
 Whatever is unusual about a row, such as an attribute that the class does not declare, one that is missing or of another
-type, or an older version, raises one of `UNUSUAL`: the codec then reads it, and knows what to do or to say.
+type, or an older version, raises one of `NEEDS_CODEC`: the codec then reads it, and knows what to do or to say.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from sortkey.model.items.codec import Codec, Field, Row, declared_default
 from sortkey.model.items.converter import is_set
-from sortkey.model.items.generated_function import function
+from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.key_layout import PARTITIONS, KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-UNUSUAL: Final = (AttributeError, KeyError, TypeError, ValueError)
+NEEDS_CODEC: Final = (AttributeError, KeyError, TypeError, ValueError)
 """What reading raises, msgspec's ValidationError among it, for a row that the codec has to read."""
 
 _CONTENTS: Final[dict[str, Any]] = {
@@ -55,7 +55,7 @@ _CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
 """Types of defaults that may stand as they are in every row without one."""
 
 
-_LEARNING: Final = Lock()
+_DECODER_LOCK: Final = Lock()
 """Readers share structures, and msgspec crashes if a thread meets one that another makes it learn just now."""
 
 
@@ -65,7 +65,7 @@ class Column(NamedTuple):
     name: str
     attribute: str
     tag: str
-    kind: Any
+    value_type: Any
     required: bool
     read: Callable[[Any], Any] | None = None
     """What is left to do with the content."""
@@ -75,11 +75,11 @@ class Column(NamedTuple):
     @property
     def definition(self) -> tuple[Any, ...]:
         if self.required:
-            return self.name, self.kind
-        return self.name, self.kind | UnsetType if self.default is UNSET else self.kind, self.default
+            return self.name, self.value_type
+        return self.name, self.value_type | UnsetType if self.default is UNSET else self.value_type, self.default
 
 
-class Reader(Generic[T]):
+class RowReader(Generic[T]):
     """Of one class with a table."""
 
     def __init__(
@@ -103,15 +103,15 @@ class Reader(Generic[T]):
             kw_only=True,
             gc=False,
         )
-        with _LEARNING:
+        with _DECODER_LOCK:
             self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
             """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
             self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
             """Those of a list."""
-        made, names = _making(owner, codec, columns, _held_by_key(codec, primary))
-        self.item: Callable[[Any], T] = function(("row",), made, names)
+        made, names = _item_expression(owner, codec, columns, _key_expressions(codec, primary))
+        self.item: Callable[[Any], T] = generate_function(("row",), made, names)
         """The item of a structure."""
-        self.items: Callable[[list[Any]], list[T]] = function(("rows",), f"[{made} for row in rows]", names)
+        self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
         """The items of many."""
         self.nested = any(column.tag in ("L", "M") for column in columns.values())
         """Whether there may be values inside values, which a structure leaves as they are in JSON."""
@@ -130,49 +130,51 @@ def _halves(primary: KeyLayout) -> dict[str, str]:
 def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
     halves = _halves(primary)
     for index, field in enumerate(codec.fields):
-        if field.kind.in_key:
+        if field.annotation.in_key:
             continue
         # Keys are compared, and handed back as they were stored.
         a_key = field.attribute in keys
-        in_c = None if a_key else _READ_IN_C.get((field.tag, field.kind.base))
-        kind = _tagged(field.tag, in_c or _CONTENTS[field.tag], field.kind.optional or is_set(field.kind))
+        in_c = None if a_key else _READ_IN_C.get((field.tag, field.annotation.base))
+        value_type = _attribute_value_type(
+            field.tag, in_c or _CONTENTS[field.tag], field.annotation.optional or is_set(field.annotation)
+        )
         read = field.read if in_c is None else None
         yield Column(
             halves.get(field.attribute, f"c{index}"),
             field.attribute,
             field.tag,
-            kind,
+            value_type,
             field.attribute in halves or (field.absent is None and field.name in codec.required),
             read,
-            UNSET if a_key else _default(codec, field, kind, read),
+            UNSET if a_key else _default(codec, field, value_type, read),
         )
 
 
-def _default(codec: Codec, field: Field, kind: Any, read: Callable[[Any], Any] | None) -> Any:
+def _default(codec: Codec, field: Field, value_type: Any, read: Callable[[Any], Any] | None) -> Any:
     """An attribute value whose content is the field's default, so that nobody has to ask whether it is there; UNSET
     where there is no such content."""
     default = None if field.absent is not None else declared_default(codec.struct, field.name)
-    if default is None and (field.kind.optional or is_set(field.kind)):
-        return kind()
-    return kind(default) if read is None and type(default) in _CONSTANTS else UNSET
+    if default is None and (field.annotation.optional or is_set(field.annotation)):
+        return value_type()
+    return value_type(default) if read is None and type(default) in _CONSTANTS else UNSET
 
 
 def _keys(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) -> Iterator[Column]:
     halves = _halves(primary)
     for index, (attribute, key) in enumerate(keys.items()):
         if attribute not in codec.attributes:
-            kind = _tagged(key.tag, _CONTENTS[key.tag], False)
-            yield Column(halves.get(attribute, f"k{index}"), attribute, key.tag, kind, attribute in halves)
+            value_type = _attribute_value_type(key.tag, _CONTENTS[key.tag], False)
+            yield Column(halves.get(attribute, f"k{index}"), attribute, key.tag, value_type, attribute in halves)
 
 
 def _constants(constants: Mapping[str, int]) -> Iterator[Column]:
     for index, (attribute, number) in enumerate(constants.items()):
         content = Annotated[str, Meta(pattern=rf"\A{number}\Z")]
-        yield Column(f"n{index}", attribute, "N", _tagged("N", content, False), required=True)
+        yield Column(f"n{index}", attribute, "N", _attribute_value_type("N", content, False), required=True)
 
 
 @cache
-def _tagged(tag: str, content: Any, nullable: bool) -> Any:
+def _attribute_value_type(tag: str, content: Any, nullable: bool) -> Any:
     """An attribute value with this tag; its `content` is None where it may be NULL, and is."""
     fields: list[Any] = [("content", content)]
     if nullable:
@@ -180,11 +182,11 @@ def _tagged(tag: str, content: Any, nullable: bool) -> Any:
     return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
-def _held_by_key(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
+def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
     """The expressions of the fields that only the key has."""
     found: dict[str, Expression] = {}
     for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
-        parse = _parsing(part)
+        parse = _key_parser(part)
         # Rows of one partition are read together.
         parsed = lru_cache(PARTITIONS)(parse) if half == "partition" else parse
         for name in codec.in_key.intersection(part.fields):
@@ -192,12 +194,12 @@ def _held_by_key(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
     return found
 
 
-def _parsing(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
+def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
     """The fields in a key attribute's content; for None, which has none of them, the codec finds the words."""
     return lambda content: part.parse({part.tag: content})
 
 
-def _making(
+def _item_expression(
     owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], held: Mapping[str, Expression]
 ) -> tuple[str, dict[str, Any]]:
     """The expression of the item of a `row`, and what the names in it are."""
@@ -218,11 +220,11 @@ def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Co
     names[f"read{suffix}"] = column.read
     always = column.required or column.default is not UNSET
     content = f"row.{column.name}.content" if always else "value.content"
-    if is_set(field.kind):
+    if is_set(field.annotation):
         made = f"read{suffix}({content} or ())"
     elif column.read is None:
         made = content
-    elif field.kind.optional:
+    elif field.annotation.optional:
         made = f"(None if (content := {content}) is None else read{suffix}(content))"
     else:
         made = f"read{suffix}({content})"

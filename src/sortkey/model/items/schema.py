@@ -11,8 +11,8 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
 from sortkey.model.items.converter import Value
-from sortkey.model.items.row_reader import Reader
-from sortkey.model.items.untyped_values import from_plain, to_dict
+from sortkey.model.items.row_reader import RowReader
+from sortkey.model.items.untyped_values import from_untyped, to_untyped
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -31,7 +31,7 @@ class Schema(Generic[T]):
         primary: KeyLayout,
         indexes: Mapping[str, KeyLayout],
         version: int,
-        glued: Mapping[str, KeyLayout] | None = None,
+        joined: Mapping[str, KeyLayout] | None = None,
     ) -> None:
         self.owner = owner
         self.name = owner.__name__
@@ -42,11 +42,11 @@ class Schema(Generic[T]):
         """By the class's attribute; `layout.index` is DynamoDB's name."""
         self.version = version
         self._upgrades: dict[int, Upgrade] = {}
-        self.glued: Schema[T] | None = None
+        self.joined: Schema[T] | None = None
         """The same for a store whose index keys have one attribute each; None if there is nothing to glue."""
-        if glued is not None:
-            self.glued = Schema(owner, table, codec, primary, glued, version)
-            self.glued._upgrades = self._upgrades
+        if joined is not None:
+            self.joined = Schema(owner, table, codec, primary, joined, version)
+            self.joined._upgrades = self._upgrades
 
     @property
     def layouts(self) -> dict[str, KeyLayout]:
@@ -60,8 +60,8 @@ class Schema(Generic[T]):
     @cached_property
     def key_names(self) -> frozenset[str]:
         """The names of all key attributes, and of those that a row may have brought from a store that needs them."""
-        glued = frozenset() if self.glued is None else self.glued.key_names
-        return glued.union(self.key_attributes)
+        joined = frozenset() if self.joined is None else self.joined.key_names
+        return joined.union(self.key_attributes)
 
     @cached_property
     def recomputed(self) -> frozenset[str]:
@@ -95,11 +95,11 @@ class Schema(Generic[T]):
         return tuple(layout for layout in self.indexes.values() if layout.sparse)
 
     @cached_property
-    def reader(self) -> Reader[T]:
+    def reader(self) -> RowReader[T]:
         """For rows that come as text."""
         constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
-        glued = {} if self.glued is None else self.glued.key_attributes
-        return Reader(self.owner, self.codec, self.primary, {**glued, **self.key_attributes}, constants)
+        joined = {} if self.joined is None else self.joined.key_attributes
+        return RowReader(self.owner, self.codec, self.primary, {**joined, **self.key_attributes}, constants)
 
     def encode(self, item: T) -> Row:
         """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
@@ -127,7 +127,7 @@ class Schema(Generic[T]):
         """Whether a field stands in both halves of the key, which then have to agree."""
         return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
 
-    def admit(self, row: Row) -> T | None:
+    def decode_own(self, row: Row) -> T | None:
         """The item of a row, or None if the row is another class's."""
         return self.decode(row) if self.recognises(row) else None
 
@@ -156,7 +156,7 @@ class Schema(Generic[T]):
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
         """An index that does not project everything still has the fields that its keys are made of."""
-        layouts = [*self.layouts.values(), *(() if self.glued is None else self.glued.indexes.values())]
+        layouts = [*self.layouts.values(), *(() if self.joined is None else self.joined.indexes.values())]
         for layout in layouts:
             values = {**(layout.parse(row) or {}), **values}
         missing = sorted(self.codec.required - values.keys())
@@ -184,12 +184,12 @@ class Schema(Generic[T]):
         if version > self.version:
             raise DecodeError(f"a row of {self.name} has version {version}; this program knows {self.version}")
         keys = {name: value for name, value in row.items() if name in self._key_only}
-        attributes = {name: to_dict(value) for name, value in row.items() if name not in self._key_only}
+        attributes = {name: to_untyped(value) for name, value in row.items() if name not in self._key_only}
         for step in range(version, self.version):
             if step not in self._upgrades:
                 raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")
             attributes = self._upgrades[step](attributes)
-        return keys | {name: from_plain(value) for name, value in attributes.items() if value is not None}
+        return keys | {name: from_untyped(value) for name, value in attributes.items() if value is not None}
 
     @cached_property
     def _key_only(self) -> frozenset[str]:

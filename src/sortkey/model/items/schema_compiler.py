@@ -13,9 +13,9 @@ from sortkey.model.items.codec import Codec, codec_of
 from sortkey.model.items.entries import reject_overlaps
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.keys.key import Declaration, Index, Key
-from sortkey.model.keys.key_attribute import Concatenated, Glued, KeyAttribute, Native
+from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout, Projection
-from sortkey.model.keys.template import Draft, Template
+from sortkey.model.keys.template import ParsedTemplate, Template
 
 _NATIVE = frozenset({"N", "B"})
 _KEY_TAGS = frozenset({"S", "N", "B"})
@@ -33,14 +33,14 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
     compiler = _Compiler(owner, codec, keys[0])
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
-    glued = None
-    if any(layout.is_several for layout in indexes.values()):
-        glued = {
-            name: compiler.glued(index) if indexes[name].is_several else indexes[name]
+    joined = None
+    if any(layout.is_multi_attribute for layout in indexes.values()):
+        joined = {
+            name: compiler.joined(index) if indexes[name].is_multi_attribute else indexes[name]
             for name, index in declared.items()
             if isinstance(index, Index)
         }
-    schema = Schema(owner, table, codec, compiler.primary, indexes, version, glued)
+    schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined)
     reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
 
@@ -70,61 +70,67 @@ class _Compiler:
             raise DeclarationError(f"{self.owner.__name__}.{name}: it cannot be in_key, since {reason}")
 
     def index(self, index: Index) -> KeyLayout:
-        if index.several is not None:
-            return self._of_fields(index, *index.several)
+        if index.multi_attribute is not None:
+            return self._of_fields(index, *index.multi_attribute)
         if not index.local:
             return self._layout(index, index=index.index, projection=self._projection(index))
         if index.partition != self.key.partition:
             raise self._error(index, f"a local index has the partition key of {self.key.name}")
         return self._layout(index, index=index.index, local=True, projection=self._projection(index))
 
-    def glued(self, index: Index) -> KeyLayout:
+    def joined(self, index: Index) -> KeyLayout:
         """An index of several attributes, for a store whose index keys have one each."""
         return self._layout(index, index=index.index, projection=self._projection(index))
 
     def _of_fields(self, index: Index, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyLayout:
-        kinds = self._kinds(index)
+        annotations = self._annotations(index)
         partitions = tuple(self._own(index, name) for name in partition)
         sorts = tuple(self._own(index, name) for name in sort)
-        optional = [field for field, kind in kinds.items() if kind.optional]
+        optional = [field for field, annotation in annotations.items() if annotation.optional]
         return KeyLayout(
             index.name, partitions, sorts, optional=optional, index=index.index, projection=self._projection(index)
         )
 
-    def _own(self, index: Index, name: str) -> Native:
+    def _own(self, index: Index, name: str) -> NativeAttribute:
         field = self.codec.field(name)
-        if field.kind.in_key:
+        if field.annotation.in_key:
             raise self._error(index, f"{name} is in_key, so that there is no attribute of it")
         if field.tag not in _KEY_TAGS:
             raise self._error(index, f"{name} is stored as {field.tag}, which cannot be a key")
-        if field.kind.optional and not field.left_out:
+        if field.annotation.optional and not field.left_out:
             raise self._error(index, f"{name} is stored as NULL where it is None; give it None as default")
-        return Native(field.attribute, field)
+        return NativeAttribute(field.attribute, field)
 
     def _layout(
         self, declared: Declaration, *, index: str | None = None, local: bool = False, projection: Projection = "ALL"
     ) -> KeyLayout:
-        kinds = self._kinds(declared)
+        annotations = self._annotations(declared)
         name = self.key.attributes[0] if local else declared.attributes[0]
-        partition = self._attribute(declared, name, declared.partition, kinds, partition=True)
+        partition = self._attribute(declared, name, declared.partition, annotations, partition=True)
         sorts: tuple[KeyAttribute, ...] = ()
         if declared.sort is not None:
-            sorts = (self._attribute(declared, declared.attributes[1], declared.sort, kinds, partition=False),)
-        optional = [field for field, kind in kinds.items() if kind.optional]
+            sorts = (self._attribute(declared, declared.attributes[1], declared.sort, annotations, partition=False),)
+        optional = [field for field, annotation in annotations.items() if annotation.optional]
         return KeyLayout(
             declared.name, (partition,), sorts, optional=optional, index=index, local=local, projection=projection
         )
 
-    def _kinds(self, declared: Declaration) -> dict[str, Annotation]:
+    def _annotations(self, declared: Declaration) -> dict[str, Annotation]:
         fields = self.owner.__struct_fields__
         wanted = {*declared.partition.fields, *(declared.sort.fields if declared.sort else ())}
         for name in sorted(wanted):
             if name not in fields:
                 raise self._error(declared, f"there is no field {name!r}{suggestion(name, fields)}")
-        return self.codec.kinds(wanted)
+        return self.codec.annotations(wanted)
 
     def _attribute(
-        self, declared: Declaration, name: str, source: Draft, kinds: Mapping[str, Annotation], *, partition: bool
+        self,
+        declared: Declaration,
+        name: str,
+        source: ParsedTemplate,
+        annotations: Mapping[str, Annotation],
+        *,
+        partition: bool,
     ) -> KeyAttribute:
         single = source.single_field
         own = self.attributes.get(name)
@@ -134,13 +140,15 @@ class _Compiler:
             field = self.codec.field(single)
             if own is not None and field.tag not in _KEY_TAGS:
                 raise self._error(declared, f"{single} is stored as {field.tag}, which cannot be a key")
-            if own is not None or (field.tag in _NATIVE and not _is_chosen(kinds[single])):
-                return Native(name, field)
+            if own is not None or (field.tag in _NATIVE and not _has_choices(annotations[single])):
+                return NativeAttribute(name, field)
         try:
-            template = Template(source, kinds, partition=partition)
+            template = Template(source, annotations, partition=partition)
         except DeclarationError as error:
             raise self._error(declared, str(error)) from None
-        return Concatenated(name, template) if declared.several is None else Glued(name, template)
+        return (
+            TemplateAttribute(name, template) if declared.multi_attribute is None else JoinedAttribute(name, template)
+        )
 
     def _projection(self, index: Index) -> Projection:
         if index.projection == "ALL" or index.projection == "KEYS_ONLY":
@@ -157,6 +165,6 @@ class _Compiler:
         return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")
 
 
-def _is_chosen(kind: Annotation) -> bool:
+def _has_choices(annotation: Annotation) -> bool:
     """Whether the field is an Enum or a Literal, whose numbers are names, not amounts."""
-    return kind.base not in (int, float, Decimal, bytes)
+    return annotation.base not in (int, float, Decimal, bytes)

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from sortkey.model.errors import EncodeError
 from sortkey.model.items.converter import Value
-from sortkey.model.keys.encoding import exact, instant
+from sortkey.model.keys.encoding import instant_text, to_decimal
 
 
-def to_dict(value: Value) -> Any:
+def to_untyped(value: Value) -> Any:
     """str, Decimal, bytes, bool, None, list, dict or set."""
     ((tag, content),) = value.items()
     match tag:
@@ -22,9 +22,9 @@ def to_dict(value: Value) -> Any:
         case "NULL":
             return None
         case "L":
-            return [to_dict(each) for each in content]
+            return [to_untyped(each) for each in content]
         case "M":
-            return {name: to_dict(each) for name, each in content.items()}
+            return {name: to_untyped(each) for name, each in content.items()}
         case "NS":
             return set(map(Decimal, content))
         case "SS" | "BS":
@@ -32,7 +32,7 @@ def to_dict(value: Value) -> Any:
     return content
 
 
-def from_plain(value: Any) -> Value:
+def from_untyped(value: Any) -> Value:
     """The same back; also what a declared attribute may hold, such as a datetime."""
     match value:
         case None:
@@ -40,28 +40,28 @@ def from_plain(value: Any) -> Value:
         case bool():
             return {"BOOL": value}
         case Enum():
-            return from_plain(value.value)
+            return from_untyped(value.value)
         case str():
             return {"S": value}
         case int() | Decimal():
-            return {"N": str(exact(value))}
+            return {"N": str(to_decimal(value))}
         case bytes():
             return {"B": value}
         case datetime():
-            return {"S": instant(value)}
+            return {"S": instant_text(value)}
         case date() | UUID():
             return {"S": str(value)}
         case list():
-            return {"L": [from_plain(each) for each in value]}
+            return {"L": [from_untyped(each) for each in value]}
         case dict():
-            return {"M": {name: from_plain(each) for name, each in value.items()}}
+            return {"M": {name: from_untyped(each) for name, each in value.items()}}
         case set() | frozenset():
             return _set(value)
     raise EncodeError(f"{value!r} has no place in an item")
 
 
 def _set(members: set[Any] | frozenset[Any]) -> Value:
-    encoded = [from_plain(member) for member in members]
+    encoded = [from_untyped(member) for member in members]
     tags = {tag for value in encoded for tag in value}
     if not tags:
         return {"NULL": True}

@@ -32,8 +32,8 @@ def each(**fields: Any) -> Each:
     >>> [*each(store="12345", product=["P1", "P2"])]
     [{'store': '12345', 'product': 'P1'}, {'store': '12345', 'product': 'P2'}]
     """
-    return Each({name: _several(value) for name, value in fields.items()})
+    return Each({name: _values(value) for name, value in fields.items()})
 
 
-def _several(value: Any) -> tuple[Any, ...]:
+def _values(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (value,)

@@ -47,7 +47,7 @@ _ESCAPE_SHIFT: Final = 0x30
 _LAST_ESCAPED: Final = ord("$")
 _LONG: Final = 25
 _INSTANT_LENGTH: Final = len("2026-08-24T12:30:00.000000Z")
-_NOT_EVEN: Final[dict[type, type]] = {int: bool, date: datetime}
+_EXCLUDED: Final[dict[type, type]] = {int: bool, date: datetime}
 _NINES: Final = str.maketrans("0123456789", "9876543210")
 
 
@@ -67,25 +67,25 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
     """The encoding of a field where the template has it; `followed` says whether anything comes after."""
     base = annotation.base
     if get_origin(base) is Literal:
-        return _chosen({value: value for value in get_args(base)}, spec, followed)
+        return _choice_encoding({value: value for value in get_args(base)}, spec, followed)
     if isinstance(base, type) and issubclass(base, Enum):
-        return _chosen({member: member.value for member in base}, spec, followed)
+        return _choice_encoding({member: member.value for member in base}, spec, followed)
     if spec and base is not int:
         raise DeclarationError(f"the format {spec!r} is for int; {base} has its own")
     if base is str:
         return _TEXT_FOLLOWED if followed else _TEXT_LAST
     if base is int and spec:
         return _padded(spec)
-    if base in _PLAIN:
-        return _PLAIN[base]
+    if base in _ENCODINGS:
+        return _ENCODINGS[base]
     raise DeclarationError(f"{base} cannot stand in a key; a part is {_NAMES}")
 
 
-def _chosen(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
-    kinds = {type(value) for value in values.values()}
-    if len(kinds) != 1:
+def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
+    types = {type(value) for value in values.values()}
+    if len(types) != 1:
         raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
-    inner = encoding_of(Annotation(kinds.pop(), optional=False, inexact=False), spec, followed=followed)
+    inner = encoding_of(Annotation(types.pop(), optional=False, inexact=False), spec, followed=followed)
     texts = {choice: inner.encode(value) for choice, value in values.items()}
     choices = {text: choice for choice, text in texts.items()}
 
@@ -99,12 +99,12 @@ def _chosen(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
     return Encoding(encode, choices.__getitem__, f"(?:{pattern})", inner.delimited, tuple(choices))
 
 
-def _expect(kind: type, value: Any) -> None:
+def _expect(expected: type, value: Any) -> None:
     """That type or one derived from it, though a bool is no int here, nor a datetime a date."""
-    if type(value) is kind:
+    if type(value) is expected:
         return
-    if not isinstance(value, kind) or isinstance(value, _NOT_EVEN.get(kind, ())):
-        raise KeyPartError(f"expected {kind.__name__}, got {type(value).__name__} {value!r}")
+    if not isinstance(value, expected) or isinstance(value, _EXCLUDED.get(expected, ())):
+        raise KeyPartError(f"expected {expected.__name__}, got {type(value).__name__} {value!r}")
 
 
 _needs_escape_followed = re.compile("[\0-$\U0010ffff]").search
@@ -190,7 +190,7 @@ def _padded(spec: str) -> Encoding:
     return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True)
 
 
-def exact(value: Any) -> Decimal:
+def to_decimal(value: Any) -> Decimal:
     """A Decimal; an int will do, since it is one without rounding."""
     if type(value) is int:
         return Decimal(value)
@@ -202,7 +202,7 @@ def exact(value: Any) -> Decimal:
 
 
 def _encode_decimal(value: Any) -> str:
-    number = exact(value)
+    number = to_decimal(value)
     if not number:
         return "M"
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
@@ -222,7 +222,7 @@ def _decode_decimal(text: str) -> Decimal:
     return Decimal((int(text[0] == "L"), tuple(map(int, digits)), exponent - len(digits) + 1))
 
 
-def instant(value: Any) -> str:
+def instant_text(value: Any) -> str:
     """An aware datetime as text that sorts as time does."""
     if value.__class__ is not datetime:
         _expect(datetime, value)
@@ -261,10 +261,10 @@ _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _INSTANT: Final = rf"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}\.[0-9]{{6}}Z"
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-_PLAIN: Final[dict[Any, Encoding]] = {
+_ENCODINGS: Final[dict[Any, Encoding]] = {
     int: Encoding(_encode_int, _decode_int, _INT, delimited=True),
     Decimal: Encoding(_encode_decimal, _decode_decimal, rf"(?:M|N{_INT}\.|L{_INT}~)", delimited=True),
-    datetime: Encoding(instant, datetime.fromisoformat, _INSTANT, delimited=True),
+    datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True),
     date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True),
     UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True),
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),

@@ -16,8 +16,8 @@ from sortkey.model.errors import DeclarationError, NoAccessPath, suggestion
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.encoding import SEPARATOR
-from sortkey.model.keys.key_layout import KeyLayout, Lack
-from sortkey.model.keys.template import Draft, draft
+from sortkey.model.keys.key_layout import KeyLayout, Mismatch
+from sortkey.model.keys.template import ParsedTemplate, parse_template
 from sortkey.model.paths.access_path import Path
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -52,14 +52,12 @@ class BoundKey(Generic[T]):
         try:
             # A path has a left part of the sort key, so the number of fields says which ones they have to be: if there
             # are so many, and none of them is missing, there is none too many either.
-            equal, condition = layout.questions[self._depths[len(given)]](given)
+            equal, condition = layout.key_conditions[self._depths[len(given)]](given)
         except KeyError:
             raise self._error(given) from None
-        return Path(schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.admit)
-
-    def exact(self, given: Mapping[str, Any]) -> Row:
-        """The key attributes of all the key's fields: what BatchGetItem takes, without the cost of a path."""
-        return self.layout.exact(given)
+        return Path(
+            schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.decode_own
+        )
 
     def parse(self, row: Row) -> dict[str, Any] | None:
         """The fields that a key, or a row's key attributes, were built from; None if not by this key."""
@@ -78,7 +76,7 @@ class BoundKey(Generic[T]):
         for name in given:
             if name not in fields:
                 return NoAccessPath(f"{self.schema.name} has no field {name!r}{suggestion(name, fields)}")
-        reason = _complaint(self.layout, self.layout.lack(given))
+        reason = _describe_mismatch(self.layout, self.layout.mismatch(given))
         return NoAccessPath(
             f"{self.name} cannot be asked by {', '.join(given) or 'nothing'}: {reason}{self._nearest(given)}"
         )
@@ -88,33 +86,33 @@ class BoundKey(Generic[T]):
         others = [layout for layout in self.schema.layouts.values() if layout is not self.layout]
         if not others or not given:
             return ""
-        near = min(others, key=lambda layout: tuple(map(len, reversed(layout.lack(given)))))
-        lack = near.lack(given)
-        if not lack.missing and not lack.unused:
+        near = min(others, key=lambda layout: tuple(map(len, reversed(layout.mismatch(given)))))
+        mismatch = near.mismatch(given)
+        if not mismatch.missing and not mismatch.unused:
             return f". {self.schema.name}.{near.name}({', '.join(f'{name}=…' for name in given)}) answers this"
-        if len(lack.unused) == len(given):
+        if len(mismatch.unused) == len(given):
             return ""
-        return f". The nearest is {self.schema.name}.{near.name}: {_complaint(near, lack)}"
+        return f". The nearest is {self.schema.name}.{near.name}: {_describe_mismatch(near, mismatch)}"
 
 
-def _complaint(layout: KeyLayout, lack: Lack) -> str:
+def _describe_mismatch(layout: KeyLayout, mismatch: Mismatch) -> str:
     parts = []
-    if lack.missing:
-        parts.append(f"{layout.name} needs {', '.join(lack.missing)}")
-    if lack.unused:
-        parts.append(f"{layout.name} does not hold {', '.join(lack.unused)}")
+    if mismatch.missing:
+        parts.append(f"{layout.name} needs {', '.join(mismatch.missing)}")
+    if mismatch.unused:
+        parts.append(f"{layout.name} does not hold {', '.join(mismatch.unused)}")
     return " and ".join(parts)
 
 
 class Declaration:
     """What a key and an index have in common: templates, and the attributes that hold them."""
 
-    several: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    multi_attribute: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     """The fields of the partition key and the sort key, where they are attributes of the key as they are."""
 
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
-        self.partition: Draft = draft(partition)
-        self.sort: Draft | None = None if sort is None else draft(sort)
+        self.partition: ParsedTemplate = parse_template(partition)
+        self.sort: ParsedTemplate | None = None if sort is None else parse_template(sort)
         self.attributes = tuple(names)
         self.name = ""
         self._bound: dict[type, BoundKey[Any]] = {}
@@ -154,7 +152,7 @@ class Key(Declaration):
 
 class Index(Declaration):
     """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`, or one whose key is made of fields as they are,
-    `sk.Index("by_status", ("tenant", "status"), ("created",))`. Items that lack a field are not in it.
+    `sk.Index("by_status", ("tenant", "status"), ("created",))`. Items that mismatch a field are not in it.
     """
 
     def __init__(
@@ -171,8 +169,8 @@ class Index(Declaration):
         if isinstance(partition, str) and (sort is None or isinstance(sort, str)):
             super().__init__(partition, sort, names)
         else:
-            self.several = _several(index, partition, sort, local)
-            partition_text, sort_text = map(_glued, self.several)
+            self.multi_attribute = _multi_attribute_key(index, partition, sort, local)
+            partition_text, sort_text = map(_joined_template, self.multi_attribute)
             super().__init__(partition_text, sort_text or None, names)
         self.index = index
         self.projection = projection
@@ -183,7 +181,7 @@ class Index(Declaration):
             raise DeclarationError(f"{index}: a local index is another sort key, so it needs one")
 
 
-def _several(
+def _multi_attribute_key(
     index: str, partition: str | tuple[str, ...], sort: str | tuple[str, ...] | None, local: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if isinstance(partition, str) or isinstance(sort, str):
@@ -200,6 +198,6 @@ def _several(
     return partition, sorts
 
 
-def _glued(fields: tuple[str, ...]) -> str:
+def _joined_template(fields: tuple[str, ...]) -> str:
     """The template for a store whose keys have one attribute."""
     return SEPARATOR.join(f"{{{field}}}" for field in fields)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.errors import EncodeError, KeyPartError
 from sortkey.model.items.codec import Field
 from sortkey.model.items.converter import Value
-from sortkey.model.items.generated_function import function
+from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.template import Template
 
 EQUAL: Final = "="
@@ -39,7 +39,7 @@ class Expression(NamedTuple):
     """What the names in it are."""
 
 
-class Concatenated:
+class TemplateAttribute:
     """A text built from a template."""
 
     tag: Final = "S"
@@ -50,9 +50,9 @@ class Concatenated:
         self.name = name
         self.template = template
         self.fields = template.fields
-        self.of: Callable[..., Value] = function(template.variables, *self.expression(template.variables))
+        self.of: Callable[..., Value] = generate_function(template.variables, *self.expression(template.variables))
         """The value of all the fields, one by one."""
-        self.value_from: Callable[[object], Value] = function(
+        self.value_from: Callable[[object], Value] = generate_function(
             ("source",), *self.expression([f"source.{field}" for field in self.fields])
         )
         """The same of a source's attributes; every write pays for this one."""
@@ -118,7 +118,7 @@ class Concatenated:
         return SortCondition(self.name, operator, tuple({"S": text} for text in texts))
 
 
-class Glued(Concatenated):
+class JoinedAttribute(TemplateAttribute):
     """The text that stands for several attributes on a store whose keys have one each. It rejects what they would, so
     that what can be written to one store can be written to all.
     """
@@ -126,17 +126,17 @@ class Glued(Concatenated):
     is_field = True
 
     def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
-        glued = f"glue{suffix}"
-        return Expression(f"{glued}({', '.join(values)})", {glued: self._glue})
+        joined = f"join{suffix}"
+        return Expression(f"{joined}({', '.join(values)})", {joined: self._join})
 
-    def _glue(self, *values: Any) -> Value:
+    def _join(self, *values: Any) -> Value:
         for field, value in zip(self.fields, values, strict=True):
             if value in ("", b""):
                 raise KeyPartError(f"{field}: the key would be empty")
         return {"S": self.template.build(values)}
 
 
-class Native:
+class NativeAttribute:
     """One field as it is: a number, a binary, or whatever text the field's own attribute holds."""
 
     template: Final = None
@@ -155,7 +155,7 @@ class Native:
         """Of the text, where it is one."""
         native = self.expression(values, suffix)
         source = f"{native.source}['S']"
-        if self.field.kind.base is str:
+        if self.field.annotation.base is str:
             source = f"(text if (text := {values[0]}).__class__ is str and text else {source})"
         return Expression(source, native.names)
 
@@ -202,9 +202,9 @@ class Native:
         return SortCondition(self.name, ABOVE, (self.value([limit]),))
 
     def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
-        if self.field.kind.base not in (str, bytes):
+        if self.field.annotation.base not in (str, bytes):
             raise KeyPartError(f"{self.field.name}: only text has a beginning; use between")
         return SortCondition(self.name, BEGINS_WITH, (self.value([beginning]),)) if beginning else None
 
 
-KeyAttribute = Concatenated | Native
+KeyAttribute = TemplateAttribute | NativeAttribute

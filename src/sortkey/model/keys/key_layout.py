@@ -9,20 +9,20 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import KeyPartError
 from sortkey.model.items.codec import Row
-from sortkey.model.items.generated_function import function
+from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
 from sortkey.values.key_product import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
-Pairs = Collection[tuple[str, str]]
+TextKeys = Collection[tuple[str, str]]
 """The texts of keys that are two texts."""
 
 PARTITIONS: Final = 256
 """Of each key, those whose texts are remembered."""
 
 
-class Lack(NamedTuple):
+class Mismatch(NamedTuple):
     """What stands between a question and a key: fields it would also need, and fields it cannot use."""
 
     missing: tuple[str, ...]
@@ -55,7 +55,7 @@ class KeyLayout:
         self.local = local
         self.projection = projection
         self.attributes = partitions + sorts
-        self.is_several = len(partitions) > 1 or len(sorts) > 1
+        self.is_multi_attribute = len(partitions) > 1 or len(sorts) > 1
         self.partition_fields = tuple(field for part in partitions for field in part.fields)
         self.sort_fields = tuple(field for part in sorts for field in part.fields)
         self.fields = tuple(dict.fromkeys(self.partition_fields + self.sort_fields))
@@ -64,12 +64,12 @@ class KeyLayout:
         self.sparse = frozenset(field for field in self.fields if field in optional)
         """The fields that may be None, which keeps an item out of the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
-        self._exact: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
+        self._key_from_fields: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
         is_pair = index is None and [part.tag for part in self.attributes] == ["S", "S"]
-        self._pairs = _pairs(*self.attributes) if is_pair else None
+        self._text_keys = _text_keys(*self.attributes) if is_pair else None
         shared = set(self.partition_fields).intersection(self.sort_fields)
-        self._pairs_of_each = _pairs_of_each(*self.attributes) if is_pair and not shared else None
-        self.questions = [_question(self, depth) for depth in range(len(self.sort_fields) + 1)]
+        self._text_keys_of_each = _text_keys_of_each(*self.attributes) if is_pair and not shared else None
+        self.key_conditions = [_key_condition_builder(self, depth) for depth in range(len(self.sort_fields) + 1)]
         """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
         fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
         that is not given."""
@@ -81,7 +81,7 @@ class KeyLayout:
 
     def ranged(self, values: Sequence[Any]) -> tuple[KeyAttribute, Sequence[Any]]:
         """The attribute that a range behind these values of the sort key is about, and those that it holds itself."""
-        return (self.sorts[len(values)], ()) if self.is_several else (self.sorts[0], values)
+        return (self.sorts[len(values)], ()) if self.is_multi_attribute else (self.sorts[0], values)
 
     def attributes_of(self, source: object) -> Row:
         """The key attributes of an item; none at all if it lacks a field of a sparse index."""
@@ -90,25 +90,25 @@ class KeyLayout:
                 return {}
         return {part.name: part.value_from(source) for part in self.attributes}
 
-    def exact(self, given: Mapping[str, Any]) -> Row:
+    def key_from_fields(self, given: Mapping[str, Any]) -> Row:
         """The same from exactly the fields of the key."""
         if len(given) != len(self.fields):
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}")
         try:
-            return self._exact(given)
+            return self._key_from_fields(given)
         except KeyError as error:
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
 
-    def pairs(self, wanted: Sequence[Mapping[str, Any]] | Each) -> Pairs | None:
-        """The texts of keys that are two texts, from exactly their fields; None for any other: see `exact`."""
-        if self._pairs is None:
+    def text_keys(self, wanted: Sequence[Mapping[str, Any]] | Each) -> TextKeys | None:
+        """The keys as pairs of strings; None for keys of other types, or with other fields: see `key_from_fields`."""
+        if self._text_keys is None:
             return None
         if isinstance(wanted, Each):
-            if self._pairs_of_each is not None and tuple(wanted.columns) == self.fields:
-                return self._pairs_of_each(wanted)
+            if self._text_keys_of_each is not None and tuple(wanted.columns) == self.fields:
+                return self._text_keys_of_each(wanted)
             wanted = list(wanted)
         try:
-            pairs = self._pairs(wanted)
+            pairs = self._text_keys(wanted)
         except (KeyError, TypeError):
             return None
         return pairs if len(pairs) == len(wanted) else None
@@ -127,12 +127,12 @@ class KeyLayout:
         """Whether the row's key attributes have the shape of this layout."""
         return all(part.matches(row.get(part.name)) for part in self.attributes)
 
-    def lack(self, given: Collection[str]) -> Lack:
+    def mismatch(self, given: Collection[str]) -> Mismatch:
         """Why these fields do not make an access path: the partition must be whole, the sort key without a hole."""
         wanted = [index for index, field in enumerate(self.sort_fields) if field in given]
         needed = self.partition_fields + self.sort_fields[: max(wanted, default=-1) + 1]
         missing = tuple(dict.fromkeys(field for field in needed if field not in given))
-        return Lack(missing, tuple(field for field in given if field not in self.fields))
+        return Mismatch(missing, tuple(field for field in given if field not in self.fields))
 
 
 def _row(parts: Sequence[KeyAttribute]) -> Expression:
@@ -142,26 +142,26 @@ def _row(parts: Sequence[KeyAttribute]) -> Expression:
     return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
 
 
-def _pairs(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Sequence[Mapping[str, Any]]], Pairs]:
+def _text_keys(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Sequence[Mapping[str, Any]]], TextKeys]:
     """Those of the keys that have as many fields as they should. It raises what the others raise."""
     # Many keys are looked up at once, and mostly in one partition.
     remembered = lru_cache(PARTITIONS, typed=True)(partition.of)
     of_sort = sort.text(_given(sort.fields), "_sort")
     pair = f"partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}"
     fields = {*partition.fields, *sort.fields}
-    return function(
+    return generate_function(
         ("wanted",),
         f"[({pair}) for given in wanted if len(given) == {len(fields)}]",
         {"partition": remembered, **of_sort.names},
     )
 
 
-def _pairs_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Each], Pairs]:
+def _text_keys_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Each], TextKeys]:
     """The same for all combinations of values, which are the combinations of both halves' texts."""
     partitions, sorts = _texts(partition), _texts(sort)
     fields = len(partition.fields)
 
-    def pairs(wanted: Each) -> Pairs:
+    def pairs(wanted: Each) -> TextKeys:
         columns = tuple(wanted.columns.values())
         return KeyProduct(partitions(product(*columns[:fields])), sorts(product(*columns[fields:])))
 
@@ -173,15 +173,17 @@ def _texts(part: KeyAttribute) -> Callable[[Iterable[tuple[Any, ...]]], list[str
     values = [f"value{index}" for index in range(len(part.fields))]
     text = part.text(values)
     target = "".join(f"{value}, " for value in values)
-    return function(("rows",), f"[{text.source} for ({target}) in rows]", text.names)
+    return generate_function(("rows",), f"[{text.source} for ({target}) in rows]", text.names)
 
 
 def _given(fields: Sequence[str]) -> list[str]:
     return [f"given[{field!r}]" for field in fields]
 
 
-def _question(layout: KeyLayout, depth: int) -> Callable[[Mapping[str, Any]], tuple[Row, SortCondition | None]]:
-    if layout.is_several or layout.sort is None:
+def _key_condition_builder(
+    layout: KeyLayout, depth: int
+) -> Callable[[Mapping[str, Any]], tuple[Row, SortCondition | None]]:
+    if layout.is_multi_attribute or layout.sort is None:
         equal = _row(layout.attributes[: len(layout.partitions) + depth])
         return _from_given(f"({equal.source}, None)", equal.names)
     equal, sort, given = _row(layout.partitions), layout.sort, _given(layout.sort_fields[:depth])
@@ -197,4 +199,4 @@ def _question(layout: KeyLayout, depth: int) -> Callable[[Mapping[str, Any]], tu
 
 
 def _from_given(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    return function(("given",), expression, names)
+    return generate_function(("given",), expression, names)

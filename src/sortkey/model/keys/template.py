@@ -20,36 +20,36 @@ from typing import Any, NamedTuple, NoReturn
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.generated_function import function
+from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding, encoding_of
 
 
-class Slot(NamedTuple):
+class ReplacementField(NamedTuple):
     field: str
     spec: str
 
 
-class Draft(NamedTuple):
-    """A template as written, before its fields have types: one more literal than slots."""
+class ParsedTemplate(NamedTuple):
+    """A template as written, before its fields have types: one more literal than replacement_fields."""
 
     text: str
     literals: tuple[str, ...]
-    slots: tuple[Slot, ...]
+    replacement_fields: tuple[ReplacementField, ...]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        return tuple(slot.field for slot in self.slots)
+        return tuple(replacement.field for replacement in self.replacement_fields)
 
     @property
     def single_field(self) -> str | None:
         """The field of a template that is nothing else, `"{field}"`."""
-        if len(self.slots) == 1 and self.literals == ("", "") and not self.slots[0].spec:
-            return self.slots[0].field
+        if len(self.replacement_fields) == 1 and self.literals == ("", "") and not self.replacement_fields[0].spec:
+            return self.replacement_fields[0].field
         return None
 
 
-def draft(text: str) -> Draft:
-    literals, slots = [""], []
+def parse_template(text: str) -> ParsedTemplate:
+    literals, replacement_fields = [""], []
     try:
         for literal, field, spec, conversion in Formatter().parse(text):
             literals[-1] += literal
@@ -57,16 +57,16 @@ def draft(text: str) -> Draft:
                 continue
             if not field.isidentifier() or conversion is not None:
                 raise DeclarationError(f"{text!r}: {{{field}}} is not the name of a field")
-            slots.append(Slot(field, spec or ""))
+            replacement_fields.append(ReplacementField(field, spec or ""))
             literals.append("")
     except ValueError as error:
         raise DeclarationError(f"{text!r}: {error}") from None
-    made = Draft(text, tuple(literals), tuple(slots))
+    made = ParsedTemplate(text, tuple(literals), tuple(replacement_fields))
     if not text:
         raise DeclarationError("a key's template is empty")
     if TOP in text:
         raise DeclarationError(f"{text!r}: U+10FFFF is no character, and cannot stand in a key")
-    if len(set(made.fields)) < len(slots):
+    if len(set(made.fields)) < len(replacement_fields):
         raise DeclarationError(f"{text!r} has a field twice")
     return made
 
@@ -91,7 +91,7 @@ def _encoder(part: Part) -> Callable[[Any], str]:
     return encoded
 
 
-class Bounds(NamedTuple):
+class KeyRange(NamedTuple):
     low: str
     high: str
 
@@ -99,19 +99,24 @@ class Bounds(NamedTuple):
 class Template:
     """A template whose fields have their encodings."""
 
-    def __init__(self, source: Draft, types: Mapping[str, Annotation], *, partition: bool = False) -> None:
+    def __init__(self, source: ParsedTemplate, types: Mapping[str, Annotation], *, partition: bool = False) -> None:
         self.text = source.text
         self.fields = source.fields
         self.literals = source.literals
         self.parts = tuple(
-            Part(slot.field, encoding_of(types[slot.field], slot.spec, followed=bool(follower)), follower)
-            for slot, follower in zip(source.slots, source.literals[1:], strict=True)
+            Part(
+                replacement.field,
+                encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
+                follower,
+            )
+            for replacement, follower in zip(source.replacement_fields, source.literals[1:], strict=True)
         )
         self._check(partition)
         encoders = self.encoders()
         variables = self.variables
         self._prefixes = [
-            function(variables[:depth], self.source(variables[:depth]), encoders) for depth in range(len(variables) + 1)
+            generate_function(variables[:depth], self.source(variables[:depth]), encoders)
+            for depth in range(len(variables) + 1)
         ]
 
     def __repr__(self) -> str:
@@ -198,21 +203,21 @@ class Template:
 
     # The ranges. Each is inclusive, as BETWEEN is, and holds exactly the keys of this template that it should.
 
-    def between(self, given: Sequence[Any], low: Any, high: Any) -> Bounds:
-        return Bounds(self.first_of(given, low), self.last_of(given, high))
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> KeyRange:
+        return KeyRange(self.first_of(given, low), self.last_of(given, high))
 
-    def before(self, given: Sequence[Any], limit: Any) -> Bounds:
+    def before(self, given: Sequence[Any], limit: Any) -> KeyRange:
         start = self.prefix(given)
         first = self.first_of(given, limit)
         # A longer key comes after this text, which no key of the template equals.
         high = first if self.parts[len(given)].follower else just_below(first)
         # Nothing at all is before the least value; the range must still not be upside down.
-        return Bounds(min(start, high), high)
+        return KeyRange(min(start, high), high)
 
-    def after(self, given: Sequence[Any], limit: Any) -> Bounds:
+    def after(self, given: Sequence[Any], limit: Any) -> KeyRange:
         last = self.last_of(given, limit)
         low = last if self.parts[len(given)].follower else f"{last}\0"
-        return Bounds(low, self.prefix(given) + TOP)
+        return KeyRange(low, self.prefix(given) + TOP)
 
     def starting(self, given: Sequence[Any], beginning: Any) -> str:
         part = self.parts[len(given)]

@@ -133,14 +133,14 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             "ExpressionAttributeValues": values,
         }
 
-    def glued(self) -> Path[T_co]:
+    def joined(self) -> Path[T_co]:
         """The same question to a store whose index keys have one attribute each."""
-        schema = self.schema.glued
+        schema = self.schema.joined
         if schema is None:
             return self
         layout = schema.layouts[self.layout.name]
         depth = sum(field in self.given for field in layout.sort_fields)
-        equal, condition = layout.questions[depth](self.given)
+        equal, condition = layout.key_conditions[depth](self.given)
         if self.collection:
             condition = None
         whole = msgspec.structs.replace(self, layout=layout, schema=schema, equal=equal, condition=condition, range=())

@@ -21,4 +21,4 @@ def collection(key: BoundKey[T], /, **partition: Any) -> Path[Item]:
         given = ", ".join(partition) or "nothing"
         raise NoAccessPath(f"a collection of {key.name} is asked by {', '.join(needed)} alone, not by {given}")
     path: Path[Item] = key(**partition)
-    return msgspec.structs.replace(path, condition=None, decode=key.schema.owner.__table__.admit, collection=True)
+    return msgspec.structs.replace(path, condition=None, decode=key.schema.owner.__table__.decode, collection=True)

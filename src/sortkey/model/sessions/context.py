@@ -31,12 +31,12 @@ class Context:
 
     def here(self, path: Path[T]) -> Path[T]:
         """The path as this store can answer it."""
-        return path if self.native or path.schema.glued is None else path.glued()
+        return path if self.native or path.schema.joined is None else path.joined()
 
     def schema(self, cls: type[Item]) -> Schema[Any]:
         """The class's rows as this store needs them."""
         schema = schema_of(cls)
-        return schema if self.native else schema.glued or schema
+        return schema if self.native else schema.joined or schema
 
     def request(self, operation: str, members: dict[str, Any], path: str) -> Call:
         if self.capabilities.consumed_capacity:

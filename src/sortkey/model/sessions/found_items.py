@@ -10,7 +10,7 @@ import msgspec
 
 from sortkey.client.unparsed_items import Unparsed
 from sortkey.model.items.codec import Row
-from sortkey.model.items.row_reader import UNUSUAL
+from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import BEGINS_WITH, KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
@@ -37,7 +37,7 @@ def item_of(schema: Schema[S], stored: Unparsed) -> S:
         return schema.decode(stored.parsed())
     try:
         return reader.item(reader.row(stored.text))
-    except UNUSUAL:
+    except NEEDS_CODEC:
         return schema.decode(stored.parsed())
 
 
@@ -72,7 +72,7 @@ def _read_all(schema: Schema[Any], stored: Unparsed, choose: Choice) -> Found | 
     try:
         rows = choose(reader.rows(stored.text))
         return Found(reader.items(rows), rows)
-    except UNUSUAL:
+    except NEEDS_CODEC:
         return None
 
 

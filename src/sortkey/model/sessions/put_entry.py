@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.model.changes.change_plan import plan_changes
-from sortkey.model.changes.conditions import Where, attribute_of, tests_of
+from sortkey.model.changes.conditions import Where, attribute_of, render_conditions
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
 from sortkey.model.items.entries import Assignment
@@ -65,7 +65,7 @@ def request(wanted: Entering[Any]) -> dict[str, Any]:
     entry = placeholders.name(attribute)
     clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, wanted, placeholders)]
     newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
-    tests = [f"(attribute_not_exists({entry}) OR {newer})", *tests_of(schema, wanted.where, placeholders)]
+    tests = [f"(attribute_not_exists({entry}) OR {newer})", *render_conditions(schema, wanted.where, placeholders)]
     return placeholders.added_to(
         {
             "TableName": path.table,

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.unparsed_items import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
-from sortkey.model.changes.conditions import Where, tests_of
+from sortkey.model.changes.conditions import Where, render_conditions
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.keys.key import BoundKey
@@ -81,7 +81,7 @@ def lookup_as(
 def _identified(key: BoundKey[Any], wanted: Iterable[Mapping[str, Any]]) -> tuple[list[Identity], list[Row]]:
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; exact keys are looked up by {key.schema.primary.name}")
-    keys = list(map(key.layout.exact, wanted))
+    keys = list(map(key.layout.key_from_fields, wanted))
     return list(map(identifier(key.layout), keys)), keys
 
 
@@ -148,7 +148,7 @@ def question(path: Path[Any], where: Where | None, descending: bool, consistent:
         for field in where.keys() & path.layout.unfiltered:
             raise NoAccessPath(f"{path!r}: {field} is an attribute of the key, so the path asks for it, not where")
         placeholders = Placeholders()
-        request["FilterExpression"] = all_of(tests_of(path.schema, where, placeholders))
+        request["FilterExpression"] = all_of(render_conditions(path.schema, where, placeholders))
         request = placeholders.added_to(request)
     if descending:
         request["ScanIndexForward"] = False

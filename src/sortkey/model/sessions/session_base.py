@@ -19,7 +19,7 @@ from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.item import Item
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.keys.key_layout import Pairs
+from sortkey.model.keys.key_layout import TextKeys
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.explain import Explanation, explain
 from sortkey.model.paths.meter import Meter
@@ -119,14 +119,14 @@ class SessionBase(Generic[C]):
         self, store: Embedded[Any], key: BoundKey[S], wanted: Wanted, consistent: bool
     ) -> list[S | None] | None:
         """`lookup` in the process, as `_get` is; None for keys that are not two texts."""
-        pairs = _pairs(key, wanted)
+        pairs = _text_keys(key, wanted)
         stored = self._stored(store, key, _distinct(pairs), consistent, gaps=False)
         return None if stored is None else list(map(items_by_key(key.schema, stored).get, pairs))
 
     def _lookup_as(
         self, store: Embedded[Any], key: BoundKey[Any], wanted: Wanted, read: Callable[[bytes], list[R]]
     ) -> list[R] | None:
-        pairs = _pairs(key, wanted)
+        pairs = _text_keys(key, wanted)
         distinct = _distinct(pairs)
         stored = self._stored(store, key, distinct, consistent=False, gaps=True)
         if stored is None:
@@ -138,7 +138,7 @@ class SessionBase(Generic[C]):
         return [found[pair] for pair in pairs]
 
     def _stored(
-        self, store: Embedded[Any], key: BoundKey[Any], pairs: Pairs, consistent: bool, gaps: bool
+        self, store: Embedded[Any], key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool
     ) -> Unparsed | None:
         if not pairs:
             return None
@@ -171,10 +171,10 @@ def listed(keys: Iterable[Mapping[str, Any]]) -> Wanted:
     return keys if isinstance(keys, Each) else list(keys)
 
 
-def _pairs(key: BoundKey[Any], wanted: Wanted) -> Pairs:
+def _text_keys(key: BoundKey[Any], wanted: Wanted) -> TextKeys:
     """The keys as pairs of texts; none if they are not."""
-    return key.layout.pairs(wanted) or ()
+    return key.layout.text_keys(wanted) or ()
 
 
-def _distinct(pairs: Pairs) -> Pairs:
+def _distinct(pairs: TextKeys) -> TextKeys:
     return pairs if isinstance(pairs, KeyProduct) and pairs.distinct else dict.fromkeys(pairs)

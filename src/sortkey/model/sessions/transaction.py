@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
-from sortkey.model.changes.conditions import Where, tests_of
+from sortkey.model.changes.conditions import Where, render_conditions
 from sortkey.model.errors import TransactionFailed, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -36,11 +36,11 @@ class Action(NamedTuple):
     description: str
     native: dict[str, Any] | Update
     """The request, which an update may have yet to prepare."""
-    glued: dict[str, Any] | Update | None = None
+    joined: dict[str, Any] | Update | None = None
     """The same for a store whose index keys have one attribute each, where it is not the same."""
 
     def here(self, context: Context) -> dict[str, Any] | Update:
-        return self.native if self.glued is None or context.native else self.glued
+        return self.native if self.joined is None or context.native else self.joined
 
 
 class Transaction:
@@ -52,12 +52,12 @@ class Transaction:
     def put(self, item: Item, *, newer_by: str | None = None, if_absent: bool = False) -> None:
         schema = schema_of(type(item))
         members = put_request(schema, item, newer_by, if_absent, None)
-        glued = None if schema.glued is None else put_request(schema.glued, item, newer_by, if_absent, None)
-        self.actions.append(Action("Put", f"put of {schema.name}", members, glued))
+        joined = None if schema.joined is None else put_request(schema.joined, item, newer_by, if_absent, None)
+        self.actions.append(Action("Put", f"put of {schema.name}", members, joined))
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
-        glued = None if path.schema.glued is None else Update(path.glued(), changes, where)
-        self.actions.append(Action("Update", f"update of {path!r}", Update(path, changes, where), glued))
+        joined = None if path.schema.joined is None else Update(path.joined(), changes, where)
+        self.actions.append(Action("Update", f"update of {path!r}", Update(path, changes, where), joined))
 
     def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
         members = delete_request(path, where)
@@ -66,7 +66,7 @@ class Transaction:
     def check(self, path: Path[Any], *, where: Where) -> None:
         """That an item is so, without writing it."""
         placeholders = Placeholders()
-        tests = tests_of(path.schema, where, placeholders)
+        tests = render_conditions(path.schema, where, placeholders)
         members = {"TableName": path.table, "Key": path.key(), "ConditionExpression": all_of(tests)}
         self.actions.append(Action("ConditionCheck", f"check of {path!r}", placeholders.added_to(members)))
 

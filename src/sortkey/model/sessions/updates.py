@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
-from sortkey.model.changes.conditions import Where, attribute_of, tests_of
+from sortkey.model.changes.conditions import Where, attribute_of, render_conditions
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.errors import ConditionFailed, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
@@ -115,7 +115,7 @@ class Update:
         # An update of a missing item would make one with half of its attributes.
         there = f"attribute_exists({placeholders.name(self.schema.primary.partition.name)})"
         kept = [placeholders.equal(name, value) for name, value in guards.items()]
-        return [there, *kept, *tests_of(self.schema, self.where, placeholders)]
+        return [there, *kept, *render_conditions(self.schema, self.where, placeholders)]
 
     def is_outdated(self, row: Row) -> bool:
         """Whether the row has an older shape, so that it must be brought up to date as a whole."""

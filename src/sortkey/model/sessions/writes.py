@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
-from sortkey.model.changes.conditions import Where, attribute_of, encoded, tests_of
+from sortkey.model.changes.conditions import Where, attribute_of, encoded, render_conditions
 from sortkey.model.errors import ConditionFailed, EncodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
@@ -106,7 +106,7 @@ def delete_request(path: Path[Any], where: Where | None) -> dict[str, Any]:
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if where:
         placeholders = Placeholders()
-        members["ConditionExpression"] = all_of(tests_of(path.schema, where, placeholders))
+        members["ConditionExpression"] = all_of(render_conditions(path.schema, where, placeholders))
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         members = placeholders.added_to(members)
     return members

@@ -69,7 +69,7 @@ def ttl_request(table: Table) -> Members | None:
 
 def _key_schema(layout: KeyLayout) -> list[dict[str, str]]:
     halves = (("HASH", layout.partitions), ("RANGE", layout.sorts))
-    return [{"AttributeName": part.name, "KeyType": kind} for kind, parts in halves for part in parts]
+    return [{"AttributeName": part.name, "KeyType": key_type} for key_type, parts in halves for part in parts]
 
 
 def _billing(table: Table) -> Members:
@@ -144,11 +144,11 @@ def _key(described: Mapping[str, Any], table: Mapping[str, Any]) -> str:
 
 def _indexes(table: Mapping[str, Any]) -> dict[str, str]:
     found = {}
-    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-        for index in table.get(kind, []):
+    for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        for index in table.get(member, []):
             projection = index["Projection"]
             listed = sorted(projection.get("NonKeyAttributes", []))
             held = ", ".join([projection["ProjectionType"], *listed])
-            local = ", local" if kind.startswith("Local") else ""
+            local = ", local" if member.startswith("Local") else ""
             found[index["IndexName"]] = f"{_key(index, table)} with {held}{local}"
     return found

@@ -61,7 +61,7 @@ class Table:
 
     def _compare(self, one: Schema[Any], other: Schema[Any]) -> None:
         self._agree(one, other, one.primary, other.primary)
-        for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.glued or one, other.glued or other)):
+        for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.joined or one, other.joined or other)):
             self._agree(one, other, ours, theirs)
         if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
             raise DeclarationError(
@@ -80,7 +80,7 @@ class Table:
         """The class that the row belongs to, by its primary key; None if no class here made it."""
         return next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
 
-    def admit(self, row: Row) -> Any | None:
+    def decode(self, row: Row) -> Any | None:
         """The row's item, of whichever class; None if no class here made it."""
         schema = self.schema_of(row)
         return None if schema is None else schema.decode(row)
@@ -91,7 +91,7 @@ class Table:
         """
         found: dict[str, list[KeyLayout]] = {}
         for declared in self._schemas.values():
-            schema = declared if native else declared.glued or declared
+            schema = declared if native else declared.joined or declared
             for layout in schema.indexes.values():
                 found.setdefault(str(layout.index), []).append(layout)
         return found
@@ -116,14 +116,16 @@ def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
 
 
 def _outline(layout: KeyLayout) -> tuple[Any, ...]:
-    kind = "INCLUDE" if isinstance(layout.projection, tuple) else layout.projection
-    return tuple((part.name, part.tag) for part in layout.attributes), layout.local, kind
+    return tuple((part.name, part.tag) for part in layout.attributes), layout.local, _projection_type(layout)
 
 
 def _described(layout: KeyLayout) -> str:
     parts = " and ".join(f"{part.name} ({part.tag})" for part in layout.attributes)
-    kind = "INCLUDE" if isinstance(layout.projection, tuple) else layout.projection
-    return f"{parts}, {kind}" + (", local" if layout.local else "")
+    return f"{parts}, {_projection_type(layout)}" + (", local" if layout.local else "")
+
+
+def _projection_type(layout: KeyLayout) -> str:
+    return "INCLUDE" if isinstance(layout.projection, tuple) else layout.projection
 
 
 def _shown(layout: KeyLayout) -> str:
