@@ -1,4 +1,4 @@
-"""The one place that asks what time it is, so that everything else can be told."""
+"""The only module that reads the system time; everything else takes a `Clock`."""
 
 from __future__ import annotations
 

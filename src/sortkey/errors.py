@@ -2,12 +2,12 @@
 
 DynamoDBError                                    code, message, status, retryable
 ├── ValidationException                          the request can never succeed as it is
-├── SerializationException                       the request has not the right shape
-├── UnknownOperationException                    no such operation here
-├── AccessDeniedException                        an ARN that is not of this store
+├── SerializationException                       the request's JSON has the wrong shape
+├── UnknownOperationException                    no such operation
+├── AccessDeniedException                        the ARN of another account or service
 ├── ResourceNotFoundException                    no such table, index or stream
 ├── ResourceInUseException                       it exists already, or is being changed
-├── TableNotFoundException                       as some table operations call the same thing
+├── TableNotFoundException                       the same, as some table operations name it
 ├── GlobalTableNotFoundException
 ├── PolicyNotFoundException
 ├── ContinuousBackupsUnavailableException
@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 
 
 class DynamoDBError(Exception):
-    """What the service answers instead of a result; its class name is the error code."""
+    """An error answer of the service; the class name is the error code."""
 
     status: ClassVar[int] = 400
     retryable: ClassVar[bool] = False
@@ -40,7 +40,7 @@ class DynamoDBError(Exception):
         super().__init__(message)
         self.message = message
         self.members = members
-        """Further members of the error's shape, such as `Item` or `CancellationReasons`."""
+        """Further members of the error answer, such as `Item` or `CancellationReasons`."""
 
     @property
     def code(self) -> str:
@@ -56,11 +56,11 @@ class SerializationException(DynamoDBError):
 
 
 class UnknownOperationException(DynamoDBError):
-    """The operation does not exist, or not here."""
+    """The operation does not exist, or is not supported."""
 
 
 class AccessDeniedException(DynamoDBError):
-    """The resource belongs to somebody else."""
+    """The ARN names a resource of another account or service."""
 
 
 class ResourceNotFoundException(DynamoDBError):
@@ -88,7 +88,7 @@ class ContinuousBackupsUnavailableException(DynamoDBError):
 
 
 class LimitExceededException(DynamoDBError):
-    """More at once than the service allows."""
+    """The request exceeds a limit of the service."""
 
 
 class ConditionalCheckFailedException(DynamoDBError):
@@ -99,7 +99,7 @@ class ConditionalCheckFailedException(DynamoDBError):
 
 
 class TransactionCanceledException(DynamoDBError):
-    """Nothing of the transaction was done; `CancellationReasons` says why, action by action."""
+    """Nothing was written; `CancellationReasons` has one reason for each action."""
 
 
 class TransactionConflictException(DynamoDBError):
@@ -131,7 +131,7 @@ class ExpiredIteratorException(DynamoDBError):
 
 
 class TrimmedDataAccessException(DynamoDBError):
-    """The records asked for are past the stream's retention."""
+    """The requested records are older than the stream's retention."""
 
 
 class InternalServerError(DynamoDBError):

@@ -1,4 +1,4 @@
-"""DynamoDB's documented limits, each once."""
+"""DynamoDB's documented limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLACEHOLDER_BYTES: Final = 255
 
 GLOBAL_INDEXES: Final = 20
 INDEX_KEY_ATTRIBUTES: Final = 4
-"""How many attributes a global index's partition key may have, and how many its sort key."""
+"""The most attributes of a global index's partition key, and of its sort key."""
 LOCAL_INDEXES: Final = 5
 PROJECTED_ATTRIBUTES: Final = 100
 TAGS: Final = 50
@@ -45,4 +45,4 @@ STREAM_RECORDS: Final = 1000
 STREAM_PAGE_BYTES: Final = MIB
 
 TTL_OLDEST_SECONDS: Final = 5 * 365 * 24 * 3600
-"""An expiry further in the past than this is taken for a mistake and never acted on."""
+"""An item whose expiry is further in the past than this never expires."""

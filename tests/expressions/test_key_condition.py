@@ -155,7 +155,7 @@ def test_multi_attribute_ranges(
         # Only the last that is given may be a range.
         (
             f"{WHOLE} AND s1 > :w AND s2 = :n",
-            "Query key condition not supported: s1 must be equal to a value, since s2 behind it has a condition too",
+            "Query key condition not supported: s1 must be equal to a value, since s2 after it has a condition too",
         ),
         (f"{WHOLE} AND s1 = :w AND s2 = :n AND s3 = :b AND x = :w", "Conditions can be of length 1 to 5 only"),
         ("p1 = :n AND p2 = :n", MISMATCH),

@@ -62,12 +62,12 @@ def test_expected(name: str, said: dict[str, Any], answer: bool) -> None:
 
 def test_conditional_operator() -> None:
     conditions = {"s": compare("EQ", ABC), "n": compare("EQ", ABC)}
-    assert not legacy.filters(conditions, None, "ScanFilter")(ITEM)
-    assert not legacy.filters(conditions, "AND", "ScanFilter")(ITEM)
-    assert legacy.filters(conditions, "OR", "ScanFilter")(ITEM)
-    assert legacy.filters(conditions, "OR", "ScanFilter").attributes == {"s", "n"}
+    assert not legacy.filters(conditions, None)(ITEM)
+    assert not legacy.filters(conditions, "AND")(ITEM)
+    assert legacy.filters(conditions, "OR")(ITEM)
+    assert legacy.filters(conditions, "OR").attributes == {"s", "n"}
     with rejected("ConditionalOperator can only be used when Filter or Expected has two or more elements"):
-        legacy.filters({"s": compare("EQ", ABC)}, "OR", "ScanFilter")
+        legacy.filters({"s": compare("EQ", ABC)}, "OR")
 
 
 @pytest.mark.parametrize(

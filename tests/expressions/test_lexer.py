@@ -7,16 +7,16 @@ import pytest
 from sortkey.expressions.lexer import tokens, vicinity
 
 
-def kinds(text: str) -> list[str]:
-    return [token.kind for token in tokens(text)]
+def types(text: str) -> list[str]:
+    return [token.type for token in tokens(text)]
 
 
 def test_keywords_are_known_in_any_case() -> None:
-    assert kinds("a AND b and c aNd d") == ["name", "AND", "name", "AND", "name", "AND", "name", "end"]
+    assert types("a AND b and c aNd d") == ["name", "AND", "name", "AND", "name", "AND", "name", "end"]
 
 
 def test_a_name_may_begin_like_a_keyword() -> None:
-    assert kinds("android inner setting") == ["name", "name", "name", "end"]
+    assert types("android inner setting") == ["name", "name", "name", "end"]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_name_may_begin_like_a_keyword() -> None:
     ],
 )
 def test_signs_and_placeholders(text: str, expected: list[str]) -> None:
-    assert kinds(text) == expected
+    assert types(text) == expected
 
 
 # An index has no leading zeros, so the second zero is a token of its own (and a syntax error).
@@ -40,7 +40,7 @@ def test_an_index_has_no_leading_zeros() -> None:
 
 @pytest.mark.parametrize("character", ["_", "$", "!", '"', "'", ";", "é", "#", ":"])
 def test_other_characters_are_unknown(character: str) -> None:
-    assert kinds(f"a {character} b") == ["name", "unknown", "name", "end"]
+    assert types(f"a {character} b") == ["name", "unknown", "name", "end"]
 
 
 @pytest.mark.parametrize(

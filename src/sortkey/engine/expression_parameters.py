@@ -68,7 +68,7 @@ def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Con
         return condition(request.filter_expression, bindings, "FilterExpression")
     conditions = getattr(request, legacy_field)
     if conditions:
-        return legacy.filters(to_members(conditions), request.conditional_operator, member_name(legacy_field))
+        return legacy.filters(to_members(conditions), request.conditional_operator)
     _check_no_operator(request.conditional_operator)
     return None
 

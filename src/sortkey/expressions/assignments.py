@@ -22,7 +22,7 @@ _LIST: Final = frozenset({"L"})
 
 
 class Assigned(NamedTuple):
-    """A right-hand side, with what is known of it before any item is seen."""
+    """A compiled right-hand side; `path` or `value` is set if it is nothing else."""
 
     compute: Compute
     path: Path | None = None
@@ -103,7 +103,7 @@ def _compile_default(compilation: Compilation, attribute: Assigned, default: Ass
     get = getter(path)
 
     def compute(item: Item, bindings: Bindings) -> AttributeValue:
-        # The default is looked at even where it is not needed: a missing one fails the update all the same.
+        # The default is evaluated even if it is not needed: a missing attribute in it fails the update all the same.
         otherwise = default.compute(item, bindings)
         value = get(item, bindings)
         return otherwise if value is None else value

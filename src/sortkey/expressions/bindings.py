@@ -1,6 +1,6 @@
-"""What a request's placeholders stand for: ExpressionAttributeNames and ExpressionAttributeValues.
+"""A request's placeholders: ExpressionAttributeNames and ExpressionAttributeValues.
 
-One `Bindings` serves all expressions of a request, and knows at the end which placeholders none of them used.
+One `Bindings` serves all expressions of a request and records which placeholders they use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sortkey.values.attribute import AttributeValue, normalise_value
 from sortkey.values.size import text_size
 
 DocumentPath = tuple[str | int, ...]
-"""A path whose names are attribute names, no longer placeholders."""
+"""A path in which placeholders are replaced by attribute names."""
 
 _PLACEHOLDER: Final = {"#": re.compile(r"#[A-Za-z0-9_]+"), ":": re.compile(r":[A-Za-z0-9_]+")}
 _FEWEST_BUCKETS: Final = 16
@@ -31,7 +31,7 @@ class Bindings:
         self.names = _checked_names(names) if names is not None else {}
         self.values = _checked_values(values) if values is not None else {}
         self.used: set[str] = set()
-        """Placeholders of names and of values, which their first letters tell apart."""
+        """Placeholders of names (`#`) and of values (`:`)."""
 
     def path(self, path: Path) -> DocumentPath:
         parts = path.parts
@@ -42,20 +42,19 @@ class Bindings:
         return tuple([part if isinstance(part, int) else self.name(part) for part in parts])
 
     def name(self, part: str) -> str:
-        """The attribute name that a part of a path is or stands for."""
-        return self._named(part) if part[0] == "#" else part
+        """The attribute name of a part of a path, which may be a placeholder."""
+        if part[0] != "#":
+            return part
+        name = self.names.get(part)
+        if name is None:
+            raise InvalidExpression(
+                f"An expression attribute name used in the document path is not defined; attribute name: {part}"
+            )
+        self.used.add(part)
+        return name
 
     def attributes(self, parts: frozenset[str]) -> frozenset[str]:
         return frozenset(map(self.name, parts)) if parts else parts
-
-    def _named(self, placeholder: str) -> str:
-        name = self.names.get(placeholder)
-        if name is None:
-            raise InvalidExpression(
-                f"An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
-            )
-        self.used.add(placeholder)
-        return name
 
     def value(self, value: Value) -> AttributeValue:
         bound = self.values.get(value.placeholder)
@@ -67,7 +66,7 @@ class Bindings:
         return bound
 
     def check_all_used(self) -> None:
-        """To be called once, after every expression of the request has been compiled."""
+        """Call once, after all expressions of the request are bound."""
         if len(self.used) < len(self.names) + len(self.values):
             _reject_unused("ExpressionAttributeNames", [key for key in self.names if key not in self.used])
             _reject_unused("ExpressionAttributeValues", [key for key in self.values if key not in self.used])
@@ -75,12 +74,12 @@ class Bindings:
 
 def _reject_unused(parameter: str, unused: list[str]) -> None:
     if unused:
-        keys = ", ".join(_as_listed(unused))
+        keys = ", ".join(_in_java_order(unused))
         raise ValidationException(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
 
 
-def _as_listed(keys: list[str]) -> list[str]:
-    """In the order of a Java hash set, which is how the service happens to list them."""
+def _in_java_order(keys: list[str]) -> list[str]:
+    """In the order of a Java hash set, in which DynamoDB lists them."""
     buckets = _FEWEST_BUCKETS
     while buckets <= len(keys) * 4 // 3:
         buckets *= 2
@@ -106,7 +105,7 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 
 
 def name_error(name: str | None) -> str | None:
-    """What is wrong with an attribute's name."""
+    """DynamoDB's message for an invalid attribute name; None if the name is valid."""
     if name is None:
         return "null"
     if not name:
@@ -126,14 +125,14 @@ def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
         try:
-            checked[key] = value if _is_plain(value) else normalise_value(value)
+            checked[key] = value if _is_canonical_scalar(value) else normalise_value(value)
         except ValidationException as error:
             raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
     return checked
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether it is text or a number and canonical as it is, as most values are: not worth a walk."""
+def _is_canonical_scalar(value: Any) -> bool:
+    """Whether the value is a string or a number and already canonical; most are, which saves a walk."""
     if type(value) is not dict or len(value) != 1:
         return False
     ((tag, content),) = value.items()

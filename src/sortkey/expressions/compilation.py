@@ -1,9 +1,8 @@
-"""What compiling an expression leaves besides its closures: the checks that only a request can decide.
+"""The state of compiling one expression: what it has read so far, and the checks that each request must pass.
 
-An expression is compiled once per text and serves every request with that text, so nothing of a request may go into
-it: closures take the request's bindings along with the item. What can be wrong with a request is kept as checks, in the
-order in which the service looks at things, so that of several errors each request is told the same one, whether its
-text was seen before or not.
+An expression is compiled once per text and serves all requests with that text, so closures take the request's bindings
+along with the item. Errors that depend on the request become checks, in the order in which DynamoDB looks for them, so
+that a request gets the same error whether its text was cached or not.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ from sortkey.expressions.tree import Path, Value
 from sortkey.values.attribute import type_of
 
 CACHED_TEXTS: Final = 1024
-"""Texts of each kind that are kept compiled."""
+"""How many compiled texts are kept, for each type of expression."""
 
 Check = Callable[[Bindings], object]
 """Raises InvalidExpression."""
 
 
 class Compilation:
-    """What has been seen of one expression so far."""
-
     def __init__(self) -> None:
         self._operators = 0
         self._seen: set[Path | Value] = set()
@@ -70,7 +67,7 @@ class Compilation:
         self.checks.append(check)
 
     def reject(self, error: InvalidExpression) -> None:
-        """What is wrong for every request; but a request may have been wrong before it came to that."""
+        """Raise this error for every request that passes the checks so far."""
         message = str(error)
 
         def check(_bindings: Bindings) -> None:
@@ -80,12 +77,12 @@ class Compilation:
 
     @property
     def roots(self) -> frozenset[str]:
-        """The top-level attributes looked at, as the text names them."""
+        """The top-level attributes that are read, as the text names them."""
         return roots(self._paths)
 
     @property
     def nested(self) -> frozenset[str]:
-        """Those of them that are looked into, by a longer path."""
+        """The top-level attributes that are read in part, by a longer path."""
         return roots([path for path in self._paths if len(path.parts) > 1])
 
 

@@ -1,13 +1,13 @@
 """Condition and filter expressions, compiled to one closure over an item and a request's bindings.
 
-A comparison with something missing, or of another type, is false; only `<>` is then true. A condition never raises
-for what an item holds: everything that can be wrong with it is wrong for every item, and raised when it is bound.
+A comparison with a missing value, or with a value of another type, is false; only `<>` is then true. A condition never
+raises because of an item: its errors are the same for every item and are raised when it is bound.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -17,12 +17,12 @@ from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation
 from sortkey.expressions.errors import InvalidExpression
-from sortkey.expressions.operands import Compiled, compile_operand
+from sortkey.expressions.operands import CompiledOperand, compile_operand
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.predicates import PREDICATES, Test
 from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand
 from sortkey.expressions.tree import Condition as Tree
-from sortkey.values.attribute import AttributeValue, Item, compare
+from sortkey.values.attribute import ORDERED_TYPES, AttributeValue, Item, compare
 
 Parameter = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression"]
 
@@ -32,11 +32,10 @@ _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_ORDERED: Final = frozenset({"S", "N", "B"})
 
 
 class Program(NamedTuple):
-    """What a condition says, for every request that says it."""
+    """A compiled condition, shared by all requests with the same text."""
 
     test: Test
     checks: tuple[Check, ...]
@@ -64,12 +63,12 @@ class Condition:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """The top-level attributes that the condition looks at."""
+        """The top-level attributes that the condition reads."""
         return self._bindings.attributes(self._program.roots)
 
     @property
     def nested(self) -> frozenset[str]:
-        """Those of them that it looks into, by a longer path."""
+        """The top-level attributes that it reads a part of, by a longer path."""
         return self._bindings.attributes(self._program.nested)
 
 
@@ -96,7 +95,7 @@ def compile_condition(tree: Tree) -> Program:
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
-    """Stands where a check rejects every request."""
+    """The test of a condition that is invalid for every request: a check raises before this is called."""
     raise AssertionError
 
 
@@ -133,20 +132,20 @@ class _Compiler:
         together = all if tree.operator == "AND" else any
         return lambda item, bindings: together(test(item, bindings) for test in tests)
 
-    def _operands(self, *operands: Operand) -> list[Compiled]:
+    def _operands(self, operands: Iterable[Operand]) -> list[CompiledOperand]:
         compiled = [compile_operand(operand, self._compilation) for operand in operands]
         self._compilation.count_operator()
         return compiled
 
     def _comparison(self, tree: Comparison) -> Test:
-        left, right = self._operands(tree.left, tree.right)
+        left, right = self._operands(tree.operands)
         if tree.operator in _ORDERINGS:
             self._require_order(tree.operator, left, right)
         self._require_distinct(tree.operator, left, right)
         return _compare(tree.operator, left, right)
 
     def _between(self, tree: Between) -> Test:
-        operand, low, high = self._operands(tree.operand, tree.low, tree.high)
+        operand, low, high = self._operands(tree.operands)
         self._require_order("BETWEEN", operand, low, high)
         self._require_distinct("BETWEEN", operand, low, high)
         if low.value is not None and high.value is not None:
@@ -158,7 +157,7 @@ class _Compiler:
         return lambda item, bindings: above(item, bindings) and below(item, bindings)
 
     def _membership(self, tree: Membership) -> Test:
-        operand, *choices = self._operands(tree.operand, *tree.choices)
+        operand, *choices = self._operands(tree.operands)
         if len(choices) > limits.EXPRESSION_IN_OPERANDS:
             raise InvalidExpression(
                 f"The IN operator is provided with too many operands; number of operands: {len(choices)}"
@@ -173,7 +172,7 @@ class _Compiler:
         return is_member
 
     def _predicate(self, tree: Call) -> Test:
-        arguments = self._operands(*tree.arguments)
+        arguments = self._operands(tree.arguments)
         predicate = PREDICATES[tree.function]
         if len(arguments) != predicate.operands:
             raise errors.operand_count(tree.function, len(arguments))
@@ -181,18 +180,18 @@ class _Compiler:
         self._require_distinct(tree.function, *arguments)
         return test
 
-    def _require_order(self, operator: str, *operands: Compiled) -> None:
+    def _require_order(self, operator: str, *operands: CompiledOperand) -> None:
         for operand in operands:
-            operand.require_type(self._compilation, _ORDERED, operator)
+            operand.require_type(self._compilation, ORDERED_TYPES, operator)
 
-    def _require_distinct(self, operator: str, first: Compiled, *rest: Compiled) -> None:
+    def _require_distinct(self, operator: str, first: CompiledOperand, *rest: CompiledOperand) -> None:
         path, others = first.path, [operand.path for operand in rest if operand.path is not None]
         if path is not None and others:
             self._compilation.require_distinct(path, others, operator)
 
 
-def _compare(comparator: str, left: Compiled, right: Compiled) -> Test:
-    """Values are canonical, so equal values are equal as plain data."""
+def _compare(comparator: str, left: CompiledOperand, right: CompiledOperand) -> Test:
+    """Values are canonical, so equal values are equal dictionaries."""
     a, b = left.get, right.get
     if comparator == "=":
         if right.value is not None:

@@ -1,4 +1,4 @@
-"""Changes at document paths, applied all at once to an item that stays as it is."""
+"""Changes at document paths, applied all at once to a copy of an item."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import DocumentPath
-from sortkey.expressions.operands import find
+from sortkey.expressions.paths import find
 from sortkey.values.attribute import AttributeValue, Item
 
 
 class Change(NamedTuple):
     path: DocumentPath
     value: AttributeValue | None
-    """What is to stand there; None: nothing."""
+    """The new value; None removes the old one."""
 
 
 def check_parent(item: Item, path: DocumentPath) -> None:
-    """A path can only be changed where the map or list that it ends in exists."""
+    """The map or list that holds the path's last part must exist."""
     if len(path) == 1:
         return
     parent = find(item, path[:-1])
@@ -26,7 +26,7 @@ def check_parent(item: Item, path: DocumentPath) -> None:
         raise ValidationException("The document path provided in the update expression is invalid for update")
 
 
-def rewrite(item: Item, changes: Sequence[Change]) -> Item:
+def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
     """The item with all changes made. Their paths neither overlap nor conflict, and their parents exist."""
     members = dict(item)
     for part, beneath in _by_part(changes, depth=0).items():
@@ -64,7 +64,7 @@ def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int)
 def _rewrite_elements(
     elements: list[AttributeValue], groups: dict[int, list[Change]], depth: int
 ) -> list[AttributeValue]:
-    """Every index means the list as it was; those past its end append, in the order of their indexes."""
+    """Indexes refer to the list before the changes; those past its end append, in ascending order."""
     rewritten: list[AttributeValue | None] = [*elements]
     for index in sorted(groups):
         changes = groups[index]

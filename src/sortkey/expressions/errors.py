@@ -1,4 +1,4 @@
-"""How an expression can be wrong, before it is known which of a request's expressions it is."""
+"""Errors in an expression, before the name of its parameter is known."""
 
 from __future__ import annotations
 

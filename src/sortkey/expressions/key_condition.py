@@ -1,7 +1,7 @@
 """Key conditions: which partition, and which range of its sort keys.
 
-The expression is parsed and compiled like any condition, so that it fails with the same messages; what is left of it is
-plain data, for a storage engine to seek with.
+The expression is parsed and compiled like any condition, so that it fails with the same messages. The result is data
+that the engine can seek with.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from sortkey.expressions.tree import (
     Not,
     Operand,
     Path,
+    Predicate,
     Value,
 )
-from sortkey.values.attribute import AttributeValue, type_of
+from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue, type_of
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
 _SINGLE_ATTRIBUTES: Final = 2
-"""A key of one partition and one sort attribute, as most are."""
-_OPERAND_TYPES: Final = {"begins_with": frozenset("SB")} | dict.fromkeys(_MIRRORED, frozenset("SNB"))
-"""Types that a closer look would have nothing against."""
+"""The number of attributes in a key with one partition and one sort attribute."""
+_OPERAND_TYPES: Final = {"begins_with": PREFIX_TYPES} | dict.fromkeys(_MIRRORED, ORDERED_TYPES)
+"""Operand types that the general path accepts too."""
 
 
 class KeyAttribute(NamedTuple):
@@ -49,20 +50,20 @@ KeyAttributes = tuple[KeyAttribute, ...]
 
 
 class KeyRange(NamedTuple):
-    """A partition, and the sort keys within it: all of them without an operator."""
+    """One partition and a range of its sort keys; the whole partition if there is no operator."""
 
     equal: dict[str, AttributeValue]
-    """The partition key's attributes, and those of the sort key before the last one that is spoken of."""
+    """The values of the partition key's attributes and of `leading`."""
     leading: KeyAttributes
-    """The latter of the two, which only multi-attribute keys have."""
+    """The sort key's attributes before `ranged`; only multi-attribute keys have any."""
     ranged: KeyAttribute | None
-    """The sort key's attribute that operator and operands are about."""
+    """The sort key attribute that operator and operands apply to."""
     operator: str | None
     operands: tuple[AttributeValue, ...]
 
 
 class KeyTerm(NamedTuple):
-    """What is said of one key attribute."""
+    """One condition on one key attribute."""
 
     name: str
     operator: str
@@ -78,7 +79,7 @@ class FastTerm(NamedTuple):
 
 
 class KeyCondition:
-    """A condition that is known to be well-formed; whether it says what a key can answer, only a key can tell."""
+    """A well-formed condition; `resolve` checks it against the key of a table or index."""
 
     __slots__ = ("_nested", "_terms")
 
@@ -125,10 +126,10 @@ def _partition_value(term: KeyTerm, key: KeyAttribute) -> AttributeValue:
 
 
 def _leading_value(term: KeyTerm, key: KeyAttribute, last: KeyAttribute) -> AttributeValue:
-    """Sort key attributes are given from left to right, and only the last of them as a range."""
+    """Of the sort key attributes in the condition, only the last may have a range."""
     if term.operator != "=":
         raise ValidationException(
-            f"Query key condition not supported: {key.name} must be equal to a value, since {last.name} behind it "
+            f"Query key condition not supported: {key.name} must be equal to a value, since {last.name} after it "
             "has a condition too"
         )
     _check_operands(term, key)
@@ -140,7 +141,7 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     if terms is not None:
         return KeyCondition(lambda: terms, frozenset())
     try:
-        tree, program = _checked_form(text)
+        tree, program = _compiled(text)
         nested = program.bind(bindings).nested
     except InvalidExpression as error:
         raise ValidationException(f"Invalid KeyConditionExpression: {error}") from None
@@ -148,15 +149,15 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _checked_form(text: str) -> tuple[Condition, Program]:
+def _compiled(text: str) -> tuple[Condition, Program]:
     tree = parse_condition(text)
     return tree, compile_condition(tree)
 
 
 def _fast_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
-    """The terms of a condition that has nothing to be rejected; None when it has to be looked at closely.
+    """Handles the common case; returns None otherwise, and the general path compiles the condition and words any error.
 
-    Nearly every key condition is of this kind, and compiling it took a sixth of a Query's time.
+    Nearly every key condition is a common one, and compiling it took a sixth of a Query's time.
     """
     form = fast_form(text)
     if form is None:
@@ -202,7 +203,7 @@ def _terms(tree: Condition, bindings: Bindings) -> dict[str, KeyTerm]:
     return terms
 
 
-def _conjuncts(tree: Condition) -> Iterator[Comparison | Between | Membership | Call]:
+def _conjuncts(tree: Condition) -> Iterator[Predicate]:
     match tree:
         case Junction(operator="AND"):
             for part in tree.conditions:
@@ -215,34 +216,34 @@ def _conjuncts(tree: Condition) -> Iterator[Comparison | Between | Membership | 
             yield tree
 
 
-def _term(tree: Comparison | Between | Membership | Call, bindings: Bindings) -> KeyTerm:
+def _term(tree: Predicate, bindings: Bindings) -> KeyTerm:
     match tree:
         case Comparison():
             if tree.operator not in _MIRRORED:
                 raise _unusable(tree.operator)
             if isinstance(tree.left, Value):
-                return _keyed(_MIRRORED[tree.operator], [tree.right, tree.left], bindings)
-            return _keyed(tree.operator, [tree.left, tree.right], bindings)
+                return _term_with_path(_MIRRORED[tree.operator], [tree.right, tree.left], bindings)
+            return _term_with_path(tree.operator, [tree.left, tree.right], bindings)
         case Between():
-            return _keyed_first("BETWEEN", [tree.operand, tree.low, tree.high], bindings)
+            return _term_with_path_first("BETWEEN", [tree.operand, tree.low, tree.high], bindings)
         case Membership():
             raise _unusable("IN")
         case Call():
             if tree.function != "begins_with":
                 raise _unusable(tree.function)
-            return _keyed_first("begins_with", list(tree.arguments), bindings)
+            return _term_with_path_first("begins_with", list(tree.arguments), bindings)
 
 
-def _keyed_first(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTerm:
+def _term_with_path_first(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTerm:
     if isinstance(operands[0], Value):
         raise ValidationException(
             f"Invalid condition in KeyConditionExpression: {operator} operator must have the key attribute "
             "as its first operand"
         )
-    return _keyed(operator, operands, bindings)
+    return _term_with_path(operator, operands, bindings)
 
 
-def _keyed(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTerm:
+def _term_with_path(operator: str, operands: list[Operand], bindings: Bindings) -> KeyTerm:
     if any(isinstance(operand, Call) for operand in operands):
         raise ValidationException("KeyConditionExpressions cannot contain nested operations")
     paths = [operand for operand in operands if isinstance(operand, Path)]
@@ -271,8 +272,8 @@ def _check_operands(term: KeyTerm, key: KeyAttribute) -> None:
                 "One or more parameter values were invalid: Condition parameter type does not match schema type"
             )
         if not operand[key.type]:
-            kind = "string" if key.type == "S" else "binary"
+            type_name = "string" if key.type == "S" else "binary"
             raise ValidationException(
                 "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
-                f"an empty {kind} value. Key: {key.name}"
+                f"an empty {type_name} value. Key: {key.name}"
             )

@@ -1,7 +1,7 @@
 """The parameters that expressions replaced: Expected, AttributeUpdates, KeyConditions, QueryFilter, ScanFilter,
-AttributesToGet. They become the same compiled things; only their messages are their own.
+AttributesToGet. They compile to the same conditions, projections and updates; only their messages differ.
 
-Each condition is an attribute's name (never a path), one of thirteen comparison operators and its arguments.
+Each condition has an attribute's name (never a path), one of thirteen comparison operators and its arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from sortkey.expressions.projection import Projection
 from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
 from sortkey.expressions.tree import Condition as Tree
 from sortkey.expressions.update import TYPE_NAMES, Merge, Program, Update, add_to, take_from
-from sortkey.values.attribute import AttributeValue, compare, normalise_value, type_of
+from sortkey.values.attribute import (
+    ORDERED_TYPES,
+    PREFIX_TYPES,
+    SET_TYPES,
+    AttributeValue,
+    compare,
+    normalise_value,
+    type_of,
+)
 
 Arguments = tuple[AttributeValue, ...]
 
@@ -29,36 +37,31 @@ _KEY_OPERATORS: Final = {
     "BEGINS_WITH": "begins_with",
 }
 _COUNTS: Final = {"NULL": 0, "NOT_NULL": 0, "BETWEEN": 2}
-"""How many arguments an operator takes; one where it is not said, and IN any number but none."""
+"""How many arguments an operator takes: one if it is not listed, except that IN takes one or more."""
 
-_ORDERED: Final = frozenset({"S", "N", "B"})
 _ALLOWED: Final = {
-    **dict.fromkeys(("LT", "LE", "GT", "GE", "BETWEEN", "IN"), _ORDERED),
-    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), _ORDERED | {"BOOL", "NULL"}),
-    "BEGINS_WITH": frozenset({"S", "B"}),
+    **dict.fromkeys(("LT", "LE", "GT", "GE", "BETWEEN", "IN"), ORDERED_TYPES),
+    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), ORDERED_TYPES | {"BOOL", "NULL"}),
+    "BEGINS_WITH": PREFIX_TYPES,
 }
-"""The types of arguments that an operator takes; all of them where it is not said."""
+"""The types of an operator's arguments; all types if it is not listed."""
 
 _OPERATORS: Final = frozenset({*_KEY_OPERATORS, "NULL", "NOT_NULL", "CONTAINS", "NOT_CONTAINS", "IN"})
-_SUMMABLE: Final = frozenset({"N", "SS", "NS", "BS", "L"})
-_SETS: Final = frozenset({"SS", "NS", "BS"})
+_ADD_TYPES: Final = SET_TYPES | {"N", "L"}
 
 
 def expected(conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None) -> Condition:
-    """What an item must be for a write, by Value and Exists or by ComparisonOperator and AttributeValueList."""
-    return _condition({name: _expectation(name, said) for name, said in conditions.items()}, conditional_operator)
+    """The condition of a write: for each attribute Value and Exists, or ComparisonOperator and AttributeValueList."""
+    return _condition({name: _expectation(name, given) for name, given in conditions.items()}, conditional_operator)
 
 
-def filters(
-    conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None, parameter_name: str
-) -> Condition:
-    """Which of the items read to return; `parameter_name` is QueryFilter or ScanFilter."""
-    assert parameter_name in ("QueryFilter", "ScanFilter")
-    return _condition({name: _compared(said) for name, said in conditions.items()}, conditional_operator)
+def filters(conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None) -> Condition:
+    """QueryFilter or ScanFilter: which of the items read are returned."""
+    return _condition({name: _compared(given) for name, given in conditions.items()}, conditional_operator)
 
 
 def key_conditions(conditions: Mapping[str, Mapping[str, Any]]) -> KeyCondition:
-    compared = {name: _compared(said) for name, said in conditions.items()}
+    compared = {name: _compared(given) for name, given in conditions.items()}
     terms = {
         name: KeyTerm(name, _KEY_OPERATORS.get(operator, operator), arguments)
         for name, (operator, arguments) in compared.items()
@@ -81,16 +84,16 @@ def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
     merges: list[tuple[int, Merge, str]] = []
     removals: list[int] = []
     values: dict[str, AttributeValue] = {}
-    for index, (name, said) in enumerate(updates.items()):
+    for index, (name, given) in enumerate(updates.items()):
         _check_name(name)
-        action = said.get("Action") or "PUT"
-        if said.get("Value") is None:
+        action = given.get("Action") or "PUT"
+        if given.get("Value") is None:
             if action != "DELETE":
                 raise _invalid("Only DELETE action is allowed when no attribute value is specified")
             removals.append(index)
             continue
         placeholder = f":{index}"
-        value = values[placeholder] = normalise_value(said["Value"])
+        value = values[placeholder] = normalise_value(given["Value"])
         if action == "PUT":
             assignments.append((index, compute_value(placeholder)))
         else:
@@ -100,7 +103,7 @@ def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
 
 
 def _merge(action: str, tag: str) -> Merge:
-    allowed, rule = (_SUMMABLE, "ADD action") if action == "ADD" else (_SETS, "DELETE action with value")
+    allowed, rule = (_ADD_TYPES, "ADD action") if action == "ADD" else (SET_TYPES, "DELETE action with value")
     if tag not in allowed:
         raise _invalid(f"{rule} is not supported for the type {TYPE_NAMES[tag]}")
     merge: Merge = take_from
@@ -122,12 +125,12 @@ def _extend(existing: AttributeValue | None, operand: AttributeValue) -> Attribu
 # conditions
 
 
-def _expectation(name: str, said: Mapping[str, Any]) -> tuple[str, Arguments]:
-    """The older form, Exists and Value, said as an operator and its arguments."""
-    value, listed, exists = said.get("Value"), said.get("AttributeValueList"), said.get("Exists")
+def _expectation(name: str, given: Mapping[str, Any]) -> tuple[str, Arguments]:
+    """Translates the older form, Exists and Value, to an operator and its arguments."""
+    value, listed, exists = given.get("Value"), given.get("AttributeValueList"), given.get("Exists")
     if value is not None and listed is not None:
         raise _invalid(f"Value and AttributeValueList cannot be used together for Attribute: {name}")
-    operator = said.get("ComparisonOperator")
+    operator = given.get("ComparisonOperator")
     if operator is None:
         if listed is not None:
             raise _invalid(f"AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}")
@@ -147,16 +150,16 @@ def _presence(name: str, exists: bool | None, value: AttributeValue | None) -> t
             raise _invalid(f"Value cannot be used when Exists is false for Attribute: {name}")
         return "NULL", ()
     if value is None:
-        said = "null" if exists is None else "true"
-        raise _invalid(f"Value must be provided when Exists is {said} for Attribute: {name}")
+        given = "null" if exists is None else "true"
+        raise _invalid(f"Value must be provided when Exists is {given} for Attribute: {name}")
     return "EQ", (normalise_value(value),)
 
 
-def _compared(said: Mapping[str, Any]) -> tuple[str, Arguments]:
-    operator = said.get("ComparisonOperator")
+def _compared(given: Mapping[str, Any]) -> tuple[str, Arguments]:
+    operator = given.get("ComparisonOperator")
     if operator not in _OPERATORS:
         raise ValidationException("Comparison type does not exist in DynamoDB")
-    arguments = tuple(normalise_value(value) for value in said.get("AttributeValueList") or ())
+    arguments = tuple(normalise_value(value) for value in given.get("AttributeValueList") or ())
     count = _COUNTS.get(operator, 1)
     if len(arguments) != count and not (operator == "IN" and arguments):
         raise _invalid(f"Invalid number of argument(s) for the {operator} ComparisonOperator")
@@ -206,7 +209,7 @@ def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:
         case "CONTAINS":
             return Call("contains", (path, *arguments))
         case "NOT_CONTAINS":
-            # Unlike a negated `contains`, it is false for an attribute that is not there.
+            # Unlike a negated `contains`, it is false for a missing attribute.
             absent = Not(Call("contains", (path, *arguments)))
             return Junction("AND", (Call("attribute_exists", (path,)), absent))
         case "BEGINS_WITH":

@@ -1,7 +1,7 @@
 """Splits an expression's text into tokens.
 
-A token's `kind` is what the grammar asks for: "name", "#name", ":value", "index", "end", "unknown" (a character
-that no expression may hold), or, for keywords and signs, the word itself in upper case.
+A token's type is "name", "#name", ":value", "index", "end" or "unknown" (a character that no expression may have).
+For keywords and signs it is the word itself in upper case.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
-    kind: str
+    type: str
     text: str
     start: int
     end: int
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a text, closed by one of kind "end"."""
+    """The tokens of a text; the last has the type "end"."""
     found = [
-        Token(_kind(match.lastgroup, match.group()), match.group(), match.start(), match.end())
+        Token(_type(match.lastgroup, match.group()), match.group(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
         if match.lastgroup != "space"
     ]
@@ -43,7 +43,7 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def _kind(group: str | None, word: str) -> str:
+def _type(group: str | None, word: str) -> str:
     match group:
         case "name":
             upper = word.upper()

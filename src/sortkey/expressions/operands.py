@@ -1,4 +1,4 @@
-"""Operands compiled to closures: what a path, a value or `size(…)` yields for one item, with one request's bindings."""
+"""Operands compiled to closures: the value of a path, a placeholder or `size(…)`, for an item and its bindings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sortkey.expressions import errors
-from sortkey.expressions.bindings import Bindings, DocumentPath
+from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.compilation import Compilation
+from sortkey.expressions.paths import find
 from sortkey.expressions.tree import Call, Operand, Path, Value
 from sortkey.values.attribute import AttributeValue, Item, type_of
 from sortkey.values.size import base64_size
@@ -17,14 +18,14 @@ Getter = Callable[[Item, Bindings], AttributeValue | None]
 _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
 
 
-class Compiled(NamedTuple):
-    """An operand; what is known of it before any item is seen lets a wrong request fail at once."""
+class CompiledOperand(NamedTuple):
+    """A compiled operand. What is known of it before an item is read lets an invalid request fail at once."""
 
     get: Getter
     path: Path | None = None
     value: Value | None = None
     type: str | None = None
-    """The type of what is neither, the same for every request."""
+    """The type of a function's result."""
 
     def require_type(self, compilation: Compilation, allowed: frozenset[str], operator: str) -> None:
         if self.value is not None:
@@ -33,21 +34,21 @@ class Compiled(NamedTuple):
             raise errors.operand_type(operator, self.type)
 
 
-def compile_operand(operand: Operand, compilation: Compilation) -> Compiled:
+def compile_operand(operand: Operand, compilation: Compilation) -> CompiledOperand:
     match operand:
         case Path():
             compilation.path(operand)
-            return Compiled(getter(operand), path=operand)
+            return CompiledOperand(getter(operand), path=operand)
         case Value():
             compilation.value(operand)
             placeholder = operand.placeholder
-            return Compiled(lambda _item, bindings: bindings.values[placeholder], value=operand)
+            return CompiledOperand(lambda _item, bindings: bindings.values[placeholder], value=operand)
         case Call():
             return _compile_size(operand, compilation)
 
 
-def _compile_size(call: Call, compilation: Compilation) -> Compiled:
-    """`size` is the one function that is an operand of conditions."""
+def _compile_size(call: Call, compilation: Compilation) -> CompiledOperand:
+    """`size` is the only function that a condition may have as an operand."""
     arguments = [compile_operand(argument, compilation) for argument in call.arguments]
     compilation.count_operator()
     if len(arguments) != 1:
@@ -59,7 +60,7 @@ def _compile_size(call: Call, compilation: Compilation) -> Compiled:
         value = get(item, bindings)
         return None if value is None else _size(value)
 
-    return Compiled(size, type="N")
+    return CompiledOperand(size, type="N")
 
 
 def _size(value: AttributeValue) -> AttributeValue | None:
@@ -68,7 +69,7 @@ def _size(value: AttributeValue) -> AttributeValue | None:
         return None
     content = value[tag]
     if tag == "S":
-        # Characters beyond the basic plane count twice: the service measures strings in UTF-16.
+        # Characters beyond the basic plane count twice: DynamoDB measures strings in UTF-16.
         length = len(content) if content.isascii() else len(content.encode("utf-16-le")) // 2
     else:
         length = base64_size(content) if tag == "B" else len(content)
@@ -76,30 +77,10 @@ def _size(value: AttributeValue) -> AttributeValue | None:
 
 
 def getter(path: Path) -> Getter:
-    """What stands at a path; None when any step of it is missing or of the wrong type."""
+    """Reads the value at a path; None if a step of it is missing or has the wrong type."""
     if len(path.parts) > 1:
         return lambda item, bindings: find(item, bindings.path(path))
     name = str(path.parts[0])
     if name[0] == "#":
         return lambda item, bindings: item.get(bindings.names[name])
     return lambda item, _bindings: item.get(name)
-
-
-def find(item: Item, path: DocumentPath) -> AttributeValue | None:
-    value: AttributeValue = {"M": item}
-    for part in path:
-        found = step(value, part)
-        if found is None:
-            return None
-        value = found
-    return value
-
-
-def step(value: AttributeValue, part: str | int) -> AttributeValue | None:
-    """One step down a document; only maps have members and only lists have elements."""
-    found: AttributeValue | None = None
-    if isinstance(part, str):
-        found = value["M"].get(part) if "M" in value else None
-    elif "L" in value and part < len(value["L"]):
-        found = value["L"][part]
-    return found

@@ -8,9 +8,9 @@
     update      := (SET set, … | REMOVE path, … | ADD path :value, … | DELETE path :value, …)+
     projection  := path, …
 
-Whether a parenthesis opens a condition or an operand shows only at what follows the first thing inside it.
-Nesting is bounded, so that no text can exhaust the interpreter's stack: each level of parentheses that is not redundant
-holds an operator, and there may be no more than 300 of those.
+Whether a parenthesis opens a condition or an operand is known only after the first operand inside it. Nesting is
+bounded, so that no text can exhaust the interpreter's stack: each level of parentheses that is not redundant contains
+an operator, and at most 300 operators are allowed.
 """
 
 from __future__ import annotations
@@ -83,22 +83,22 @@ class _Parser:
         self._position = 0
         self._depth = 0
         self._last_group = (-1, -1)
-        """Where the group that closed last began and ended: one that encloses just it is redundant."""
+        """Start and end of the group that closed last; a group around just that one is redundant."""
 
     # reading tokens
 
     @property
-    def _kind(self) -> str:
-        return self._tokens[self._position].kind
+    def _token_type(self) -> str:
+        return self._tokens[self._position].type
 
-    def accept(self, kind: str) -> bool:
-        if self._kind != kind:
+    def accept(self, token_type: str) -> bool:
+        if self._token_type != token_type:
             return False
         self._position += 1
         return True
 
-    def expect(self, kind: str) -> str:
-        if self._kind != kind:
+    def expect(self, token_type: str) -> str:
+        if self._token_type != token_type:
             raise self._syntax_error()
         self._position += 1
         return self._tokens[self._position - 1].text
@@ -114,13 +114,13 @@ class _Parser:
         return self._require_condition(self._condition_or_operand())
 
     def _condition_or_operand(self) -> Condition | Operand:
-        """A whole condition, or an operand where nothing makes a condition of it."""
+        """A condition, or an operand if no comparison follows it."""
         first = self._negation()
-        if self._kind not in ("AND", "OR") or isinstance(first, Path | Value):
+        if self._token_type not in ("AND", "OR") or isinstance(first, Path | Value):
             return first
         disjuncts: list[Condition] = []
         conjuncts: list[Condition] = [first]
-        while self._kind in ("AND", "OR"):
+        while self._token_type in ("AND", "OR"):
             if self.accept("OR"):
                 disjuncts.append(_junction("AND", conjuncts))
                 conjuncts = []
@@ -148,7 +148,7 @@ class _Parser:
 
     def _predicate(self) -> Condition | Operand:
         left: Condition | Operand
-        if self._kind == "(":
+        if self._token_type == "(":
             opened = self._open()
             left = self._condition_or_operand()
             self._close(opened)
@@ -156,10 +156,10 @@ class _Parser:
             left = self.operand()
         if not isinstance(left, Operand):
             return left
-        kind = self._kind
-        if kind in _COMPARATORS:
+        comparator = self._token_type
+        if comparator in _COMPARATORS:
             self._position += 1
-            return Comparison(cast(Comparator, kind), left, self.operand())
+            return Comparison(cast(Comparator, comparator), left, self.operand())
         if self.accept("BETWEEN"):
             low = self.operand()
             self.expect("AND")
@@ -172,8 +172,8 @@ class _Parser:
     # operands
 
     def operand(self) -> Operand:
-        match self._kind:
-            case "name" if self._tokens[self._position + 1].kind == "(":
+        match self._token_type:
+            case "name" if self._tokens[self._position + 1].type == "(":
                 return self._call()
             case "name" | "#name":
                 return self.path()
@@ -214,7 +214,7 @@ class _Parser:
                 return Path(tuple(parts))
 
     def _name(self) -> str:
-        return self.expect("#name" if self._kind == "#name" else "name")
+        return self.expect("#name" if self._token_type == "#name" else "name")
 
     # groups
 
@@ -234,7 +234,7 @@ class _Parser:
     def _deepen(self) -> None:
         self._depth += 1
         if self._depth > limits.EXPRESSION_OPERATORS:
-            doubled = self._tokens[self._position - 2].kind == "("
+            doubled = self._tokens[self._position - 2].type == "("
             raise InvalidExpression(_REDUNDANT) if doubled else too_many_operators()
 
     # updates
@@ -242,8 +242,8 @@ class _Parser:
     def update(self) -> tuple[Action, ...]:
         sections: list[str] = []
         actions: list[Action] = []
-        while self._kind != "end" or not sections:
-            section = self._kind
+        while self._token_type != "end" or not sections:
+            section = self._token_type
             if section not in _SECTIONS:
                 raise self._syntax_error()
             self._position += 1
@@ -272,15 +272,15 @@ class _Parser:
 
     def _assigned(self) -> Operand | Arithmetic:
         left: Operand | Arithmetic
-        if self._kind == "(":
+        if self._token_type == "(":
             opened = self._open()
             left = self._assigned()
             self._close(opened)
         else:
             left = self.operand()
-        if self._kind not in ("+", "-") or isinstance(left, Arithmetic):
+        if self._token_type not in ("+", "-") or isinstance(left, Arithmetic):
             return left
-        operator = cast(Literal["+", "-"], self._kind)
+        operator = cast(Literal["+", "-"], self._token_type)
         self._position += 1
         return Arithmetic(operator, left, self.operand())
 

@@ -1,4 +1,4 @@
-"""Several document paths of one expression: whether they can stand side by side, and what an item has at them."""
+"""Document paths: whether those of one expression are compatible, and what an item has at them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sortkey.expressions.tree import Path
 from sortkey.values.attribute import AttributeValue, Item
 
 Branch = dict[str | int, "Branch"]
-"""The paths as a tree; a leaf is empty."""
+"""Paths as a tree; a leaf is empty."""
 
 
 def spell(path: DocumentPath) -> str:
@@ -20,9 +20,9 @@ def spell(path: DocumentPath) -> str:
 
 
 def resolve(paths: Sequence[Path], bindings: Bindings) -> tuple[DocumentPath, ...]:
-    """Document paths of which none is another, holds another, or contradicts another.
+    """Document paths, of which no two may be equal, nested or in conflict.
 
-    The last path is looked at first: which pair of several is reported is part of the service's answer.
+    The last path is checked first, because DynamoDB reports that pair if there are several.
     """
     if len(paths) == 1:
         return (bindings.path(paths[0]),)
@@ -54,14 +54,34 @@ def _incompatible(how: str, one: DocumentPath, two: DocumentPath) -> InvalidExpr
     )
 
 
-def reject_nested_keys(nested: frozenset[str], keys: Iterable[str], kind: str = "Key") -> None:
-    """Key attributes hold no documents; `nested` is what an expression looks into."""
+def reject_nested_keys(nested: frozenset[str], keys: Iterable[str], label: str = "Key") -> None:
+    """Key attributes are scalars; `nested` has the attributes that an expression reads a part of."""
     for key in keys:
         if key in nested:
             raise ValidationException(
                 "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-                f"{kind}: {key}"
+                f"{label}: {key}"
             )
+
+
+def find(item: Item, path: DocumentPath) -> AttributeValue | None:
+    value: AttributeValue = {"M": item}
+    for part in path:
+        found = _step(value, part)
+        if found is None:
+            return None
+        value = found
+    return value
+
+
+def _step(value: AttributeValue, part: str | int) -> AttributeValue | None:
+    """One step down a document; only maps have members and only lists have elements."""
+    found: AttributeValue | None = None
+    if isinstance(part, str):
+        found = value["M"].get(part) if "M" in value else None
+    elif "L" in value and part < len(value["L"]):
+        found = value["L"][part]
+    return found
 
 
 def branches(paths: Iterable[DocumentPath]) -> Branch:
@@ -74,7 +94,7 @@ def branches(paths: Iterable[DocumentPath]) -> Branch:
 
 
 def pick(item: Item, wanted: Branch) -> Item:
-    """A new item with only what is wanted; list elements close up, in the order of the list."""
+    """A new item with only the wanted parts; list elements keep their order and close gaps."""
     picked: Item = {}
     for name, branch in wanted.items():
         if isinstance(name, str) and name in item:

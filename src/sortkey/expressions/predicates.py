@@ -10,41 +10,41 @@ from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.compilation import Compilation
 from sortkey.expressions.errors import InvalidExpression
-from sortkey.expressions.operands import Compiled, Getter
-from sortkey.values.attribute import AttributeValue, Item, type_of
+from sortkey.expressions.operands import CompiledOperand, Getter
+from sortkey.values.attribute import PREFIX_TYPES, AttributeValue, Item, type_of
 
 Test = Callable[[Item, Bindings], bool]
 
-# In the service's own order, which its messages show.
+# In the order of DynamoDB's messages.
 _TYPES: Final = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
 _ANY_TYPE: Final = "{HD,DICT,INT,SS,BS,S,INTSET,FLOAT,HDS,NS,BOOL,B,N,DOUBLESET,DECIMALSET,L,M,DOUBLE,FS,DECIMAL,NULL}"
 _TEXT: Final = frozenset({"S"})
-_PREFIXED: Final = frozenset({"S", "B"})
+
 _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 class Predicate(NamedTuple):
     operands: int
-    compile: Callable[[Sequence[Compiled], Compilation], Test]
+    compile: Callable[[Sequence[CompiledOperand], Compilation], Test]
 
 
-def _attribute_exists(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
+def _attribute_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
     get = _require_path("attribute_exists", arguments[0])
     return lambda item, bindings: get(item, bindings) is not None
 
 
-def _attribute_not_exists(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
+def _attribute_not_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
     get = _require_path("attribute_not_exists", arguments[0])
     return lambda item, bindings: get(item, bindings) is None
 
 
-def _require_path(function: str, operand: Compiled) -> Getter:
+def _require_path(function: str, operand: CompiledOperand) -> Getter:
     if operand.path is None:
         raise errors.not_a_path(function)
     return operand.get
 
 
-def _attribute_type(arguments: Sequence[Compiled], compilation: Compilation) -> Test:
+def _attribute_type(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
     operand, wanted = arguments
     if wanted.value is None:
         raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
@@ -64,9 +64,9 @@ def _check_type_name(tag: str) -> None:
         raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
 
 
-def _begins_with(arguments: Sequence[Compiled], compilation: Compilation) -> Test:
+def _begins_with(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
     for operand in arguments:
-        operand.require_type(compilation, _PREFIXED, "begins_with")
+        operand.require_type(compilation, PREFIX_TYPES, "begins_with")
     whole, start = arguments[0].get, arguments[1].get
 
     def begins_with(item: Item, bindings: Bindings) -> bool:
@@ -81,7 +81,7 @@ def _begins_with(arguments: Sequence[Compiled], compilation: Compilation) -> Tes
     return begins_with
 
 
-def _contains(arguments: Sequence[Compiled], _compilation: Compilation) -> Test:
+def _contains(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
     container, part = arguments[0].get, arguments[1].get
 
     def contains(item: Item, bindings: Bindings) -> bool:
@@ -98,7 +98,7 @@ def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
         return wanted in content
     if tag in _ELEMENT_TYPES:
         return wanted_tag == _ELEMENT_TYPES[tag] and sought in content
-    if tag != wanted_tag or tag not in _PREFIXED:
+    if tag != wanted_tag or tag not in PREFIX_TYPES:
         return False
     return sought in content if tag == "S" else b64decode(sought) in b64decode(content)
 

@@ -1,4 +1,4 @@
-"""Projection expressions: the parts of an item that a reader asked for."""
+"""Projection expressions: which parts of an item are returned."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sortkey.values.attribute import Item
 
 
 class Projection:
-    """Keeps only some paths of an item; what stands at none of them is not there at all."""
+    """Reduces an item to some document paths."""
 
     __slots__ = ("_wanted", "attributes", "nested")
 
     def __init__(self, paths: Sequence[DocumentPath]) -> None:
         self._wanted = branches(paths)
         self.attributes = frozenset(str(path[0]) for path in paths)
-        """The top-level attributes that anything is kept of."""
+        """The top-level attributes that are kept, whole or in part."""
         self.nested = frozenset(str(path[0]) for path in paths if len(path) > 1)
-        """Those of them that only a part is kept of."""
+        """The top-level attributes that are kept in part, by a longer path."""
 
     def __call__(self, item: Item) -> Item:
         return pick(item, self._wanted)
@@ -32,10 +32,10 @@ class Projection:
 
 def projection(text: str, bindings: Bindings) -> Projection:
     try:
-        return _keeping(resolve(_parsed(text), bindings))
+        return _projection_of(resolve(_parsed(text), bindings))
     except InvalidExpression as error:
         raise ValidationException(f"Invalid ProjectionExpression: {error}") from None
 
 
 _parsed = lru_cache(maxsize=CACHED_TEXTS)(parse_projection)
-_keeping = lru_cache(maxsize=CACHED_TEXTS)(Projection)
+_projection_of = lru_cache(maxsize=CACHED_TEXTS)(Projection)

@@ -1,4 +1,4 @@
-"""The words that may not stand as attribute names in an expression, whatever their case."""
+"""DynamoDB's reserved words, which an expression may not use as attribute names, in upper or lower case."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an expression says, as frozen data that depends on its text alone.
+"""An expression as frozen data that depends only on its text.
 
-Names and values stand as written: `#x` and `:v` are placeholders until a request's `Bindings` resolve
-them. So one tree serves every request with the same text and the parser can keep it.
+Names and values are kept as written: `#x` and `:v` are placeholders until a request's `Bindings` resolve them. So one
+tree serves all requests with the same text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function over operands; some are conditions (`contains`), some are operands (`size`)."""
+    """A function of operands: a condition (`contains`) or itself an operand (`size`)."""
 
     function: str
     arguments: tuple[Operand, ...]
@@ -43,6 +43,10 @@ class Comparison:
     left: Operand
     right: Operand
 
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return self.left, self.right
+
 
 @dataclass(frozen=True, slots=True)
 class Between:
@@ -50,11 +54,22 @@ class Between:
     low: Operand
     high: Operand
 
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return self.operand, self.low, self.high
+
 
 @dataclass(frozen=True, slots=True)
 class Membership:
     operand: Operand
     choices: tuple[Operand, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return self.operand, *self.choices
+
+
+Predicate = Comparison | Between | Membership | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,7 @@ class Junction:
     conditions: tuple[Condition, ...]
 
 
-Condition = Comparison | Between | Membership | Not | Junction | Call
+Condition = Predicate | Not | Junction
 
 
 @dataclass(frozen=True, slots=True)

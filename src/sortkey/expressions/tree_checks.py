@@ -1,7 +1,7 @@
-"""What a tree must obey whatever its placeholders stand for: names, indexes, and which function may stand where.
+"""Rules that a tree must obey in every request: no reserved names, list indexes in range, functions where allowed.
 
-Trees are walked in the order of their text, a function before its arguments, so that of several errors
-the one that DynamoDB reports is found first.
+Trees are walked in the order of their text, a function before its arguments, so that the first error found is the one
+that DynamoDB reports.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from sortkey.expressions.reserved_words import is_reserved
 from sortkey.expressions.tree import (
     Action,
     Arithmetic,
-    Between,
     Call,
-    Comparison,
     Condition,
     Junction,
-    Membership,
     Not,
     Operand,
     Path,
@@ -48,17 +45,13 @@ def check_condition(condition: Condition) -> None:
                 check_condition(part)
         case Not():
             check_condition(condition.condition)
-        case Comparison():
-            _check_operands((condition.left, condition.right))
-        case Between():
-            _check_operands((condition.operand, condition.low, condition.high))
-        case Membership():
-            _check_operands((condition.operand, *condition.choices))
         case Call():
             _check_condition_function(condition.function)
             if condition.function not in PREDICATES:
                 raise _misplaced(condition.function)
             _check_operands(condition.arguments)
+        case _:
+            _check_operands(condition.operands)
 
 
 def _check_operands(operands: Iterable[Operand]) -> None:
@@ -90,11 +83,11 @@ def _check_assigned(value: Operand | Arithmetic) -> None:
         _check_update_operand(value.left)
         _check_update_operand(value.right)
     else:
-        _check_update_operand(value, alone=True)
+        _check_update_operand(value, whole=True)
 
 
-def _check_update_operand(operand: Operand, *, alone: bool = False) -> None:
-    """`alone`: the operand is all that is assigned, the only place where `list_append` may stand."""
+def _check_update_operand(operand: Operand, *, whole: bool = False) -> None:
+    """`whole`: the operand is the whole assigned value, the only place where `list_append` is allowed."""
     if isinstance(operand, Path):
         check_path(operand)
     elif isinstance(operand, Call):
@@ -103,7 +96,7 @@ def _check_update_operand(operand: Operand, *, alone: bool = False) -> None:
             raise InvalidExpression(
                 f"The function is not allowed in an update expression; function: {operand.function}"
             )
-        if operand.function == "list_append" and not alone:
+        if operand.function == "list_append" and not whole:
             raise _misplaced(operand.function)
         for argument in operand.arguments:
             _check_update_operand(argument)

@@ -1,7 +1,7 @@
-"""Update expressions, compiled once per text, bound to a request: a function from the item before to the item after.
+"""Update expressions, compiled once per text and bound to a request: a function from the item before to the item after.
 
-Every right-hand side sees the item as it was before, and every list index means the list as it was before. What is
-not touched is shared between the two items; nothing is changed in place.
+Right-hand sides and list indexes refer to the item before. Unchanged parts are shared between the two items; nothing is
+changed in place.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
 from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation, roots
-from sortkey.expressions.document_changes import Change, check_parent, rewrite
+from sortkey.expressions.document_changes import Change, apply_changes, check_parent
 from sortkey.expressions.errors import InvalidExpression
-from sortkey.expressions.operands import find
 from sortkey.expressions.parser import parse_update
-from sortkey.expressions.paths import branches, pick, resolve
+from sortkey.expressions.paths import branches, find, pick, resolve
 from sortkey.expressions.tree import Add, Delete, Path, Remove, Set
 from sortkey.values import number
-from sortkey.values.attribute import AttributeValue, Item, normalise_value, type_of
+from sortkey.values.attribute import SET_TYPES, AttributeValue, Item, normalise_value, type_of
 
 TYPE_NAMES: Final = {
     "S": "STRING",
@@ -35,15 +34,14 @@ TYPE_NAMES: Final = {
     "NS": "NUMBER_SET",
     "BS": "BINARY_SET",
 }
-_SETS: Final = frozenset({"SS", "NS", "BS"})
-_ADDED: Final = _SETS | {"N"}
+_ADD_TYPES: Final = SET_TYPES | {"N"}
 
 Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
-"""From what stands at a path and an operand to what shall stand there; None: nothing."""
+"""From the value at a path and an operand to the new value; None is no value."""
 
 
 class Program(NamedTuple):
-    """What an update does, for every request that asks for it; its paths are meant by their positions."""
+    """A compiled update, shared by all requests with the same text. Actions name a path by its position."""
 
     paths: tuple[Path, ...]
     assignments: tuple[tuple[int, Compute], ...]
@@ -69,17 +67,17 @@ class Update:
         self._bindings = bindings
         self._names = [str(path[0]) for path in paths]
         self.attributes = frozenset(self._names)
-        """The top-level attributes that it writes to."""
+        """The top-level attributes that it writes."""
         self.shallow = sum(map(len, paths)) == len(paths)
         """Whether it writes whole attributes only."""
 
     @property
     def nested(self) -> frozenset[str]:
-        """The top-level attributes that it looks into or writes into, by a longer path."""
+        """The top-level attributes that it reads or writes in part, by a longer path."""
         return self._bindings.attributes(self._program.nested)
 
     def apply(self, item: Item) -> Item:
-        """The item after; of several things wrong with the item the service reports them in this order."""
+        """The item after the update; the order of the steps is the order in which DynamoDB reports errors."""
         program, paths, bindings = self._program, self._paths, self._bindings
         if self.shallow:
             return self._apply_shallow(item)
@@ -91,10 +89,10 @@ class Update:
             check_parent(item, path)
         changes += [Change(paths[index], compute(item, bindings)) for index, compute in program.assignments]
         changes += [Change(paths[index], None) for index in program.removals]
-        return rewrite(item, changes)
+        return apply_changes(item, changes)
 
     def _apply_shallow(self, item: Item) -> Item:
-        """The same for most updates, without looking for ways into documents."""
+        """The same for whole attributes, which most updates write."""
         program, names, bindings = self._program, self._names, self._bindings
         after = dict(item)
         for index, merge, operand in program.merges:
@@ -110,7 +108,7 @@ class Update:
         return after
 
     def updated(self, before_or_after: Item) -> Item:
-        """Of the item before or after, only what stands at the paths that the update names."""
+        """The parts of the item, before or after, at the paths that the update names."""
         return pick(before_or_after, branches(self._paths))
 
 
@@ -129,7 +127,7 @@ def _program(text: str) -> Program:
     merges: list[tuple[int, Merge, str]] = []
     removals: list[int] = []
     try:
-        # From the last to the first, as the service does: of several errors it reports the last one's.
+        # From last to first, as DynamoDB does: it reports the last of several errors.
         for index, action in reversed(list(enumerate(actions))):
             match action:
                 case Set():
@@ -137,9 +135,9 @@ def _program(text: str) -> Program:
                 case Remove():
                     removals.append(index)
                 case Add():
-                    merges.append((index, add_to, _operand(action, compilation, _ADDED)))
+                    merges.append((index, add_to, _operand(action, compilation, _ADD_TYPES)))
                 case Delete():
-                    merges.append((index, take_from, _operand(action, compilation, _SETS)))
+                    merges.append((index, take_from, _operand(action, compilation, SET_TYPES)))
     except InvalidExpression as error:
         compilation.reject(error)
     paths = tuple(action.path for action in actions)

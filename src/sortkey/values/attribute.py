@@ -1,9 +1,8 @@
-"""Attribute values in DynamoDB's own JSON shape, `{"S": "x"}`, and the one walk that makes them canonical.
+"""Attribute values in DynamoDB JSON, `{"S": "x"}`, and the one walk that makes them canonical.
 
 Canonical means: one type per value, numbers in their canonical text (see `number`), base64 without slack bits,
 sets sorted. Equal values are then equal JSON. The walk validates, canonicalises and measures at once, because
-every write pays for it. What is canonical already comes back as the same object; what is not is copied, never
-changed in place.
+every write pays for it. A canonical value is returned as the same object; any other is copied, never changed in place.
 """
 
 from __future__ import annotations
@@ -19,6 +18,12 @@ from sortkey.values import errors, number, size
 AttributeValue = dict[str, Any]
 Item = dict[str, AttributeValue]
 
+ORDERED_TYPES: Final = frozenset({"S", "N", "B"})
+"""Types whose values have an order; also the types of key attributes."""
+PREFIX_TYPES: Final = frozenset({"S", "B"})
+"""Types whose values can begin with, or contain, another value of the type."""
+SET_TYPES: Final = frozenset({"SS", "NS", "BS"})
+
 
 class Normalised(NamedTuple):
     item: Item
@@ -29,7 +34,7 @@ class Normalised(NamedTuple):
 
 
 def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP) -> Normalised:
-    """`too_deep` is what to say of an item with too many levels; it depends on how the item came about."""
+    """`too_deep` is the message for an item with too many levels; updates have their own."""
     walk = _Walk(too_deep=too_deep)
     try:
         walked = walk.members(item)
@@ -46,7 +51,7 @@ def normalise_value(value: Any) -> AttributeValue:
 
 
 class _Walk:
-    """One pass over one item. Each method takes a content as the request has it, and returns it canonical."""
+    """One pass over one item. Each method takes the content of a value and returns it in canonical form."""
 
     __slots__ = ("_too_deep", "binary", "depth", "size")
 
@@ -54,7 +59,7 @@ class _Walk:
         self.size = 0
         self.binary = False
         self.depth = depth
-        """The item itself is the first of the levels that DynamoDB counts; a value alone has no such level yet."""
+        """The item itself is the first level that DynamoDB counts; a single value starts at zero."""
         self._too_deep = too_deep
 
     def members(self, members: Item) -> Item:
@@ -64,7 +69,7 @@ class _Walk:
             if not 0 < name_size < ATTRIBUTE_NAME_BYTES:
                 raise ValidationException(errors.NAME_TOO_LONG if name else errors.EMPTY_NAME)
             self.size += name_size
-            # Most attributes are strings, which are canonical as they are: not worth a call.
+            # Most attributes are strings, which are always canonical: this saves two calls.
             if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str:
                 self.size += len(text) if text.isascii() else len(text.encode())
                 continue
@@ -87,7 +92,7 @@ class _Walk:
         return single if walked is content else {tag: walked}
 
     def only_member(self, value: AttributeValue) -> AttributeValue:
-        """DynamoDB ignores nulls and unknown types; if two are left, it first complains of what is wrong in either."""
+        """DynamoDB ignores nulls and unknown types. If two types are left, errors inside either come first."""
         present = {tag: value[tag] for tag in _WALKERS if value.get(tag) is not None}
         if not present:
             raise ValidationException(errors.EMPTY)
@@ -161,16 +166,16 @@ class _Walk:
         self.size += size.CONTAINER + size.ELEMENT * elements
 
     def strings(self, content: Any) -> Any:
-        return self.distinct("SS", content, self.text, str)
+        return self.sorted_set("SS", content, self.text, str)
 
     def numbers(self, content: Any) -> Any:
-        return self.distinct("NS", content, self.number, number.sort_bytes)
+        return self.sorted_set("NS", content, self.number, number.sort_bytes)
 
     def binaries(self, content: Any) -> Any:
-        return self.distinct("BS", content, self.bytes, a2b_base64)
+        return self.sorted_set("BS", content, self.bytes, a2b_base64)
 
-    def distinct(self, tag: str, content: Any, member: Callable[[Any], str], order: Callable[[str], Any]) -> Any:
-        """A set, sorted, so that the same set is the same JSON in whatever order it came."""
+    def sorted_set(self, tag: str, content: Any, member: Callable[[Any], str], order: Callable[[str], Any]) -> Any:
+        """The members in order, so that equal sets are equal JSON."""
         if not isinstance(content, list):
             raise errors.wrong_type(errors.LIST, content)
         if not content:
@@ -189,7 +194,7 @@ class _Walk:
         return content if ordered == content else ordered
 
 
-# In the order in which DynamoDB looks at the members of a value that has several.
+# In the order in which DynamoDB checks a value that has several types.
 _WALKERS: Final[Mapping[str, Callable[[_Walk, Any], Any]]] = {
     "S": _Walk.text,
     "SS": _Walk.strings,
@@ -209,7 +214,7 @@ def type_of(value: AttributeValue) -> str:
 
 
 def equal(a: AttributeValue, b: AttributeValue) -> bool:
-    """Whether two values are the same: sets in any order, numbers by value, all else as it is."""
+    """Whether two values are equal: sets in any order, numbers by value."""
     if a == b:
         return True
     tag = type_of(a)
@@ -231,7 +236,7 @@ def equal(a: AttributeValue, b: AttributeValue) -> bool:
 
 
 def compare(a: AttributeValue, b: AttributeValue) -> int | None:
-    """-1, 0 or 1 for two strings, two numbers or two binaries; None for anything else, which has no order."""
+    """-1, 0 or 1 for two strings, two numbers or two binaries; None for other pairs, which have no order."""
     tag = type_of(a)
     if tag != type_of(b):
         return None

@@ -9,7 +9,7 @@ WRITE_UNIT_BYTES: Final = 1024
 
 
 def read_units(size: int, consistent: bool) -> float:
-    """For one item, or for everything a page has read; an item that is not there costs as the smallest does."""
+    """For one item, or for all bytes of a page. A missing item costs one step."""
     steps = -(-size // READ_UNIT_BYTES) or 1
     return float(steps) if consistent else steps / 2
 

@@ -1,10 +1,10 @@
-"""What DynamoDB says of a value that it does not take, in its own words.
+"""DynamoDB's messages for invalid values.
 
-Messages are bare. Who knows where the value stood puts that around them, as in "ExpressionAttributeValues contains
-invalid value: … for key :v".
+Messages are bare. The caller adds where the value stood, as in "ExpressionAttributeValues contains invalid value: …
+for key :v".
 
-A value that breaks a rule is a ValidationException. One whose JSON has the wrong type, so that it is no attribute
-value at all, is a SerializationException: DynamoDB reads requests with a Java parser, and it shows.
+A value that breaks a rule is a ValidationException. JSON of the wrong type, which is not an attribute value at all, is
+a SerializationException in the words of DynamoDB's Java parser.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def not_a_value(content: Any) -> DynamoDBError:
 
 
 def duplicates(tag: str, members: list[str | None]) -> ValidationException:
-    """Each kind of set complains in its own way; the missing blank before "of type" is DynamoDB's."""
+    """Each type of set has its own message; the missing blank before "of type" is DynamoDB's."""
     if tag == "NS":
         return ValidationException("Input collection contains duplicates")
     listed = ", ".join("null" if member is None else member for member in members)
@@ -105,4 +105,4 @@ def not_base64(text: str) -> SerializationException:
 
 
 def not_unicode() -> SerializationException:
-    return SerializationException("Half of a surrogate pair is no character")
+    return SerializationException("Half of a surrogate pair is not a character")

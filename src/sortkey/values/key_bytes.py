@@ -1,8 +1,8 @@
 """Key attributes as bytes that LMDB orders as DynamoDB orders the values.
 
 A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the
-values do, and of which none is a prefix of another, so that more may follow them: the next attribute of a
-multi-attribute key, and the suffix of index rows.
+values do. None is a prefix of another, so more bytes can follow: the next attribute of a multi-attribute key, and the
+suffix of index rows.
 
     S   each UTF-8 byte + 1, then 00        UTF-8 never uses FF, so nothing overflows and nothing grows
     N   see `number`
@@ -29,18 +29,18 @@ _MORE: Final = b"\x09"
 
 
 def partition_hash(tag: str, value: str) -> bytes:
-    """Where a partition lies in the hash space. `value` is canonical, so equal keys hash alike."""
-    return blake2b(_plain_bytes(tag, value), digest_size=HASH_BYTES).digest()
+    """The partition's position in the hash space. `value` is canonical, so equal keys have equal hashes."""
+    return blake2b(_content_bytes(tag, value), digest_size=HASH_BYTES).digest()
 
 
 def joint_hash(parts: bytes) -> bytes:
-    """Where a partition of several attributes lies, by their sort bytes one after the other: ("ab", "c") and
-    ("a", "bc") are two partitions.
+    """The hash of a partition key of several attributes, from their sort bytes joined together. Sort bytes have an
+    end, so ("ab", "c") and ("a", "bc") are two partitions.
     """
     return blake2b(parts, digest_size=HASH_BYTES).digest()
 
 
-def _plain_bytes(tag: str, value: str) -> bytes:
+def _content_bytes(tag: str, value: str) -> bytes:
     if tag == "S":
         return value.encode()
     if tag == "N":
@@ -67,9 +67,9 @@ def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
     """The half-open range that holds the sort bytes of exactly those S or B values that begin with `value`."""
     if tag == "S":
         low = value.encode().translate(TEXT_SHIFT)
-        # 0xFF follows no encoded byte: UTF-8 ends at F4, so F5 is the largest.
+        # FF is above every encoded byte: UTF-8 ends at F4, so F5 is the largest.
         return low, low + b"\xff"
     low = _grouped(a2b_base64(value))
     group, real = low[-_GROUP - 1 : -1], low[-1]
-    # Whatever follows the prefix within its last group, and whatever the marker says, is below FF.
+    # The bytes after the prefix in its last group, and the marker, are all below FF.
     return low, low[: -_GROUP - 1] + group[:real].ljust(_GROUP + 1, b"\xff")

@@ -1,10 +1,10 @@
 """DynamoDB's numbers: 38 significant digits, magnitudes 1E-130 to 9.99…E+125, and zero.
 
-A number travels as text. Its canonical text is the plain decimal notation that DynamoDB answers with: no
-exponent, no sign on zero, no leading or trailing zeros. Equal numbers have equal canonical text. Everything
-below `canonical` takes canonical text.
+A number is sent as text. Its canonical text is the decimal notation that DynamoDB answers with: no exponent, no sign
+on zero, no leading or trailing zeros. Equal numbers have equal canonical text. All functions but `canonical` take
+canonical text.
 
-Sort bytes order as the numbers do, and none is a prefix of another, so anything may follow them in a key:
+Sort bytes have the order of the numbers, and none is a prefix of another, so more bytes can follow them in a key:
 
     negative   00  FF - each byte of the positive body
     zero       01
@@ -25,12 +25,12 @@ from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_EXPONENT
 from sortkey.values import errors
 
-# Text that is canonical as it stands and needs no look at its range: nearly every number there is.
-_plainly_canonical = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
+# Text that is canonical and certainly in range: nearly every number.
+_is_canonical_fast = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
 
-# Decimal would also take blanks, underscores, NaN and Infinity. Exponents past ten digits are rejected as text
-# before they can be rejected as numbers.
-_number_shaped = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?").fullmatch
+# Decimal would also accept blanks, underscores, NaN and Infinity. Exponents of more than ten digits are rejected here,
+# before Decimal sees them.
+_is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?").fullmatch
 
 _exact = Context(prec=NUMBER_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
@@ -41,16 +41,16 @@ _COMPLEMENT: Final = bytes(255 - byte for byte in range(256))
 
 
 def canonical(text: str) -> str:
-    """The one text of this number, the same object if it is that already; DynamoDB's error if it is no number."""
-    if _plainly_canonical(text):
+    """The canonical text of a number, the same object if it is canonical already."""
+    if _is_canonical_fast(text):
         return text
-    if not _number_shaped(text):
+    if not _is_number(text):
         raise errors.not_a_number(text)
-    plain = _plain(Decimal(text))
-    return text if plain == text else plain
+    written = _write(Decimal(text))
+    return text if written == text else written
 
 
-def _plain(number: Decimal) -> str:
+def _write(number: Decimal) -> str:
     if not number:
         return "0"
     try:
@@ -69,7 +69,7 @@ def add(a: str, b: str) -> str:
     if len(a) < NUMBER_DIGITS and len(b) < NUMBER_DIGITS and "." not in a and "." not in b:
         return str(int(a) + int(b))
     try:
-        return _plain(_exact.add(Decimal(a), Decimal(b)))
+        return _write(_exact.add(Decimal(a), Decimal(b)))
     except Inexact:
         raise ValidationException(errors.TOO_MANY_DIGITS) from None
 
@@ -116,7 +116,7 @@ def _scientific(magnitude: str) -> tuple[int, str]:
 def size(text: str) -> int:
     """Bytes that DynamoDB counts: one, one more for a minus sign, and one for every two significant digits.
 
-    The digits are paired from the decimal point outwards, so that 1.5 takes as much as 12.34, and 10 as 1000.
+    The digits are paired from the decimal point outwards, so 1.5 has the size of 12.34, and 10 that of 1000.
     """
     if text.isdigit() and text[-1] != "0":
         return (len(text) + 3) // 2

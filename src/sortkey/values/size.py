@@ -1,5 +1,5 @@
-"""How many bytes DynamoDB counts for a value and for an item: names and strings as UTF-8, binaries as they are
-before base64, a little for structure. These sizes decide the 400 KB limit, pages and capacity units."""
+"""How many bytes DynamoDB counts for a value and for an item: names and strings in UTF-8, binaries decoded from
+base64, and a few bytes for structure. These sizes decide the 400 KB limit, pages and capacity units."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sortkey.values import number
 FLAG: Final = 1
 """BOOL and NULL."""
 CONTAINER: Final = 3
-"""A list or a map, however full."""
+"""A list or a map, even an empty one."""
 ELEMENT: Final = 1
-"""Each element of a list or a map, besides its name and value."""
+"""Each element of a list or a map, in addition to its name and value."""
 
 
 def text_size(text: str) -> int:
