@@ -50,11 +50,13 @@ VALUE: Final = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
 MAP: Final = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
 LIST: Final = "java.util.List"
 
+UNEXPECTED_TYPE: Final = "Unexpected field type"
+UNEXPECTED_MAP: Final = "Start of structure or map found where not expected"
 _SCALAR_REJECTED: Final = {
     BYTES: "only base-64-encoded strings are convertible to bytes",
     VALUE: "Unexpected value type in payload",
-    MAP: "Unexpected field type",
-    LIST: "Unexpected field type",
+    MAP: UNEXPECTED_TYPE,
+    LIST: UNEXPECTED_TYPE,
 }
 
 
@@ -82,19 +84,22 @@ def duplicates(tag: str, members: list[str | None]) -> ValidationException:
 def wrong_type(expected: str, content: Any) -> SerializationException:
     """`expected` is one of the Java types above; `content` is what the JSON had in its place."""
     if isinstance(content, dict):
-        return SerializationException("Start of structure or map found where not expected")
+        return SerializationException(UNEXPECTED_MAP)
     if isinstance(content, list):
         return SerializationException(f"Unrecognized collection type {expected}")
     if expected in _SCALAR_REJECTED:
         return SerializationException(_SCALAR_REJECTED[expected])
     if isinstance(content, str):
         return SerializationException("Unexpected token received from parser")
-    return SerializationException(f"{_token(content)} cannot be converted to {expected.rpartition('.')[2]}")
+    return SerializationException(f"{java_token(content)} cannot be converted to {expected.rpartition('.')[2]}")
 
 
-def _token(content: Any) -> str:
+def java_token(content: bool | int | float | str) -> str:
+    """The name that DynamoDB's JSON parser has for a scalar."""
     if isinstance(content, bool):
         return "TRUE_VALUE" if content else "FALSE_VALUE"
+    if isinstance(content, str):
+        return "STRING_VALUE"
     return "DECIMAL_VALUE" if isinstance(content, float) else "NUMBER_VALUE"
 
 

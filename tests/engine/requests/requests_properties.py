@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.engine import requests
-from sortkey.engine.requests import constraints, deserialiser
-from sortkey.engine.requests.annotations import Node, members_of
+from sortkey.engine.requests import aws_deserialiser, constraints
+from sortkey.engine.requests.member_types import MemberType, members_of
 from sortkey.engine.requests.shapes import Shape
 from sortkey.errors import DynamoDBError, SerializationException, ValidationException
 
@@ -23,31 +23,31 @@ JSON = st.recursive(
 )
 
 
-def fitting(node: Node) -> st.SearchStrategy[Any]:
+def fitting(declared: MemberType) -> st.SearchStrategy[Any]:
     """Values of about the right type, now and then out of bounds."""
-    if node.is_structure:
-        return structures(node.base)
-    if node.base is list:
-        return st.lists(mostly(node.inner[0]), max_size=2)
-    if node.base is dict:
-        return st.dictionaries(st.sampled_from(["abc", "", "a;"]), mostly(node.inner[1]), max_size=2)
-    if node.words:
-        return st.sampled_from([*node.words, "x"])
-    if node.base is str:
+    if declared.is_structure:
+        return structures(declared.base)
+    if declared.base is list:
+        return st.lists(mostly(declared.inner[0]), max_size=2)
+    if declared.base is dict:
+        return st.dictionaries(st.sampled_from(["abc", "", "a;"]), mostly(declared.inner[1]), max_size=2)
+    if declared.words:
+        return st.sampled_from([*declared.words, "x"])
+    if declared.base is str:
         return st.sampled_from(["abc", "", "a;", "x" * 40, "x" * 300, "abc\n"])
-    if node.base in (int, float):
+    if declared.base in (int, float):
         return st.sampled_from([1, 0, -1, 101, 1_000_000])
-    return st.booleans() if node.base is bool else JSON
+    return st.booleans() if declared.base is bool else JSON
 
 
-def mostly(node: Node) -> st.SearchStrategy[Any]:
-    return st.integers(0, 19).flatmap(lambda die: JSON if die == 0 else fitting(node))
+def mostly(declared: MemberType) -> st.SearchStrategy[Any]:
+    return st.integers(0, 19).flatmap(lambda die: JSON if die == 0 else fitting(declared))
 
 
 def structures(shape: type[Shape]) -> st.SearchStrategy[dict[str, Any]]:
     members = members_of(shape).values()
-    required = {member.name: mostly(member.node) for member in members if member.required}
-    optional = {member.name: mostly(member.node) for member in members if not member.required}
+    required = {member.name: mostly(member.type) for member in members if member.required}
+    optional = {member.name: mostly(member.type) for member in members if not member.required}
     return st.fixed_dictionaries(required, optional=optional)
 
 
@@ -81,7 +81,7 @@ def test_the_slow_path_accepts_what_the_fast_path_accepts(request: tuple[str, di
         fast = msgspec.convert(members, shape)
     except msgspec.ValidationError:
         return
-    understood = deserialiser.read(shape, members)
+    understood = aws_deserialiser.read(shape, members)
     constraints.enforce(shape, understood)
     assert msgspec.convert(understood, shape) == fast
 

@@ -1,11 +1,11 @@
 """Typed requests: one structure per operation, read from JSON bytes or from a dictionary.
 
-    decode("GetItem", b'{"TableName": "t", …}')   what the wire brings
-    convert("GetItem", {"TableName": "t", …})     what the embedded client brings
+    decode("GetItem", b'{"TableName": "t", …}')   from the endpoint
+    convert("GetItem", {"TableName": "t", …})     from the embedded client
 
-Both give the same structure; members nobody declared are ignored, and a null is the same as nothing. msgspec reads
-what fits in about a microsecond. What does not fit is looked at a second time, slowly and as AWS does it: `reading`
-finds values of the wrong type, then `constraints` everything that is missing or out of bounds.
+Both return the same structure. Undeclared members are ignored, and a null means that the member is absent. msgspec
+reads a valid request in about a microsecond. A request that it rejects is read again, slowly and in AWS's order:
+`aws_deserialiser` finds values of the wrong type, then `constraints` everything that is missing or out of bounds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from sortkey.engine.requests import (
+    aws_deserialiser,
     batches,
     constraints,
-    deserialiser,
     features,
     items,
     reads,
@@ -78,14 +78,14 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
 }
 
 
-# All of them now, though that takes 10 ms: msgspec learns what a structure is when it first meets it, and crashes if a
-# second thread meets it meanwhile.
+# All decoders are built at import, although that takes 10 ms: msgspec inspects a structure on first use, and crashes if
+# a second thread uses it meanwhile.
 _DECODERS: Final[dict[str, Callable[[bytes], Shape]]] = {
     operation: msgspec.json.Decoder(shape).decode for operation, shape in OPERATIONS.items()
 }
 
 NOT_JSON: Final = ""
-"""AWS says nothing more about a body that it cannot parse."""
+"""AWS's error for a body that it cannot parse has an empty message."""
 
 
 def decode(operation: str, body: bytes) -> Shape:
@@ -97,39 +97,39 @@ def decode(operation: str, body: bytes) -> Shape:
     try:
         return decoder(body)
     except msgspec.ValidationError:
-        return _second_look(operation, _parsed(body))
+        return _read_again(operation, _parse(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SerializationException(NOT_JSON) from error
 
 
 def convert(operation: str, members: dict[str, Any]) -> Shape:
-    """The request in a dictionary of AWS's members; what it holds may be shared, and is never changed."""
+    """The request in a dictionary of AWS's members, which is never changed."""
     shape = OPERATIONS.get(operation)
     if shape is None:
         raise _unknown()
     try:
         return msgspec.convert(members, shape)
     except msgspec.ValidationError:
-        return _second_look(operation, members)
+        return _read_again(operation, members)
 
 
-def _parsed(body: bytes) -> Any:
-    """The whole body. A decoder stops at the first member that does not fit, so the rest need not even be JSON."""
+def _parse(body: bytes) -> Any:
+    """Parses the whole body: a decoder stops at the first invalid member, and the rest might not be JSON."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SerializationException(NOT_JSON) from error
 
 
-def _second_look(operation: str, members: object) -> Shape:
-    """The request after all, where only a null or a fraction was in msgspec's way; else AWS's error."""
+def _read_again(operation: str, members: object) -> Shape:
+    """The request if msgspec rejected only a null or a fraction; otherwise raises AWS's error."""
     shape = OPERATIONS[operation]
-    understood = deserialiser.read(shape, members)
-    constraints.enforce(shape, understood)
+    read = aws_deserialiser.read(shape, members)
+    constraints.enforce(shape, read)
     try:
-        return msgspec.convert(understood, shape)
+        return msgspec.convert(read, shape)
     except msgspec.ValidationError as error:
-        # Of the right type, and yet nothing that the type can hold: a time beyond all floats.
+        # The right type, but out of its range: a time larger than any float.
         raise SerializationException(NOT_JSON) from error
 
 

@@ -1,4 +1,4 @@
-"""Requests for items of several tables, each on its own: BatchGetItem, BatchWriteItem."""
+"""Requests for independent items of several tables: BatchGetItem, BatchWriteItem."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The bounds of a request's members, and AWS's words for each that is broken.
+"""The bounds of a request's members, and AWS's message for each violation.
 
 All of them are reported at once, in the order of the service model:
 
     2 validation errors detected: Value 'x' at 'select' failed to satisfy constraint: Member must satisfy enum value
     set: [SPECIFIC_ATTRIBUTES, …]; Value '0' at 'limit' failed to satisfy constraint: Member must have value …
 
-A structure in a list or a map has its own path (`keySchema.1.member.keyType`). Bounds of a map's keys and values, or
-of the strings in a list, are reported for the collection as a whole.
+A structure in a list or a map has its own path (`keySchema.1.member.keyType`). Violations by a map's keys and values,
+or by the strings in a list, are reported once for the collection.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from sortkey.engine.requests.annotations import Member, Node, members_of
+from sortkey.engine.requests.member_types import Member, MemberType, members_of
 from sortkey.engine.requests.shapes import JAVA_PACKAGE, PARAMETER_REQUIRED, Shape, unanchored
 from sortkey.errors import ValidationException
 
 
 def enforce(shape: type[Shape], members: dict[str, Any]) -> None:
-    """Raise ValidationException if the members, as `reading` gives them, break any constraint."""
+    """Raises ValidationException if the members, as `aws_deserialiser` returns them, violate a constraint."""
     for member in members_of(shape).values():
         if member.name not in members and _is_parameter(member):
             raise ValidationException(f"The parameter '{member.name}' is required but was not present in the request")
@@ -33,59 +33,59 @@ def enforce(shape: type[Shape], members: dict[str, Any]) -> None:
 
 
 def _is_parameter(member: Member) -> bool:
-    return PARAMETER_REQUIRED in (member.node.meta.extra or {})
+    return PARAMETER_REQUIRED in (member.type.meta.extra or {})
 
 
 def _in_structure(shape: type[Shape], members: dict[str, Any], prefix: str) -> Iterator[str]:
     for member in members_of(shape).values():
         path = prefix + member.path
         if member.name in members:
-            yield from _in_value(member.node, members[member.name], path)
+            yield from _in_value(member.type, members[member.name], path)
         elif member.required:
             yield _violation(None, path, "Member must not be null")
 
 
-def _in_value(node: Node, value: Any, path: str) -> Iterator[str]:
+def _in_value(declared: MemberType, value: Any, path: str) -> Iterator[str]:
     if value is None:
         yield _violation(None, path, "Member must not be null")
         return
-    for constraint in _broken(node, value):
-        yield _violation(_rendered(node, value), path, constraint)
-    yield from _inside(node, value, path)
+    for constraint in _broken(declared, value):
+        yield _violation(_rendered(declared, value), path, constraint)
+    yield from _inside(declared, value, path)
 
 
-def _inside(node: Node, value: Any, path: str) -> Iterator[str]:
-    if node.is_structure:
-        yield from _in_structure(node.base, value, f"{path}.")
-    elif node.base is list:
-        yield from _in_list(node, value, path)
-    elif node.base is dict:
-        yield from _in_map(node, value, path)
+def _inside(declared: MemberType, value: Any, path: str) -> Iterator[str]:
+    if declared.is_structure:
+        yield from _in_structure(declared.base, value, f"{path}.")
+    elif declared.base is list:
+        yield from _in_list(declared, value, path)
+    elif declared.base is dict:
+        yield from _in_map(declared, value, path)
 
 
-def _in_list(node: Node, elements: list[Any], path: str) -> Iterator[str]:
-    (inner,) = node.inner
+def _in_list(declared: MemberType, elements: list[Any], path: str) -> Iterator[str]:
+    (inner,) = declared.inner
     if any(_broken(inner, element) for element in elements if element is not None):
-        yield _violation(_rendered(node, elements), path, f"Member must satisfy constraint: {_all_of(inner)}")
+        yield _violation(_rendered(declared, elements), path, f"Member must satisfy constraint: {_all_of(inner)}")
     for position, element in enumerate(elements, 1):
         yield from _element(inner, element, f"{path}.{position}.member")
 
 
-def _in_map(node: Node, entries: dict[str, Any], path: str) -> Iterator[str]:
-    of_key, of_value = node.inner
+def _in_map(declared: MemberType, entries: dict[str, Any], path: str) -> Iterator[str]:
+    of_key, of_value = declared.inner
     if any(_broken(of_key, key) for key in entries):
-        yield _violation(_rendered(node, entries), path, f"Map keys must satisfy constraint: {_all_of(of_key)}")
+        yield _violation(_rendered(declared, entries), path, f"Map keys must satisfy constraint: {_all_of(of_key)}")
     if any(_broken(of_value, value) for value in entries.values() if value is not None):
-        yield _violation(_rendered(node, entries), path, f"Map value must satisfy constraint: {_all_of(of_value)}")
+        yield _violation(_rendered(declared, entries), path, f"Map value must satisfy constraint: {_all_of(of_value)}")
     for key, value in entries.items():
         yield from _element(of_value, value, f"{path}.{key}.member")
 
 
-def _element(node: Node, value: Any, path: str) -> Iterator[str]:
-    """What is wrong inside an element, whose own bounds the collection has reported already."""
+def _element(declared: MemberType, value: Any, path: str) -> Iterator[str]:
+    """Violations inside an element; those of its own bounds are reported with the collection."""
     if value is not None:
-        yield from _inside(node, value, path)
-    elif node.base is not Any:  # nulls among attribute values are the business of `values.attribute`
+        yield from _inside(declared, value, path)
+    elif declared.base is not Any:  # `values.attribute` reports nulls among attribute values
         yield _violation(None, path, "Member must not be null")
 
 
@@ -94,11 +94,11 @@ def _violation(rendered: str | None, path: str, constraint: str) -> str:
     return f"Value {shown} at '{path}' failed to satisfy constraint: {constraint}"
 
 
-def _broken(node: Node, value: Any) -> list[str]:
-    """The constraints of a value's own type that it breaks, in AWS's order."""
-    meta, broken = node.meta, []
-    if node.words and value not in node.words:
-        broken.append(f"Member must satisfy enum value set: [{', '.join(node.words)}]")
+def _broken(declared: MemberType, value: Any) -> list[str]:
+    """The constraints of its own type that a value violates, in AWS's order."""
+    meta, broken = declared.meta, []
+    if declared.words and value not in declared.words:
+        broken.append(f"Member must satisfy enum value set: [{', '.join(declared.words)}]")
     if meta.pattern is not None and not re.search(meta.pattern, value):
         broken.append(f"Member must satisfy regular expression pattern: {unanchored(meta.pattern)}")
     if meta.min_length is not None and len(value) < meta.min_length:
@@ -112,9 +112,9 @@ def _broken(node: Node, value: Any) -> list[str]:
     return broken
 
 
-def _all_of(node: Node) -> str:
-    """Every constraint of a type, the broken and the kept, as AWS lists them for collections."""
-    meta, parts = node.meta, []
+def _all_of(declared: MemberType) -> str:
+    """All constraints of a type, as AWS lists them for collections."""
+    meta, parts = declared.meta, []
     if meta.max_length is not None:
         parts.append(f"Member must have length less than or equal to {meta.max_length}")
     if meta.min_length is not None:
@@ -124,16 +124,16 @@ def _all_of(node: Node) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def _rendered(node: Node, value: Any) -> str:
-    """A value as Java prints it. A structure is its class and a hash, here of its members' names."""
+def _rendered(declared: MemberType, value: Any) -> str:
+    """A value as Java prints it: a structure as its class and a hash, here of its members' names."""
     if value is None:
         return "null"
-    if node.is_structure or node.meta.title == "AttributeValue" or node.base is Any:
-        name = node.base.__name__ if node.is_structure else "AttributeValue"
+    if declared.is_structure or declared.meta.title == "AttributeValue" or declared.base is Any:
+        name = declared.base.__name__ if declared.is_structure else "AttributeValue"
         content = repr(list(value)) if isinstance(value, dict) else type(value).__name__
         return f"{JAVA_PACKAGE}.{name}@{zlib.crc32(content.encode()):x}"
-    if node.base is list:
-        return f"[{', '.join(_rendered(node.inner[0], element) for element in value)}]"
-    if node.base is dict:
-        return f"{{{', '.join(f'{key}={_rendered(node.inner[1], entry)}' for key, entry in value.items())}}}"
+    if declared.base is list:
+        return f"[{', '.join(_rendered(declared.inner[0], element) for element in value)}]"
+    if declared.base is dict:
+        return f"{{{', '.join(f'{key}={_rendered(declared.inner[1], entry)}' for key, entry in value.items())}}}"
     return str(value)

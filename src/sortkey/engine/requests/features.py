@@ -1,4 +1,4 @@
-"""Requests about the service and about features no table here has: backups, replicas, exports, insights, policies."""
+"""Requests about the service and about unsupported features: backups, replicas, exports, insights, policies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from msgspec import Meta
 from sortkey.engine.requests.shapes import (
     BackupArn,
     IndexName,
-    PlainTableName,
     PositiveInteger,
     ResourceArn,
     Shape,
+    StrictTableName,
     TableParameter,
     Timestamp,
     anchored,
@@ -58,11 +58,11 @@ class DescribeTableReplicaAutoScaling(Shape, kw_only=True):
 
 
 class DescribeGlobalTable(Shape, kw_only=True):
-    global_table_name: PlainTableName
+    global_table_name: StrictTableName
 
 
 class DescribeGlobalTableSettings(Shape, kw_only=True):
-    global_table_name: PlainTableName
+    global_table_name: StrictTableName
 
 
 class GetResourcePolicy(Shape, kw_only=True):
@@ -91,7 +91,7 @@ class ListExports(Shape, kw_only=True):
 
 
 class ListGlobalTables(Shape, kw_only=True):
-    exclusive_start_global_table_name: PlainTableName | None = None
+    exclusive_start_global_table_name: StrictTableName | None = None
     limit: PositiveInteger | None = None
     region_name: str | None = None
 

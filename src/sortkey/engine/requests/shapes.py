@@ -1,11 +1,11 @@
-"""What the members of requests are made of: the scalar shapes of AWS's service model, each declared once.
+"""Shapes of AWS's service model: the base class of structures, and the types of members that several requests share.
 
-A shape is a type with its bounds as `msgspec.Meta`, or a `Literal` for a set of words. msgspec checks them in C on the
-fast path; `schema` reads the very same annotations when AWS's words are wanted for why a request was rejected.
+A member's type has its bounds as `msgspec.Meta`, or is a `Literal` for an enumeration. msgspec checks them in C;
+`member_types` reads the same annotations when a request is rejected and AWS's message is needed.
 
-The words of a `Literal` stand in the order of AWS's error messages where that is known, else of the service model. Maps
-of attribute values stay plain dictionaries: `values.attribute` looks into them. A title is the Java name of a type,
-where Python's does not tell.
+The words of a `Literal` are in the order of AWS's error messages where that is known, otherwise in that of the service
+model. Maps of attribute values are dictionaries, which `values.attribute` checks. A title is the Java name of a type,
+where Python's type does not determine it.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ def member_name(field: str) -> str:
     return ACRONYMS.get(field) or "".join(word.capitalize() for word in field.split("_"))
 
 
-# Requests hold no cycles, so the garbage collector need not track them; that saves up to a third of their cost.
+# Requests have no cycles, so the garbage collector need not track them; that saves up to a third of their cost.
 class Shape(msgspec.Struct, kw_only=True, gc=False, rename=member_name):
     """A structure of the service model, its fields in the model's order: the order in which errors are reported."""
 
 
 def anchored(pattern: str) -> str:
-    """AWS's pattern, to match all of a text: msgspec searches, and `$` would let a last line break pass."""
+    """AWS's pattern, for the whole text: msgspec searches, and `$` would let a trailing line break pass."""
     return rf"\A{pattern}\Z"
 
 
 def unanchored(pattern: str) -> str:
-    """The pattern as AWS wrote it."""
+    """The pattern as AWS writes it."""
     return pattern.removeprefix(r"\A").removesuffix(r"\Z")
 
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 PARAMETER_REQUIRED = "parameter required"
-"""Marks a member whose absence is reported before, and apart from, all other constraints."""
+"""Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
-# A table is named or given by its ARN, so the model bounds the length only; `table_name_of` knows the rules of names.
+# A table's name or its ARN, so the model bounds only the length; `table_name_of` checks the name.
 TableName = Annotated[str, Meta(min_length=1, max_length=1024)]
 TableParameter = Annotated[str, Meta(min_length=1, max_length=1024, extra={PARAMETER_REQUIRED: True})]
-PlainTableName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
+StrictTableName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
 IndexName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
 ResourceArn = Annotated[str, Meta(min_length=1, max_length=1283)]
 BackupArn = Annotated[str, Meta(min_length=37, max_length=1024)]

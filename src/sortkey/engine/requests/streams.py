@@ -1,4 +1,4 @@
-"""Requests of the change feed: ListStreams, DescribeStream, GetShardIterator, GetRecords."""
+"""Requests about streams: ListStreams, DescribeStream, GetShardIterator, GetRecords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sortkey import limits
-from sortkey.engine.requests.shapes import PlainTableName, Shape, Timestamp
+from sortkey.engine.requests.shapes import Shape, StrictTableName, Timestamp
 
 StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 ShardId = Annotated[str, Meta(min_length=28, max_length=65)]
@@ -16,7 +16,7 @@ PageSize = Annotated[int, Meta(ge=1, le=100)]
 
 
 class ListStreams(Shape, kw_only=True):
-    table_name: PlainTableName | None = None
+    table_name: StrictTableName | None = None
     limit: PageSize | None = None
     exclusive_start_stream_arn: StreamArn | None = None
 

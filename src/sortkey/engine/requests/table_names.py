@@ -1,4 +1,4 @@
-"""Names of tables, as requests give them: plain, or as the last part of an ARN."""
+"""Table names in requests, which may also be ARNs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
 
 @functools.lru_cache(maxsize=4096)
 def table_name_of(text: str) -> str:
-    """The table's name in a name or an ARN; a name that no table can have is a ValidationException."""
+    """The table name in a name or an ARN; raises ValidationException for an invalid name."""
     arn = _ARN.fullmatch(text)
     name = arn[1] if arn else text
     if not 3 <= len(name) <= 255:

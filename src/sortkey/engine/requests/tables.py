@@ -10,10 +10,10 @@ from sortkey.engine.requests.shapes import (
     IndexName,
     KeyAttributeName,
     Long,
-    PlainTableName,
     PositiveLong,
     ResourceArn,
     Shape,
+    StrictTableName,
     TableParameter,
 )
 
@@ -22,7 +22,7 @@ TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 GlobalTableSettingsReplicationMode = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
-# Replicas, witnesses and vector indexes are rejected as a whole, so nothing needs to know what is inside.
+# Replicas, witnesses and vector indexes are rejected as a whole, so their content is not declared.
 Unsupported = dict[str, Any]
 
 
@@ -75,16 +75,17 @@ class Tag(Shape, kw_only=True):
     value: Annotated[str, Meta(min_length=0, max_length=256)]
 
 
-class LocalSecondaryIndex(Shape, kw_only=True):
+class SecondaryIndex(Shape, kw_only=True):
     index_name: IndexName
     key_schema: KeySchema
     projection: Projection
 
 
-class GlobalSecondaryIndex(Shape, kw_only=True):
-    index_name: IndexName
-    key_schema: KeySchema
-    projection: Projection
+class LocalSecondaryIndex(SecondaryIndex, kw_only=True):
+    pass
+
+
+class GlobalSecondaryIndex(SecondaryIndex, kw_only=True):
     provisioned_throughput: ProvisionedThroughput | None = None
     on_demand_throughput: OnDemandThroughput | None = None
     warm_throughput: WarmThroughput | None = None
@@ -141,7 +142,7 @@ class DeleteTable(Shape, kw_only=True):
 
 
 class ListTables(Shape, kw_only=True):
-    exclusive_start_table_name: PlainTableName | None = None
+    exclusive_start_table_name: StrictTableName | None = None
     limit: Annotated[int, Meta(ge=1, le=100)] | None = None
 
 

@@ -1,4 +1,4 @@
-"""Requests that happen together or not at all: TransactGetItems, TransactWriteItems."""
+"""Requests that succeed or fail as a whole: TransactGetItems, TransactWriteItems."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from botocore.loaders import Loader
 
 from sortkey.engine import requests
-from sortkey.engine.requests.annotations import Node, members_of
+from sortkey.engine.requests.member_types import MemberType, members_of
 from sortkey.engine.requests.shapes import unanchored
 
 LOADER: Final = Loader()
@@ -47,10 +47,10 @@ DIFFERENT_BOUNDS: Final = {
 }
 
 
-def bounds(node: Node) -> tuple[float | None, float | None, str | None]:
-    meta = node.meta
-    low = meta.min_length if node.base in (str, list, dict) else meta.ge
-    high = meta.max_length if node.base in (str, list, dict) else meta.le
+def bounds(declared: MemberType) -> tuple[float | None, float | None, str | None]:
+    meta = declared.meta
+    low = meta.min_length if declared.base in (str, list, dict) else meta.ge
+    high = meta.max_length if declared.base in (str, list, dict) else meta.le
     pattern = meta.pattern and unanchored(meta.pattern)
     return low, high, pattern
 
@@ -59,33 +59,33 @@ def modelled_bounds(shape: dict[str, Any]) -> tuple[int | None, int | None, str 
     return shape.get("min"), shape.get("max"), shape.get("pattern")
 
 
-def differences(node: Node, name: str, path: str) -> Iterator[str]:
+def differences(declared: MemberType, name: str, path: str) -> Iterator[str]:
     """Where a declared type departs from the modelled shape of this name."""
     shape = SHAPES[name]
     if name in UNSUPPORTED_SHAPES | CHECKED_ELSEWHERE:
         return
     if shape["type"] == "structure":
-        yield from structure_differences(node, name, path)
+        yield from structure_differences(declared, name, path)
         return
-    if node.base is not TYPES[shape["type"]]:
-        yield f"{path}: {node.base} is not {shape['type']}"
-    if bounds(node) != DIFFERENT_BOUNDS.get(path, modelled_bounds(shape)):
-        yield f"{path}: {bounds(node)} is not {modelled_bounds(shape)}"
-    if set(node.words) != set(shape.get("enum", ())):
-        yield f"{path}: {node.words} is not {shape['enum']}"
+    if declared.base is not TYPES[shape["type"]]:
+        yield f"{path}: {declared.base} is not {shape['type']}"
+    if bounds(declared) != DIFFERENT_BOUNDS.get(path, modelled_bounds(shape)):
+        yield f"{path}: {bounds(declared)} is not {modelled_bounds(shape)}"
+    if set(declared.words) != set(shape.get("enum", ())):
+        yield f"{path}: {declared.words} is not {shape['enum']}"
     if shape["type"] == "list":
-        yield from differences(node.inner[0], shape["member"]["shape"], f"{path}[]")
+        yield from differences(declared.inner[0], shape["member"]["shape"], f"{path}[]")
     if shape["type"] == "map":
-        of_key, of_value = node.inner
+        of_key, of_value = declared.inner
         # Names of attributes: see CHECKED_ELSEWHERE.
         if shape["key"]["shape"] != "AttributeName":
             yield from differences(of_key, shape["key"]["shape"], f"{path}<key>")
         yield from differences(of_value, shape["value"]["shape"], f"{path}<value>")
 
 
-def structure_differences(node: Node, name: str, path: str) -> Iterator[str]:
+def structure_differences(declared: MemberType, name: str, path: str) -> Iterator[str]:
     shape = SHAPES[name]
-    members = members_of(node.base)
+    members = members_of(declared.base)
     if list(members) != list(shape["members"]):
         yield f"{path}: {list(members)} is not {list(shape['members'])}"
     required = [member.name for member in members.values() if member.required]
@@ -93,21 +93,23 @@ def structure_differences(node: Node, name: str, path: str) -> Iterator[str]:
         yield f"{path}: {required} required, not {shape.get('required')}"
     for member in members.values():
         modelled = shape["members"][member.name]["shape"]
-        yield from differences(member.node, modelled, f"{path}.{member.name}")
+        yield from differences(member.type, modelled, f"{path}.{member.name}")
 
 
 @pytest.mark.parametrize("operation", requests.OPERATIONS)
 def test_request_has_the_members_and_bounds_of_the_service_model(operation: str) -> None:
-    assert list(differences(Node(requests.OPERATIONS[operation]), INPUTS[operation], operation)) == []
+    assert list(differences(MemberType(requests.OPERATIONS[operation]), INPUTS[operation], operation)) == []
 
 
 # Java names appear in AWS's messages, so a structure must be called as AWS calls it.
 def test_nested_structures_bear_the_names_of_the_service_model() -> None:
-    pending = [Node(shape) for shape in requests.OPERATIONS.values()]
+    pending = [MemberType(shape) for shape in requests.OPERATIONS.values()]
     nested: set[str] = set()
     while pending:
-        node = pending.pop()
-        inner = [member.node for member in members_of(node.base).values()] if node.is_structure else node.inner
+        declared = pending.pop()
+        inner = (
+            [member.type for member in members_of(declared.base).values()] if declared.is_structure else declared.inner
+        )
         for child in inner:
             pending.append(child)
             if child.is_structure:

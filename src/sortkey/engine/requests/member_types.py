@@ -1,4 +1,4 @@
-"""The annotations of a structure as data, for the two modules that explain an error."""
+"""The declared types of a request's members as data, for the modules that word AWS's errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sortkey.engine.requests.shapes import Shape
 NO_BOUNDS = Meta()
 
 
-class Node(NamedTuple):
-    """One type: `base` is str, int, float, bool, list, dict, a `Shape`, or Any for what others check."""
+class MemberType(NamedTuple):
+    """One declared type: `base` is str, int, float, bool, list, dict, a `Shape`, or Any if it is checked elsewhere."""
 
     base: Any
     meta: Meta = NO_BOUNDS
     words: tuple[str, ...] = ()
-    """What a string may be, in the order of AWS's messages."""
-    inner: tuple[Node, ...] = ()
+    """The allowed values of a string, in the order of AWS's messages."""
+    inner: tuple[MemberType, ...] = ()
     """The type of a list's elements, or those of a map's keys and values."""
 
     @property
@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 class Member(NamedTuple):
     name: str
-    node: Node
+    type: MemberType
     required: bool
 
     @property
@@ -42,24 +42,24 @@ class Member(NamedTuple):
 
 @functools.cache
 def members_of(shape: type[Shape]) -> dict[str, Member]:
-    """The members of a structure by AWS's name, in the order of the service model."""
+    """The members of a structure by AWS's names, in the order of the service model."""
     hints = get_type_hints(shape, include_extras=True)
     return {
-        field.encode_name: Member(field.encode_name, node_of(hints[field.name]), field.required)
+        field.encode_name: Member(field.encode_name, member_type_of(hints[field.name]), field.required)
         for field in msgspec.structs.fields(shape)
     }
 
 
-def node_of(annotation: Any, meta: Meta = NO_BOUNDS) -> Node:
+def member_type_of(annotation: Any, meta: Meta = NO_BOUNDS) -> MemberType:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        return node_of(next(argument for argument in arguments if argument is not types.NoneType))
+        return member_type_of(next(argument for argument in arguments if argument is not types.NoneType))
     if origin is Annotated:
-        return node_of(arguments[0], arguments[1])
+        return member_type_of(arguments[0], arguments[1])
     if origin is Literal:
-        return Node(str, meta, words=arguments)
+        return MemberType(str, meta, words=arguments)
     if origin is list:
-        return Node(list, meta, inner=(node_of(arguments[0]),))
+        return MemberType(list, meta, inner=(member_type_of(arguments[0]),))
     if origin is dict:
-        return Node(dict, meta, inner=(node_of(arguments[0]), node_of(arguments[1])))
-    return Node(annotation, meta)
+        return MemberType(dict, meta, inner=(member_type_of(arguments[0]), member_type_of(arguments[1])))
+    return MemberType(annotation, meta)
