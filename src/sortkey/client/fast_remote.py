@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError
 from sortkey.client.remote_answers import read_members
 from sortkey.client.remote_requests import headers, written
 from sortkey.client.request_signature import host_of, signed
-from sortkey.wire.signature import DATE_FORMAT
+from sortkey.wire.signing_key import DATE_FORMAT
 
 _OK: Final = 200
 _SIGNATURE: Final = "v4"

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 
-from sortkey.wire.signature import ALGORITHM, TERMINATOR, signing_key
+from sortkey.wire.signing_key import ALGORITHM, TERMINATOR, signing_key
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -13,20 +13,17 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from sortkey.http.request_parser import Request
 from sortkey.wire.protocol import HttpError
+from sortkey.wire.signing_key import ALGORITHM, DATE_FORMAT, TERMINATOR, signing_key
 
-ALGORITHM: Final = "AWS4-HMAC-SHA256"
 SERVICE: Final = "dynamodb"
-TERMINATOR: Final = "aws4_request"
 SKEW: Final = timedelta(minutes=15)
 LONGEST_EXPIRY: Final = 7 * 24 * 3600
-DATE_FORMAT: Final = "%Y%m%dT%H%M%SZ"
 
 MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
@@ -73,14 +70,6 @@ def verify(request: Request, secret_of: Secret, now: float, region: Callable[[st
     if not hmac.compare_digest(expected.encode(), signed.signature.encode()):
         raise _invalid(MISMATCH)
     return signed.key_id
-
-
-@lru_cache(maxsize=1024)
-def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
-    key = b"AWS4" + secret.encode()
-    for part in (day, region, service, TERMINATOR):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return key
 
 
 def _in_header(headers: Mapping[bytes, bytes]) -> Signed:
