@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import orjson
 
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
-from sortkey.client.unparsed_items import Unparsed
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 
@@ -32,9 +32,9 @@ class Recorder(AsyncClient):
         self._note(answer, [orjson.dumps(answer[name]) for name in ("Item", "Items") if name in answer])
         return answer
 
-    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
+    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
         self._count(operation)
-        answer = await self._client._read(operation, members, plain)
+        answer = await self._client._call_unparsed(operation, members, binary)
         found = [answer[name] for name in ("Item", "Items") if name in answer]
         found += answer.get("Responses", {}).values()
         self._note(answer, [each.text for each in found if isinstance(each, Unparsed)])

@@ -116,11 +116,11 @@ class Contender:
     async def _recorded(self, doing: Awaitable[object]) -> Recorder:
         """What it asks of a store; one in the process is asked by requests, too, for once."""
         session = self._session
-        client, embedded = session.client, session._embedded
+        client, in_process = session.client, session._in_process
         recorder = session.client = Recorder(client)
-        session._embedded = None
+        session._in_process = None
         await doing
-        session.client, session._embedded = client, embedded
+        session.client, session._in_process = client, in_process
         return recorder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.embedded import Embedded
+from sortkey.client.embedded import AnyEmbeddedClient
 from sortkey.engine.database import Database
 
 ORDERS: dict[str, Any] = {
@@ -42,5 +42,5 @@ def key(number: int, customer: str = "ada") -> dict[str, Any]:
 
 def database_of(client: Client | AsyncClient) -> Database:
     """The engine behind an embedded client."""
-    assert isinstance(client, Embedded)
+    assert isinstance(client, AnyEmbeddedClient)
     return client.database

@@ -50,7 +50,7 @@ def test_what_is_over_is_not_sent(silent: str) -> None:
     with sk.client(silent) as client:
         limited = DEADLINE.set(time.monotonic() - 1)
         try:
-            with pytest.raises(TimeoutError, match="the deadline is over"):
+            with pytest.raises(TimeoutError, match="the deadline has passed"):
                 client.list_tables()
         finally:
             DEADLINE.reset(limited)

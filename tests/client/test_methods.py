@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore import xform_name
 
-from sortkey.client import AsyncClient, Client
+from sortkey.client import Client
 from sortkey.client.methods import Methods
 from sortkey.client.service_model import operation_model
 from sortkey.engine.requests import OPERATIONS
@@ -42,13 +42,6 @@ def test_methods_are_documented(method: object) -> None:
 def test_the_engine_knows_no_member_that_boto3_does_not(operation: str) -> None:
     shape: Any = operation_model(operation).input_shape
     assert set(OPERATIONS[operation].__struct_encode_fields__) <= set(shape.members)
-
-
-def test_the_twins_have_the_same_public_names() -> None:
-    def public(kind: type) -> set[str]:
-        return {name for name in dir(kind) if not name.startswith("_")}
-
-    assert public(Client) == public(AsyncClient)
 
 
 def test_only_keyword_arguments(client: Client) -> None:

@@ -1,8 +1,9 @@
-"""Paginators are botocore's own."""
+"""Paginators are botocore's own; the async ones give the same pages."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +48,50 @@ def test_what_can_be_paginated(client: Client, method: str, expected: bool) -> N
 def test_what_cannot_is_rejected(client: Client, method: str) -> None:
     with pytest.raises(OperationNotPageableError, match=method):
         client.get_paginator(method)
+
+
+CONFIGURATIONS: list[dict[str, Any]] = [
+    {},
+    {"PageSize": 3},
+    {"PageSize": 1, "MaxItems": 5},
+    {"PageSize": 2, "MaxItems": 4},
+    {"PageSize": 3, "MaxItems": 4},
+    {"MaxItems": 100},
+]
+
+
+# botocore's paginator is the measure: the same pages, the same token, and the same rest after it.
+@pytest.mark.parametrize("config", CONFIGURATIONS, ids=str)
+def test_async_pages_are_botocores(tmp_path: Path, config: dict[str, Any]) -> None:
+    async def read_async(config: dict[str, Any]) -> tuple[list[dict[str, Any]], Any, dict[str, Any]]:
+        async with sk.async_client(tmp_path) as client:
+            paginator = client.get_paginator("query")
+            pages = paginator.paginate(**ADA, PaginationConfig=config)
+            found = [page async for page in pages]
+            return (
+                found,
+                pages.resume_token,
+                await paginator.paginate(**ADA, PaginationConfig=config).build_full_result(),
+            )
+
+    with sk.client(tmp_path) as client:
+        client.create_table(**ORDERS)
+        for number in range(7):
+            client.put_item(TableName="orders", Item=key(number))
+        while True:
+            theirs = client.get_paginator("query").paginate(**ADA, PaginationConfig=config)
+            expected = [_without_metadata(page) for page in theirs]
+            found, token, whole = asyncio.run(read_async(config))
+            assert [_without_metadata(page) for page in found] == expected
+            assert token == theirs.resume_token
+            assert whole == client.get_paginator("query").paginate(**ADA, PaginationConfig=config).build_full_result()
+            if token is None:
+                return
+            config = {**config, "StartingToken": token}
+
+
+def _without_metadata(page: dict[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in page.items() if name != "ResponseMetadata"}
 
 
 # A long listing must not keep the loop from its other tasks.

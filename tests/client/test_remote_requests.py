@@ -1,4 +1,4 @@
-"""Requests are written as botocore would write them: it is the measure."""
+"""Requests are request_body as botocore would write them: it is the measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from botocore.exceptions import ParamValidationError
 
 import sortkey as sk
 from sortkey.client import service_model
-from sortkey.client.remote_requests import Serialiser, written
+from sortkey.client.remote_requests import Serialiser, request_body
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 
 USUAL: list[tuple[str, dict[str, Any]]] = [
@@ -38,7 +38,7 @@ USUAL: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("operation", "members"), USUAL)
-def test_the_usual_is_written_as_botocore_writes_it(operation: str, members: dict[str, Any]) -> None:
+def test_the_usual_is_request_body_as_botocore_writes_it(operation: str, members: dict[str, Any]) -> None:
     model = service_model.operation_model(operation)
     theirs: Any = service_model._serialiser().serialize_to_request(members, model)
     ours = Serialiser(None).serialize_to_request(members, model)
@@ -63,9 +63,9 @@ def test_misspelt_members_are_botocores_to_reject(our_endpoint: str, operation: 
 
 
 @pytest.mark.parametrize("value", [{"SS": ("a",)}, {"B": bytearray(b"x")}, {"S": "\ud800"}, {"S": None}, {"N": 2**70}])
-def test_what_is_not_plain_is_left_to_botocore(value: dict[str, Any]) -> None:
-    assert written("PutItem", {"TableName": "orders", "Item": {"a": value}}) is None
-    assert written("CreateTable", ORDERS) is None
+def test_other_types_are_left_to_botocore(value: dict[str, Any]) -> None:
+    assert request_body("PutItem", {"TableName": "orders", "Item": {"a": value}}) is None
+    assert request_body("CreateTable", ORDERS) is None
 
 
 # Attribute values are not looked into before they are sent, and the store's words would not be botocore's.

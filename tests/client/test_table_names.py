@@ -55,7 +55,7 @@ def test_answers_name_the_table_as_it_was_asked_for(url: str) -> None:
 # An ARN comes from an answer, and names the table as the store does.
 def test_arns_are_left_alone() -> None:
     members = {"TableName": "arn:aws:dynamodb:eu-west-1:1:table/dev-orders", "ResourceArn": "arn:aws:x"}
-    assert NAMES.stored("DescribeTable", members) == members
+    assert NAMES.add("DescribeTable", members) == members
 
 
 def test_listing_goes_page_by_page_and_ends_with_the_prefix(url: str) -> None:
@@ -70,16 +70,16 @@ def test_listing_goes_page_by_page_and_ends_with_the_prefix(url: str) -> None:
 def test_items_are_left_alone() -> None:
     item: dict[str, Any] = {"TableName": {"S": "orders"}, "Responses": {"M": {"dev-x": {"S": ""}}}}
     request = {"TableName": "orders", "Item": item}
-    assert NAMES.stored("PutItem", request) == {"TableName": "dev-orders", "Item": item}
-    assert NAMES.shown("GetItem", {"Item": item}) == {"Item": item}
+    assert NAMES.add("PutItem", request) == {"TableName": "dev-orders", "Item": item}
+    assert NAMES.strip("GetItem", {"Item": item}) == {"Item": item}
     assert request["TableName"] == "orders"
 
 
 def test_what_was_not_processed_can_be_sent_again() -> None:
     keys = {"Keys": [key(1)]}
-    answer = NAMES.shown("BatchGetItem", {"Responses": {}, "UnprocessedKeys": {"dev-orders": keys}})
+    answer = NAMES.strip("BatchGetItem", {"Responses": {}, "UnprocessedKeys": {"dev-orders": keys}})
     assert answer["UnprocessedKeys"] == {"orders": keys}
-    assert NAMES.stored("BatchGetItem", {"RequestItems": answer["UnprocessedKeys"]}) == {
+    assert NAMES.add("BatchGetItem", {"RequestItems": answer["UnprocessedKeys"]}) == {
         "RequestItems": {"dev-orders": keys}
     }
 
@@ -87,4 +87,4 @@ def test_what_was_not_processed_can_be_sent_again() -> None:
 # botocore says what is wrong with it, in its own words.
 @pytest.mark.parametrize("members", [{"TableName": 5}, {"TransactItems": ["x"]}, {"RequestItems": []}])
 def test_mistakes_are_passed_on(members: dict[str, Any]) -> None:
-    assert NAMES.stored("PutItem", members) == members
+    assert NAMES.add("PutItem", members) == members

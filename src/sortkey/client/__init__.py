@@ -16,8 +16,8 @@ __all__ = ["AsyncClient", "Client", "async_client", "client"]
 
 
 def client(url: str | os.PathLike[str]) -> Client:
-    """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) behind boto3's low-level DynamoDB
-    client. See docs/client.md."""
+    """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
+    client as the interface. See docs/client.md."""
     store = store_url.parse(url)
     opened = EmbeddedClient(store) if store.remote is None else _remote(store.url, store.remote)
     return PrefixedClient(opened, store.prefix) if store.prefix else opened
@@ -30,8 +30,8 @@ def async_client(url: str | os.PathLike[str]) -> AsyncClient:
     return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
-# The remote clients are not imported at the top: with botocore's sessions and urllib3 they take longer than all the
-# rest, and a store in the process needs neither.
+# The remote clients are not imported at the top: botocore's sessions and urllib3 take longer to import than everything
+# else, and a store in the process needs neither.
 
 
 def _remote(url: str, remote: store_url.Remote) -> Client:

@@ -1,4 +1,4 @@
-"""A botocore client made to keep the deadline that is set around a call; what that means, `deadline` says."""
+"""Makes a botocore client keep the deadline that is set around a call (see `deadline`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib3 import Timeout
 from sortkey.client.deadline import DEADLINE
 
 _SHORTEST: Final = 0.001
-"""A socket without any time left would not wait at all, which is something else."""
+"""A timeout of zero would make the socket non-blocking."""
 
 
 class _Remaining(Timeout):
-    """The timeouts of a pool of connections, of which urllib3 takes a copy for each request."""
+    """The timeouts of a connection pool; urllib3 clones them for each request."""
 
     def __init__(self, connect: float, read: float) -> None:
         super().__init__(connect=connect, read=read)
@@ -30,8 +30,8 @@ class _Remaining(Timeout):
         return Timeout(connect=min(connect, left), read=min(read, left))
 
 
-class _DeadlineEndpoint:
-    """Stands in for the HTTP session of a botocore client."""
+class _DeadlineSession:
+    """Replaces the HTTP session of a botocore client."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -52,16 +52,16 @@ class _DeadlineEndpoint:
 
 
 def _check(deadline: float) -> None:
-    # Not one of the errors after which botocore would try again.
+    # An error that botocore does not retry.
     if monotonic() >= deadline:
-        raise TimeoutError("the deadline is over")
+        raise TimeoutError("the deadline has passed")
 
 
 def install(client: Any) -> Any:
-    """The botocore client, which keeps deadlines."""
+    """Make the botocore client keep deadlines; returns the client."""
     endpoint, config = client._endpoint, client.meta.config
     session = endpoint.http_session
     remaining = _Remaining(config.connect_timeout, config.read_timeout)
     session._timeout = session._manager.connection_pool_kw["timeout"] = remaining
-    endpoint.http_session = _DeadlineEndpoint(session)
+    endpoint.http_session = _DeadlineSession(session)
     return client

@@ -1,6 +1,6 @@
-"""What a store can do, so that a program which needs more is rejected when it opens one, and not at its first request.
+"""What a store can do, so that a program that needs more fails when it opens the store, not at its first request.
 
-An endpoint says what it is in the `Server` header of its answers; AWS is known by its address.
+An endpoint is identified by the `Server` header of its answers, AWS by its address.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     store: str
-    """What it is called."""
+    """Its name, for messages."""
     transactions: bool = True
     """TransactGetItems and TransactWriteItems."""
     consumed_capacity: bool = True
-    """Whether every answer says what it cost, when asked to."""
+    """Whether answers have the consumed capacity when asked for."""
     streams: bool = True
     ttl: bool = True
     index_projections: bool = True
-    """Whether an index may hold fewer attributes than its table; where not, it holds all."""
+    """Whether an index may project fewer attributes than all."""
     multi_attribute_index_keys: bool = False
-    """Whether an index key may have several attributes, without gluing them into one."""
+    """Whether an index key may have several attributes, not glued into one."""
 
 
 EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True)
@@ -34,7 +34,7 @@ ALTERNATOR: Final = Capabilities(
     "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False
 )
 UNKNOWN: Final = Capabilities("an unknown endpoint")
-"""Taken at its word that it is compatible."""
+"""Assumed to be compatible."""
 
 STORES: Final[Mapping[str, Capabilities]] = {
     "aws": AWS,
@@ -42,12 +42,12 @@ STORES: Final[Mapping[str, Capabilities]] = {
     "dynamodb-local": DYNAMODB_LOCAL,
     "sortkey": SORTKEY,
 }
-"""By their names in a URL's `?store=`."""
+"""By name in a URL's `?store=`."""
 
 _BY_SERVER: Final = {"sortkey": SORTKEY, "jetty": DYNAMODB_LOCAL, "seastar": ALTERNATOR, "scylladb": ALTERNATOR}
 
 
 def of_answer(answer: Mapping[str, Any]) -> Capabilities:
-    """Those of the endpoint that gave this answer."""
+    """The capabilities of the endpoint that sent this answer."""
     server = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").lower()
     return next((found for name, found in _BY_SERVER.items() if name in server), UNKNOWN)

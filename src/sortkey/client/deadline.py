@@ -1,8 +1,8 @@
-"""Until when a call through the sync remote client may take.
+"""A deadline for calls through the sync remote client.
 
-botocore's timeouts are settings of a client, the same for all of its requests, and it tries again after each. A caller
-who has less time sets `DEADLINE` around a call: connecting and reading then wait no longer than is left, and a request
-that has failed when the time is over is not sent again but raises TimeoutError. `punctual` sees to that.
+botocore's timeouts are settings of a client, the same for all its requests, and it retries after each. A caller with
+less time sets `DEADLINE` around a call: connecting and reading then wait no longer than the time left, and a request
+that fails after the deadline is not retried but raises TimeoutError. `botocore_deadline` implements it.
 """
 
 from __future__ import annotations
@@ -11,4 +11,4 @@ from contextvars import ContextVar
 from typing import Final
 
 DEADLINE: Final[ContextVar[float | None]] = ContextVar("DEADLINE", default=None)
-"""By the monotonic clock; None waits as long as botocore does."""
+"""On the monotonic clock; None waits as long as botocore does."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
-from sortkey.client import capabilities, errors, open_databases, parameters, store_url
+from sortkey.client import capabilities, errors, parameters, store_url
+from sortkey.client.boto3_shapes import Unparsed, date_records, to_boto3, with_unparsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient, Client
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
-from sortkey.client.shapes import date_records, from_wire
-from sortkey.client.unparsed_items import Unparsed, items_unparsed
+from sortkey.client.open_databases import open_database
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
@@ -20,32 +20,29 @@ from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
 
 
-class Embedded(AnyClient[R]):
-    """What the sync and the async client have in common: a hold on a database, and calls that wait for their answer."""
+class AnyEmbeddedClient(AnyClient[R]):
+    """What the sync and the async client have in common: a handle to a database, and calls that block."""
 
     def __init__(self, store: store_url.Store) -> None:
-        self._lease = open_databases.take(store)
+        self._handle = open_database(store)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 
     @property
     def database(self) -> Database:
-        database = self._lease.database
+        database = self._handle.database
         if database is None:
-            raise self._lease.error()
+            raise self._handle.closed_error()
         return database
 
-    def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        return native(operation, self._answer(operation, members))
-
-    def _fetch(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
-        return items_unparsed(self._answer(operation, members, plain))
+    @property
+    def in_process_reads(self) -> Self:
+        return self
 
     def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
-        """The item of a key, and the units that it took. The key was made and not given, so that it needs no checking,
-        and has binary as base64: half of what a read takes is to get to the engine."""
-        database = self._lease.database
+        """See `InProcessReads`. Parameters are not checked: half the time of a read is the way to the engine."""
+        database = self._handle.database
         if database is None:
-            raise self._lease.error()
+            raise self._handle.closed_error()
         request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
         try:
             answer = database.execute("GetItem", request)
@@ -57,29 +54,35 @@ class Embedded(AnyClient[R]):
     def lookup_unparsed(
         self, table: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
     ) -> tuple[Unparsed, int, float] | None:
-        """The items of keys that are two texts each, all of them different: a list, with nulls for those that are not
-        there if `gaps` says so, how many there are, and the units that it took. None for keys and tables that are not
-        so plain; BatchGetItem has an answer to those."""
-        database = self._lease.database
+        """See `InProcessReads`."""
+        database = self._handle.database
         if database is None:
-            raise self._lease.error()
+            raise self._handle.closed_error()
         found = rows_by_text_keys(database, table, pairs, consistent, gaps)
         return None if found is None else (Unparsed(found.items.text, found.items.binary), found.number, found.units)
 
-    def _answer(self, operation: str, members: dict[str, Any], plain: bool = False) -> Answer:
-        # Not by `database`: this is the hot path of every read.
-        database = self._lease.database
+    def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        return boto3_answer(operation, self._answer(operation, members))
+
+    def _execute_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
+        return with_unparsed_items(self._answer(operation, members, binary))
+
+    def _answer(self, operation: str, members: dict[str, Any], binary: bool = True) -> Answer:
+        # Not by the property `database`: this is the hot path of every read.
+        database = self._handle.database
         if database is None:
-            raise self._lease.error()
+            raise self._handle.closed_error()
         try:
-            return database.execute(operation, parameters.request(operation, members, plain))
+            return database.execute(operation, parameters.request(operation, members, binary))
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
 
 
-class EmbeddedClient(Embedded[dict[str, Any]], Client):
-    _call = Embedded._execute
-    _read = Embedded._fetch
+class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
+    """Any number of threads may share one client. A write returns when it is on disk."""
+
+    _call = AnyEmbeddedClient._execute
+    _call_unparsed = AnyEmbeddedClient._execute_unparsed
 
     def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED
@@ -90,12 +93,12 @@ class EmbeddedClient(Embedded[dict[str, Any]], Client):
             return record_wait.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
-        self._lease.release()
+        self._handle.close()
 
 
-def native(operation: str, answer: Answer) -> dict[str, Any]:
-    """An answer as boto3 gives it, with its metadata."""
-    result = from_wire(answer)
+def boto3_answer(operation: str, answer: Answer) -> dict[str, Any]:
+    """An engine's answer in boto3's shape, with its metadata."""
+    result = to_boto3(answer)
     if operation == "GetRecords":
         date_records(result["Records"])
     result["ResponseMetadata"] = response_metadata()

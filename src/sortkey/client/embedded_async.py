@@ -1,7 +1,7 @@
-"""The async twin of the embedded client: the same methods, awaited.
+"""The async embedded client: the same methods, awaited.
 
-Reads run inline: they take microseconds, less than handing them to a thread would. Writes wait for the disk, so they go
-to the writer's thread, and the event loop is told when they are durable.
+Reads run inline: they take microseconds, less than a switch to another thread. Writes wait for the disk, so the
+writer's thread carries them out and wakes the event loop when they are durable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from sortkey.client import capabilities, errors, parameters
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.embedded import Embedded, native
+from sortkey.client.embedded import AnyEmbeddedClient, boto3_answer
 from sortkey.client.interface import AsyncClient
 from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
@@ -20,27 +20,26 @@ from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
 
 
-class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
+class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
     """Any number of event loops may share one client.
 
-    A task that is cancelled while it awaits a write does not learn what became of it; the write happens as a whole or
-    not at all.
+    A write whose task is cancelled happens as a whole or not at all.
     """
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         if operation not in WRITES:
             return self._execute(operation, members)
         database = self.database
-        written = _Written()
+        pending = _PendingWrite()
         try:
-            database.submit(operation, parameters.request(operation, members), written.done)
-            answer = await written.future
+            database.submit(operation, parameters.request(operation, members), pending.done)
+            answer = await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
-        return native(operation, answer)
+        return boto3_answer(operation, answer)
 
-    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
-        return self._fetch(operation, members, plain)
+    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
+        return self._execute_unparsed(operation, members, binary)
 
     async def capabilities(self) -> Capabilities:
         return capabilities.EMBEDDED
@@ -51,12 +50,12 @@ class AsyncEmbeddedClient(Embedded[Coroutine[Any, Any, dict[str, Any]]], AsyncCl
             return await record_wait.records_arrived(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
-        # Closing waits for the writes under way and for the janitor.
-        await asyncio.to_thread(self._lease.release)
+        # Closing waits for running writes and for the janitor.
+        await asyncio.to_thread(self._handle.close)
 
 
-class _Written:
-    """A write under way: finished on the writer's thread, awaited on the event loop."""
+class _PendingWrite:
+    """Completed on the writer's thread, awaited on the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -66,7 +65,7 @@ class _Written:
         try:
             self._loop.call_soon_threadsafe(self._resolve, answer, error)
         except RuntimeError:
-            # The loop was closed meanwhile: nobody is left to tell, and the writer must go on.
+            # The loop was closed meanwhile, so no task waits; the writer must go on.
             pass
 
     def _resolve(self, answer: Answer | None, error: BaseException | None) -> None:

@@ -1,9 +1,8 @@
-"""Reads of an endpoint that go past most of botocore, with its credentials and connections.
+"""The fast path of remote reads: past most of botocore, with its credentials and connections.
 
-Of the time that a call through botocore takes, half is neither signing nor sending: events, endpoint rules, contexts,
-records of all this. A read may be sent twice without harm. So it is first tried without them, and whatever does not end
-in a whole answer, an error, a broken connection, a checksum that is wrong, leaves it to botocore to ask again, with
-its retries and its errors.
+Half the time of a call through botocore is neither signing nor sending: events, endpoint rules, contexts, logs. A read
+may be sent twice without harm. So it is first sent without all this. If it does not get a complete answer (an error, a
+broken connection, a wrong checksum), botocore sends it again, with its retries and its errors.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from zlib import crc32
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import BotoCoreError
 
-from sortkey.client.remote_answers import read_members
-from sortkey.client.remote_requests import headers, written
+from sortkey.client.remote_answers import read_unparsed
+from sortkey.client.remote_requests import headers, request_body
 from sortkey.client.request_signature import host_of, signed
 from sortkey.wire.signing_key import DATE_FORMAT
 
@@ -25,8 +24,8 @@ _OK: Final = 200
 _SIGNATURE: Final = "v4"
 
 
-class Requests:
-    """How the requests of one botocore or aiobotocore client are made, and their answers read."""
+class AnyFastRemote:
+    """What the sync and the async one have in common: how requests are built and answers read."""
 
     def __init__(self, client: Any) -> None:
         signer = client._request_signer
@@ -34,21 +33,23 @@ class Requests:
         self._host = host_of(self._url)
         self._user_agent = client.meta.config.user_agent
         self._region, self._service = signer.region_name, signer.signing_name
+        self._credentials = signer._credentials
+        self._connections = client._endpoint.http_session
 
-    def prepared(self, operation: str, body: bytes, credentials: Any) -> AWSPreparedRequest:
-        moment = strftime(DATE_FORMAT, gmtime())
-        known = {**headers(operation), "Host": self._host}
-        made = signed(known, body, credentials, self._region, self._service, moment)
+    def _request(self, operation: str, body: bytes, credentials: Any) -> AWSPreparedRequest:
+        time = strftime(DATE_FORMAT, gmtime())
+        unsigned = {**headers(operation), "Host": self._host}
+        made = signed(unsigned, body, credentials, self._region, self._service, time)
         # Not signed: proxies may add to it.
         made["User-Agent"] = self._user_agent
         return AWSPreparedRequest("POST", self._url, cast(Any, made), body, False)
 
-    def answer(self, response: Any, content: bytes) -> dict[str, Any] | None:
-        """With unparsed items; None for anything but a whole answer."""
+    def _answer(self, response: Any, content: bytes) -> dict[str, Any] | None:
+        """The answer, with unparsed items; None if it is an error or incomplete."""
         checksum = response.headers.get("x-amz-crc32")
         if response.status_code != _OK or (checksum is not None and crc32(content) != int(checksum)):
             return None
-        answer = read_members(content)
+        answer = read_unparsed(content)
         if answer is not None:
             found = {name.lower(): value for name, value in response.headers.items()}
             answer["ResponseMetadata"] = {
@@ -60,52 +61,43 @@ class Requests:
         return answer
 
 
-class FastRemote:
-    """Of a botocore client."""
+class FastRemote(AnyFastRemote):
+    """Over a botocore client."""
 
-    def __init__(self, client: Any) -> None:
-        self._requests = Requests(client)
-        self._credentials = client._request_signer._credentials
-        self._connections = client._endpoint.http_session
-
-    def read(self, operation: str, members: dict[str, Any], plain: bool) -> dict[str, Any] | None:
-        """The answer, with unparsed items; None if botocore has to be asked."""
-        body = written(operation, members, plain)
+    def read(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
+        """The answer, with unparsed items; None if botocore has to send the request."""
+        body = request_body(operation, members, binary)
         if body is None or self._credentials is None:
             return None
         try:
-            request = self._requests.prepared(operation, body, self._credentials.get_frozen_credentials())
+            request = self._request(operation, body, self._credentials.get_frozen_credentials())
             response = self._connections.send(request)
         except BotoCoreError:
             return None
-        return self._requests.answer(response, response.content)
+        return self._answer(response, response.content)
 
 
-class AsyncFastRemote:
-    """Of an aiobotocore client."""
+class AsyncFastRemote(AnyFastRemote):
+    """Over an aiobotocore client."""
 
-    def __init__(self, client: Any) -> None:
-        self._requests = Requests(client)
-        self._credentials = client._request_signer._credentials
-        self._connections = client._endpoint.http_session
-
-    async def read(self, operation: str, members: dict[str, Any], plain: bool) -> dict[str, Any] | None:
-        """As in the sync one."""
-        body = written(operation, members, plain)
+    async def read(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
+        """The answer, with unparsed items; None if botocore has to send the request."""
+        body = request_body(operation, members, binary)
         if body is None or self._credentials is None:
             return None
         try:
-            request = self._requests.prepared(operation, body, await self._credentials.get_frozen_credentials())
+            request = self._request(operation, body, await self._credentials.get_frozen_credentials())
             response = await self._connections.send(request)
             content = await response.content
         except BotoCoreError:
             return None
-        return self._requests.answer(response, content)
+        return self._answer(response, content)
 
 
 def is_possible(client: Any) -> bool:
-    """Whether requests are signed in the usual way, and sent to the root of one address."""
-    required = getattr(client.meta.config, "account_id_endpoint_mode", None) == "required"
+    """Whether a botocore client signs with SigV4 and sends to the root of one fixed address."""
+    if getattr(client.meta.config, "account_id_endpoint_mode", None) == "required":
+        return False
     endpoint = urlsplit(client.meta.endpoint_url)
-    usual = endpoint.path in ("", "/") and "@" not in endpoint.netloc
-    return usual and not required and client._request_signer.signature_version == _SIGNATURE
+    at_root = endpoint.path in ("", "/") and "@" not in endpoint.netloc
+    return at_root and client._request_signer.signature_version == _SIGNATURE

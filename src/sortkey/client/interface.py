@@ -1,12 +1,13 @@
-"""What every client is, whether its store is inside the process or behind a network."""
+"""The interface of every client, whether its store is in the process or behind a network."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Collection, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sortkey.client import paginators, waiters
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.errors import EXCEPTIONS, Exceptions
 from sortkey.client.metadata import ClientMeta
@@ -19,22 +20,42 @@ if TYPE_CHECKING:
     from botocore.waiter import Waiter
 
 
+class InProcessReads(Protocol):
+    """Reads of a store in this process. They wait for nothing, so sync and async callers use the same ones."""
+
+    def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
+        """The item of a key, and the capacity units that the read took. The key must be valid, with binary as
+        base64."""
+
+    def lookup_unparsed(
+        self, table: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
+    ) -> tuple[Unparsed, int, float] | None:
+        """The items of distinct keys with a text partition key and a text sort key: a list, the number of items, and
+        the capacity units. With `gaps`, the list has null for each missing item. None if the table's keys are not two
+        texts, or anything is wrong; use BatchGetItem then."""
+
+
 class AnyClient(Methods[R]):
     """What the sync and the async clients have in common."""
 
     exceptions: Final[Exceptions] = EXCEPTIONS
-    """DynamoDB's errors by name, to be caught."""
+    """DynamoDB's errors by name, for `except`."""
     meta: ClientMeta
 
     @property
     def database(self) -> Database | None:
-        """The engine underneath, where it is in this process; None where the store is elsewhere."""
+        """The engine, if the store is in this process."""
+        return None
+
+    @property
+    def in_process_reads(self) -> InProcessReads | None:
+        """Faster reads than requests, if the store is in this process."""
         return None
 
     @abstractmethod
-    def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> R:
-        """As `_call`, for an operation of `unparsed.READS`; its items are left as `Unparsed`. `plain` says that there
-        is no binary among the members, so that nobody has to look for any."""
+    def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> R:
+        """As `_call`, for an operation of `UNPARSED_READS`; items in the answer are `Unparsed`. `binary` tells whether
+        binary may occur in the members; if not, they need no conversion."""
 
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""
@@ -46,26 +67,27 @@ class Client(AnyClient[dict[str, Any]]):
 
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What the store can do; an endpoint is asked once."""
+        """What the store can do. An endpoint is asked once."""
 
     @abstractmethod
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
-        """Block until `get_records` has records for this iterator, or the shard has ended; False if not in time."""
+        """Wait until `get_records` has records for this iterator or the shard has ended; False after Timeout
+        seconds."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store; calls after this raise. The last client of a folder closes it."""
+        """Release the store; later calls raise. The last client of a folder closes it."""
 
     def get_paginator(self, operation_name: str) -> Paginator[dict[str, Any]]:
         """botocore's paginator of a method, given by its name."""
-        return paginators.paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
+        return paginators.paginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> Waiter:
         """botocore's waiter, such as `table_exists`."""
-        return waiters.waiter(waiter_name, self._calling)
+        return waiters.waiter(waiter_name, self._method)
 
-    def _calling(self, operation: str) -> paginators.Call:
-        """An operation's method, as botocore's paginators and waiters call it."""
+    def _method(self, operation: str) -> paginators.Call:
+        """An operation as the method that botocore's paginators and waiters call."""
         return lambda **members: self._call(operation, members)
 
     def __enter__(self) -> Self:
@@ -80,25 +102,27 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
 
     @abstractmethod
     async def capabilities(self) -> Capabilities:
-        """What the store can do; an endpoint is asked once."""
+        """What the store can do. An endpoint is asked once."""
 
     @abstractmethod
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
-        """Await records for this iterator in `get_records`, or the end of its shard; False if not in time."""
+        """Wait until `get_records` has records for this iterator or the shard has ended; False after Timeout
+        seconds."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of the store; calls after this raise. The last client of a folder closes it."""
+        """Release the store; later calls raise. The last client of a folder closes it."""
 
     def get_paginator(self, operation_name: str) -> paginators.AsyncPaginator:
-        """A paginator of a method, given by its name; its pages are an async iterator."""
-        return paginators.async_paginator(operation_name, self._calling(OPERATION_OF.get(operation_name, "")))
+        """botocore's paginator of a method, given by its name; its pages are an async iterator."""
+        return paginators.async_paginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
-        """A waiter such as `table_exists`; its `wait` is awaited."""
-        return waiters.AsyncWaiter(waiter_name, self._calling)
+        """botocore's waiter, such as `table_exists`; its `wait` is awaited."""
+        return waiters.AsyncWaiter(waiter_name, self._method)
 
-    def _calling(self, operation: str) -> paginators.AsyncCall:
+    def _method(self, operation: str) -> paginators.AsyncCall:
+        """An operation as the method that paginators and waiters call."""
         return lambda **members: self._call(operation, members)
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What every answer carries beside its members, and what a client tells about itself."""
+"""The metadata of answers (`ResponseMetadata`) and of clients (`client.meta`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _PROCESS: Final = secrets.token_hex(16).upper()
 _REQUESTS: Final = itertools.count(10**15)
-"""All of one length, without the cost of padding each."""
+"""From a number large enough that all have one length, without padding."""
 
 
 def response_metadata(status: int = 200) -> dict[str, Any]:
-    """What boto3 adds to every answer. The id is unique: which process, then which request."""
+    """What boto3 adds to every answer. The request id is unique: the process's id, then the request's number."""
     return {
         "RequestId": f"{_PROCESS}{next(_REQUESTS)}",
         "HTTPStatusCode": status,
@@ -29,7 +29,7 @@ def response_metadata(status: int = 200) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ClientMeta:
-    """`client.meta`, as far as it means something without a network."""
+    """`client.meta`: the parts that make sense without a network."""
 
     endpoint_url: str
     region_name: str

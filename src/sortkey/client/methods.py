@@ -35,7 +35,7 @@ class Methods(ABC, Generic[R]):
         return self._call("DeleteItem", members)
 
     def query(self, **members: Any) -> R:
-        """The items of one partition, in sort key order, a page at a time."""
+        """The items of one partition in sort key order, a page at a time."""
         return self._call("Query", members)
 
     def scan(self, **members: Any) -> R:
@@ -47,11 +47,11 @@ class Methods(ABC, Generic[R]):
         return self._call("BatchGetItem", members)
 
     def batch_write_item(self, **members: Any) -> R:
-        """Up to 25 puts and deletes, each on its own."""
+        """Up to 25 puts and deletes, without a transaction."""
         return self._call("BatchWriteItem", members)
 
     def transact_get_items(self, **members: Any) -> R:
-        """Up to 100 items as they were at one moment."""
+        """Up to 100 items, as of one moment."""
         return self._call("TransactGetItems", members)
 
     def transact_write_items(self, **members: Any) -> R:
@@ -81,11 +81,11 @@ class Methods(ABC, Generic[R]):
         return self._call("DeleteTable", members)
 
     def update_time_to_live(self, **members: Any) -> R:
-        """Choose the attribute that says when an item expires, or none."""
+        """Choose the attribute that holds an item's expiry time, or disable expiry."""
         return self._call("UpdateTimeToLive", members)
 
     def describe_time_to_live(self, **members: Any) -> R:
-        """The attribute that says when an item expires."""
+        """The attribute that holds an item's expiry time."""
         return self._call("DescribeTimeToLive", members)
 
     def tag_resource(self, **members: Any) -> R:
@@ -103,7 +103,7 @@ class Methods(ABC, Generic[R]):
     # Streams (boto3 has these on a client of their own)
 
     def list_streams(self, **members: Any) -> R:
-        """The streams of all tables, or of one."""
+        """The streams of all tables, or of one table."""
         return self._call("ListStreams", members)
 
     def describe_stream(self, **members: Any) -> R:
@@ -111,14 +111,14 @@ class Methods(ABC, Generic[R]):
         return self._call("DescribeStream", members)
 
     def get_shard_iterator(self, **members: Any) -> R:
-        """A place in a shard to read from."""
+        """An iterator: a position in a shard to read from."""
         return self._call("GetShardIterator", members)
 
     def get_records(self, **members: Any) -> R:
-        """The records from a place on, and the place after them."""
+        """The records from an iterator on, and the next iterator."""
         return self._call("GetRecords", members)
 
-    # Features that no table here has: each answers as a table without it does
+    # Features that no table here has: each answers like a table without it
 
     def describe_limits(self, **members: Any) -> R:
         """The account's quotas."""

@@ -1,12 +1,12 @@
-"""Who has which database open.
+"""The databases that this process has open, and the clients that use them.
 
-LMDB forbids a process to open one file twice, so all clients of a folder share one `Database`; the last to close
-closes it. Each client in memory has a database of its own.
+LMDB forbids a process to open one file twice, so all clients of a folder share one `Database`; the last client to close
+closes it. Each client of `memory:` has a database of its own.
 
-A database cannot be carried over a fork: the child would share the parent's locks and its places in LMDB's table of
-readers, and closing it there would take them from the parent. So in a child every lease that was taken before the fork
-is void, and the folders that were open stay closed to it. A hook at the fork costs callers nothing, where comparing
-process ids would cost each call a system call.
+A database cannot be used across a fork: the child would share the parent's locks and its slots in LMDB's reader table,
+and closing it there would take them from the parent. So in a child, every handle opened before the fork is closed, and
+the folders that were open cannot be opened. A hook at the fork costs calls nothing; comparing process ids would cost
+each call a system call.
 """
 
 from __future__ import annotations
@@ -20,48 +20,50 @@ from weakref import WeakSet
 from sortkey.client.store_url import Store
 from sortkey.engine.database import Database
 
-_FORK_ADVICE: Final = "open it after forking only, or start processes by 'spawn' or 'forkserver'"
+_FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
 
 
-class Lease:
-    """One client's hold on a database; `database` is None once that is over."""
+class DatabaseHandle:
+    """One client's use of a database; `database` is None once the handle is closed."""
 
-    __slots__ = ("__weakref__", "_ended", "_shelf", "database", "url")
+    __slots__ = ("__weakref__", "_open_databases", "_reason", "database", "url")
 
-    def __init__(self, shelf: _Shelf, url: str, database: Database) -> None:
-        self._shelf = shelf
-        self._ended = ""
+    def __init__(self, open_databases: _OpenDatabases, url: str, database: Database) -> None:
+        self._open_databases = open_databases
+        self._reason = ""
         self.url = url
         self.database: Database | None = database
 
-    def release(self) -> None:
-        """Give the database back; the last one closes it. Giving it back twice is giving it back once."""
-        self._shelf.give_back(self)
+    def close(self) -> None:
+        """Release the database; the last handle closes it. Closing twice is harmless."""
+        self._open_databases.release(self)
 
-    def end(self, why: str) -> Database | None:
+    def detach(self, reason: str) -> Database | None:
+        """Forget the database, and return it; later calls raise with this reason."""
         database, self.database = self.database, None
         if database is not None:
-            self._ended = why
+            self._reason = reason
         return database
 
-    def error(self) -> RuntimeError:
-        return RuntimeError(f"this client of {self.url!r} {self._ended}")
+    def closed_error(self) -> RuntimeError:
+        return RuntimeError(f"this client of {self.url!r} {self._reason}")
 
 
-class _Shelf:
-    """The open databases of this process. Its lock is held while one opens or closes, so nobody finds one half open."""
+class _OpenDatabases:
+    """The lock is held while a database opens or closes, so that no client gets one half open."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folders: dict[Path, tuple[Database, int]] = {}
-        self._leases: WeakSet[Lease] = WeakSet()
+        """Each folder's database, and the number of its handles."""
+        self._handles: WeakSet[DatabaseHandle] = WeakSet()
         self._inherited: dict[Path, Database] = {}
 
-    def take(self, store: Store) -> Lease:
+    def open(self, store: Store) -> DatabaseHandle:
         with self._lock:
-            lease = Lease(self, store.url, self._database(store.path))
-            self._leases.add(lease)
-            return lease
+            handle = DatabaseHandle(self, store.url, self._database(store.path))
+            self._handles.add(handle)
+            return handle
 
     def _database(self, path: Path | None) -> Database:
         if path is None:
@@ -69,36 +71,36 @@ class _Shelf:
         folder = path.resolve()
         if folder in self._inherited:
             raise RuntimeError(f"{str(path)!r} was open when this process was forked: {_FORK_ADVICE}")
-        database, holders = self._folders.get(folder) or (Database.open(folder), 0)
-        self._folders[folder] = (database, holders + 1)
+        database, handles = self._folders.get(folder) or (Database.open(folder), 0)
+        self._folders[folder] = (database, handles + 1)
         return database
 
-    def give_back(self, lease: Lease) -> None:
+    def release(self, handle: DatabaseHandle) -> None:
         with self._lock:
-            database = lease.end("is closed")
+            database = handle.detach("is closed")
             if database is not None and self._was_last(database):
                 database.close()
 
     def _was_last(self, database: Database) -> bool:
-        """Count one holder less."""
+        """Count one handle less; whether it was the last one."""
         folder = database.store.path
         if folder is None:
             return True
-        _, holders = self._folders.pop(folder)
-        if holders > 1:
-            self._folders[folder] = (database, holders - 1)
-        return holders == 1
+        _, handles = self._folders.pop(folder)
+        if handles > 1:
+            self._folders[folder] = (database, handles - 1)
+        return handles == 1
 
-    def forked(self) -> None:
-        """In a child: the parent's databases are out of reach."""
+    def after_fork(self) -> None:
+        """In a child process: detach all handles from the parent's databases."""
         self._lock = threading.Lock()
-        for lease in self._leases:
-            lease.end(f"was opened before this process was forked: {_FORK_ADVICE}")
+        for handle in self._handles:
+            handle.detach(f"was opened before this process was forked: {_FORK_ADVICE}")
         self._inherited.update((folder, database) for folder, (database, _) in self._folders.items())
         self._folders.clear()
 
 
-_SHELF: Final = _Shelf()
-os.register_at_fork(after_in_child=_SHELF.forked)
+_OPEN_DATABASES: Final = _OpenDatabases()
+os.register_at_fork(after_in_child=_OPEN_DATABASES.after_fork)
 
-take = _SHELF.take
+open_database = _OPEN_DATABASES.open

@@ -1,11 +1,10 @@
-"""Paginators: botocore's and aiobotocore's own, over the methods of a client.
+"""Paginators: botocore's own, and async ones on top of it.
 
-Both are imported by the first paginator that is asked for, not at the top: they are slow to import, and few ask.
+Both are imported with the first paginator, not at the top: they are slow to import, and rarely used.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import cache
 from importlib import import_module
@@ -16,7 +15,6 @@ from botocore.exceptions import OperationNotPageableError
 
 from sortkey.client.service_model import OPERATION_OF, load, operation_model
 from sortkey.engine.requests import OPERATIONS
-from sortkey.extras import installed_by
 
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
@@ -25,24 +23,12 @@ Call = Callable[..., dict[str, Any]]
 AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 
-def can_paginate(method: str) -> bool:
-    return method in _configurations()
-
-
-def paginator(method: str, call: Call) -> Paginator[dict[str, Any]]:
-    """botocore's paginator of a method, which it reaches by `call`. Raises its OperationNotPageableError."""
-    made: Paginator[dict[str, Any]] = import_module("botocore.paginate").Paginator(
-        call, _configuration(method), operation_model(OPERATION_OF[method])
-    )
-    return made
-
-
 class AsyncPages(Protocol):
-    """aiobotocore's iterator of pages, as far as it is promised."""
+    """The pages of a request."""
 
     @property
     def resume_token(self) -> Any:
-        """Where to go on after `MaxItems`, for `StartingToken`."""
+        """Where to continue after `MaxItems`, for `StartingToken`."""
 
     def __aiter__(self) -> AsyncIterator[dict[str, Any]]: ...
 
@@ -55,28 +41,28 @@ class AsyncPaginator(Protocol):
         """The pages of a request."""
 
 
-def async_paginator(method: str, call: AsyncCall) -> AsyncPaginator:
-    """aiobotocore's paginator of a method, which it reaches by `call`. Raises OperationNotPageableError."""
+def can_paginate(method: str) -> bool:
+    return method in _configurations()
 
-    async def leaving_a_turn(**members: Any) -> dict[str, Any]:
-        answer = await call(**members)
-        # An embedded read awaits nothing; the event loop's other tasks get their turn, however many pages there are.
-        await asyncio.sleep(0)
-        return answer
 
-    with installed_by("aws"):
-        paginate = import_module("aiobotocore.paginate")
-    made: AsyncPaginator = paginate.AioPaginator(
-        leaving_a_turn, _configuration(method), operation_model(OPERATION_OF[method])
-    )
+def paginator(method: str, call: Call) -> Paginator[dict[str, Any]]:
+    """botocore's paginator of a method, which `call` calls. Raises its OperationNotPageableError."""
+    made: Paginator[dict[str, Any]] = _paginator("botocore.paginate", "Paginator", method, call)
     return made
 
 
-def _configuration(method: str) -> dict[str, Any]:
+def async_paginator(method: str, call: AsyncCall) -> AsyncPaginator:
+    """The same, with pages that are an async iterator."""
+    made: AsyncPaginator = _paginator("sortkey.client.async_pages", "AsyncPaginator", method, call)
+    return made
+
+
+def _paginator(module: str, name: str, method: str, call: Call | AsyncCall) -> Any:
     configuration = _configurations().get(method)
     if configuration is None:
         raise OperationNotPageableError(operation_name=method)
-    return configuration
+    paginator_class = getattr(import_module(module), name)
+    return paginator_class(call, configuration, operation_model(OPERATION_OF[method]))
 
 
 @cache

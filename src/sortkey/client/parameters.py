@@ -1,8 +1,8 @@
-"""A call's keyword arguments made a typed request.
+"""The keyword arguments of a call, turned into a typed request.
 
-boto3 checks every parameter against its service model before it sends anything. Here the engine's own reading of the
-request is the check, in C; only what does not pass it is looked at again, slowly, by botocore itself, so that a mistake
-is told in botocore's words, and anything unusual that boto3 takes is taken here.
+boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as it
+builds the engine's typed request. Only a request that fails is checked again, slowly, by botocore: so errors have
+botocore's words, and any value that boto3 accepts is accepted here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from botocore.exceptions import ParamValidationError
 
 from sortkey.client import service_model
-from sortkey.client.shapes import Unusual, to_wire
+from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
 from sortkey.engine import requests
 from sortkey.engine.requests.shapes import Shape
 
@@ -24,18 +24,18 @@ _EXPECTED: Final = {
 }
 
 
-def request(operation: str, members: dict[str, Any], plain: bool = False) -> Shape:
+def request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
     """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB rejects.
-    `plain` says that there is no binary to be converted."""
+    `binary` tells whether binary may occur in the members."""
     shape, known = _EXPECTED[operation]
     if members.keys() <= known:
         try:
-            return _convert(members if plain else to_wire(members), shape)
-        except (Unusual, msgspec.ValidationError):
+            return _convert(to_dynamodb_json(members) if binary else members, shape)
+        except (NeedsBotocore, msgspec.ValidationError):
             pass
     body = service_model.serialise(operation, members)
     for name in members.keys() - known:
-        # The installed boto3 is newer than the engine. Ignoring a parameter would be worse than rejecting it.
+        # The installed botocore is newer than the engine. Ignoring a parameter would be worse than rejecting it.
         raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
     return requests.decode(operation, body)
 

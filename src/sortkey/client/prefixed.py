@@ -1,17 +1,40 @@
-"""Clients whose tables have a prefix that callers never see, over any other client."""
+"""Clients that add a prefix to table names and hide it from callers, over any other client."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Coroutine
+from typing import Any, Generic, TypeVar
 
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.interface import AsyncClient, Client
+from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessReads
+from sortkey.client.methods import R
 from sortkey.client.table_names import TableNames
 from sortkey.engine.database import Database
 
+C = TypeVar("C", bound=AnyClient[Any])
 
-class PrefixedClient(Client):
-    def __init__(self, client: Client, prefix: str) -> None:
+
+class PrefixedReads:
+    """In-process reads of tables with a prefix."""
+
+    def __init__(self, reads: InProcessReads, prefix: str) -> None:
+        self._reads = reads
+        self._prefix = prefix
+
+    def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
+        return self._reads.get_unparsed(self._prefix + table, key, consistent)
+
+    def lookup_unparsed(
+        self, table: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
+    ) -> tuple[Unparsed, int, float] | None:
+        return self._reads.lookup_unparsed(self._prefix + table, pairs, consistent, gaps)
+
+
+class AnyPrefixedClient(AnyClient[R], Generic[C, R]):
+    """What the sync and the async client have in common."""
+
+    def __init__(self, client: C, prefix: str) -> None:
         self._client = client
         self._names = TableNames(prefix)
         self.meta = client.meta
@@ -20,13 +43,20 @@ class PrefixedClient(Client):
     def database(self) -> Database | None:
         return self._client.database
 
-    def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        return self._names.shown(operation, self._client._call(operation, self._names.stored(operation, members)))
+    @property
+    def in_process_reads(self) -> InProcessReads | None:
+        reads = self._client.in_process_reads
+        return None if reads is None else PrefixedReads(reads, self._names.prefix)
 
-    def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
-        return self._names.shown(
-            operation, self._client._read(operation, self._names.stored(operation, members), plain)
-        )
+
+class PrefixedClient(AnyPrefixedClient[Client, dict[str, Any]], Client):
+    def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        answer = self._client._call(operation, self._names.add(operation, members))
+        return self._names.strip(operation, answer)
+
+    def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
+        answer = self._client._call_unparsed(operation, self._names.add(operation, members), binary)
+        return self._names.strip(operation, answer)
 
     def capabilities(self) -> Capabilities:
         return self._client.capabilities()
@@ -38,23 +68,14 @@ class PrefixedClient(Client):
         self._client.close()
 
 
-class AsyncPrefixedClient(AsyncClient):
-    def __init__(self, client: AsyncClient, prefix: str) -> None:
-        self._client = client
-        self._names = TableNames(prefix)
-        self.meta = client.meta
-
-    @property
-    def database(self) -> Database | None:
-        return self._client.database
-
+class AsyncPrefixedClient(AnyPrefixedClient[AsyncClient, Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._client._call(operation, self._names.stored(operation, members))
-        return self._names.shown(operation, answer)
+        answer = await self._client._call(operation, self._names.add(operation, members))
+        return self._names.strip(operation, answer)
 
-    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
-        answer = await self._client._read(operation, self._names.stored(operation, members), plain)
-        return self._names.shown(operation, answer)
+    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
+        answer = await self._client._call_unparsed(operation, self._names.add(operation, members), binary)
+        return self._names.strip(operation, answer)
 
     async def capabilities(self) -> Capabilities:
         return await self._client.capabilities()

@@ -1,10 +1,11 @@
-"""The async twin of the remote client, over aiobotocore."""
+"""The async remote client. This module alone imports aiobotocore, and is itself imported when an async remote store is
+opened: aiobotocore is an optional dependency, and takes tenths of a second to import."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,37 +14,33 @@ from aiobotocore.session import get_session
 from botocore.exceptions import ClientError
 
 from sortkey.client import capabilities, errors, fast_remote, remote_answers, remote_requests
+from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
-from sortkey.client.metadata import ClientMeta
-from sortkey.client.remote_connection import STREAM_POLL_SECONDS, configuration, connection
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.store_url import Remote
-from sortkey.client.unparsed_items import READS, items_parsed
 
 
-class AsyncRemoteClient(AsyncClient):
+class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
     """Belongs to the event loop of its first call, as its connections do."""
 
     def __init__(self, url: str, remote: Remote) -> None:
-        self._connection = connection(remote)
-        self._capabilities = self._connection.capabilities
-        self._clients: dict[str, Any] = {}
-        self._shortcut: fast_remote.AsyncFastRemote | None = None
-        self._making = asyncio.Lock()
+        super().__init__(url, remote)
+        self._session = remote_answers.install(get_session())
+        self._fast: fast_remote.AsyncFastRemote | None = None
+        self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
-        self._closed = False
-        self.meta = ClientMeta(url, self._connection.region)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._read(operation, members)
-        return items_parsed(answer) if operation in READS else answer
+        answer = await self._call_unparsed(operation, members)
+        return with_parsed_items(answer) if operation in UNPARSED_READS else answer
 
-    async def _read(self, operation: str, members: dict[str, Any], plain: bool = False) -> dict[str, Any]:
+    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
         service = service_of(operation)
         client = self._clients.get(service) or await self._client(service)
-        if self._shortcut is not None and operation in READS:
-            read = await self._shortcut.read(operation, members, plain)
+        if self._fast is not None and operation in UNPARSED_READS:
+            read = await self._fast.read(operation, members, binary)
             if read is not None:
                 return read
         try:
@@ -53,17 +50,15 @@ class AsyncRemoteClient(AsyncClient):
         return answer
 
     async def _client(self, service: str) -> Any:
-        async with self._making:
-            if self._closed:
-                raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
+        async with self._opening:
+            self._check_open()
             if service not in self._clients:
-                session = remote_answers.install(get_session())
-                config = AioConfig(**configuration(session))
-                made = session.create_client(service, config=config, **self._connection.arguments)
+                config = AioConfig(**configuration(self._session))
+                made = self._session.create_client(service, config=config, **self._connection.arguments)
                 opened = remote_requests.install(await self._open.enter_async_context(made))
                 self._clients[service] = opened
                 if service == "dynamodb" and fast_remote.is_possible(opened):
-                    self._shortcut = fast_remote.AsyncFastRemote(opened)
+                    self._fast = fast_remote.AsyncFastRemote(opened)
             return self._clients[service]
 
     async def capabilities(self) -> Capabilities:
@@ -71,26 +66,26 @@ class AsyncRemoteClient(AsyncClient):
             try:
                 answer: Mapping[str, Any] = await self.list_tables(Limit=1)
             except ClientError as error:
-                # An error has a header too, and who may not list tables may still use them.
+                # An error has the header too, and a caller without the right to list tables may still use them.
                 answer = error.response
             self._capabilities = capabilities.of_answer(answer)
         return self._capabilities
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
-        """As in the process, though by asking again and again: a network tells nobody of new records."""
-        deadline = time.monotonic() + Timeout
+        # By polling: an endpoint does not announce records.
+        until = time.monotonic() + Timeout
         while True:
             answer = await self.get_records(ShardIterator=ShardIterator, Limit=1)
             if answer["Records"] or answer.get("NextShardIterator") is None:
                 return True
-            left = deadline - time.monotonic()
+            left = until - time.monotonic()
             if left <= 0:
                 return False
             ShardIterator = answer["NextShardIterator"]
             await asyncio.sleep(min(STREAM_POLL_SECONDS, left))
 
     async def close(self) -> None:
-        async with self._making:
+        async with self._opening:
             self._closed = True
             self._clients = {}
             await self._open.aclose()

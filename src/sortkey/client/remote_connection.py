@@ -8,25 +8,28 @@ from urllib.parse import urlsplit
 from botocore.session import Session
 
 from sortkey.client.capabilities import AWS, STORES, Capabilities
+from sortkey.client.interface import AnyClient
+from sortkey.client.metadata import ClientMeta
+from sortkey.client.methods import R
 from sortkey.client.store_url import Remote
 
 _CONNECTIONS: Final = 64
-"""A lookup sends its chunks side by side, each on a connection of its own."""
+"""A lookup sends its chunks in parallel, each on a connection of its own."""
 STREAM_POLL_SECONDS: Final = 0.5
-"""AWS takes five reads a second of a shard, from all its readers."""
+"""AWS allows five reads a second of a shard, over all its readers."""
 
 _DEFAULT_REGION: Final = "us-east-1"
-_NOBODY: Final = "sortkey"
-"""Endpoints without keys want a signature nevertheless, anybody's."""
+_ANY_CREDENTIAL: Final = "sortkey"
+"""An endpoint without authentication still requires a signature, with any key."""
 _FROM_THE_HOST: Final = ("container-role", "iam-role")
-"""Where botocore asks the machine's network for credentials: seconds, on a machine that has none."""
+"""Providers with which botocore asks the network for credentials: that takes seconds on a machine that has none."""
 
 
 class Connection(NamedTuple):
     arguments: dict[str, Any]
-    """Of botocore's and aiobotocore's `create_client`, the configuration aside."""
+    """The arguments of botocore's and aiobotocore's `create_client`, without the configuration."""
     capabilities: Capabilities | None
-    """None where the endpoint must be asked."""
+    """None if the endpoint must be asked."""
 
     @property
     def region(self) -> str:
@@ -34,12 +37,27 @@ class Connection(NamedTuple):
         return region
 
 
+class AnyRemoteClient(AnyClient[R]):
+    """What the sync and the async client have in common: one botocore client per service, made when first needed."""
+
+    def __init__(self, url: str, remote: Remote) -> None:
+        self._connection = connection(remote)
+        self._capabilities = self._connection.capabilities
+        self._clients: dict[str, Any] = {}
+        self._closed = False
+        self.meta = ClientMeta(url, self._connection.region)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
+
+
 def configuration(session: Any) -> dict[str, Any]:
-    """Of the clients that a session of botocore or aiobotocore makes."""
+    """The configuration of clients, for a session of botocore or aiobotocore."""
     return {
         "retries": {"mode": "standard"},
         "max_pool_connections": _CONNECTIONS,
-        # The same text for all requests; botocore would put it together anew for each of them, twice.
+        # A constant text; botocore would assemble it twice for each request.
         "user_agent": session.user_agent(),
     }
 
@@ -57,7 +75,7 @@ def connection(remote: Remote) -> Connection:
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
         return Connection(arguments, known or AWS)
     if not _has_credentials(session):
-        arguments |= {"aws_access_key_id": _NOBODY, "aws_secret_access_key": _NOBODY}
+        arguments |= {"aws_access_key_id": _ANY_CREDENTIAL, "aws_secret_access_key": _ANY_CREDENTIAL}
     return Connection(arguments, known)
 
 

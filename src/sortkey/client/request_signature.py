@@ -1,6 +1,6 @@
-"""The signature of a request to an endpoint: SigV4, of the one form that all of DynamoDB's requests have.
+"""The SigV4 signature of a request to DynamoDB, whose requests all have one form.
 
-botocore's signer takes any request of any service, and ten times as long. What it makes of these is the measure.
+botocore's signer handles any request of any service, and takes ten times as long. The tests compare both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def host_of(url: str) -> str:
-    """As the Host header has it: without a port that goes without saying."""
+    """The Host header of a URL: without a default port."""
     parts = urlsplit(url)
     if parts.port is None or parts.port != _DEFAULT_PORTS.get(parts.scheme):
         return parts.netloc
@@ -24,19 +24,20 @@ def host_of(url: str) -> str:
 
 
 def signed(
-    headers: dict[str, str], body: bytes, credentials: Any, region: str, service: str, moment: str
+    headers: dict[str, str], body: bytes, credentials: Any, region: str, service: str, time: str
 ) -> dict[str, str]:
-    """The headers with a signature of them all, by botocore's frozen credentials; `moment` is as in `X-Amz-Date`."""
-    made = {**headers, "X-Amz-Date": moment}
+    """The headers with a signature over all of them; takes botocore's frozen credentials, and a time as in
+    `X-Amz-Date`."""
+    made = {**headers, "X-Amz-Date": time}
     if credentials.token:
         made["X-Amz-Security-Token"] = credentials.token
     lines = sorted((name.lower(), value) for name, value in made.items())
     names = ";".join([name for name, _ in lines])
     content = "".join([f"{name}:{value}\n" for name, value in lines])
     canonical = f"POST\n/\n\n{content}\n{names}\n{sha256(body).hexdigest()}"
-    scope = f"{moment[:8]}/{region}/{service}/{TERMINATOR}"
-    text = f"{ALGORITHM}\n{moment}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
-    key = signing_key(credentials.secret_key, moment[:8], region, service)
+    scope = f"{time[:8]}/{region}/{service}/{TERMINATOR}"
+    text = f"{ALGORITHM}\n{time}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
+    key = signing_key(credentials.secret_key, time[:8], region, service)
     signature = hmac.digest(key, text.encode(), "sha256").hex()
     made["Authorization"] = (
         f"{ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"

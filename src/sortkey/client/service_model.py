@@ -1,6 +1,6 @@
-"""botocore's description of DynamoDB, read when first needed: most programs never need it.
+"""botocore's service model of DynamoDB, loaded when first needed; most programs never need it.
 
-To read it takes some 50 ms, and to import what reads it twice as long, so neither is done at the top.
+Loading takes some 50 ms, and importing the loader twice as long, so neither happens at import.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel, ServiceModel
 
 OPERATION_OF: Final = {xform_name(operation): operation for operation in OPERATIONS}
-"""The operations by their methods' names."""
+"""Operations by the names of their methods."""
 METHOD_OF: Final = {operation: method for method, operation in OPERATION_OF.items()}
 
 _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
-"""boto3 has them on a client of their own."""
+"""boto3 has these on a separate client."""
 
 
 @cache
@@ -31,7 +31,7 @@ def service_model(service: str = "dynamodb") -> ServiceModel:
 
 
 def service_of(operation: str) -> str:
-    """Which of boto3's two services has an operation."""
+    """The boto3 service that has an operation."""
     return "dynamodbstreams" if operation in _STREAM_OPERATIONS else "dynamodb"
 
 
@@ -50,6 +50,6 @@ def _serialiser() -> Any:
     return import_module("botocore.serialize").create_serializer("json", include_validation=True)
 
 
-def load(service: str, kind: str) -> Any:
-    """One of the files that botocore has about a service."""
-    return import_module("botocore.loaders").Loader().load_service_model(service, kind)
+def load(service: str, file: str) -> Any:
+    """One of botocore's data files about a service, such as `paginators-1`."""
+    return import_module("botocore.loaders").Loader().load_service_model(service, file)

@@ -1,12 +1,12 @@
-"""Store URLs: the one text that says where the data is.
+"""Store URLs, which name where the data is.
 
-./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, made when missing
-memory:                                                          nothing but memory, gone at close
-http://HOST:PORT   https://HOST:PORT                             any endpoint that speaks DynamoDB's protocol
-dynamodb://REGION                                                AWS, with the ordinary credential chain
+./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, created if missing
+memory:                                                          memory only, gone at close
+http://HOST:PORT   https://HOST:PORT                             any endpoint with DynamoDB's protocol
+dynamodb://REGION                                                AWS, with its usual credential chain
 
-Options come after a question mark: `?prefix=dev-` stands before the name of every table, and `?store=alternator` says
-what an endpoint is, where it does not show by itself.
+Options follow a question mark: `?prefix=dev-` is put before every table name, and `?store=alternator` names the product
+behind an endpoint that does not identify itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 
 from sortkey.client.capabilities import STORES
 
-# Two letters at least, so that C:\data is a path.
+# At least two letters, so that C:\data is a path.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 _SCHEMES: Final = frozenset({"file", "memory", "http", "https", "dynamodb"})
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
@@ -32,12 +32,12 @@ _WHAT_WORKS: Final = (
 
 
 class Remote(msgspec.Struct, frozen=True):
-    """An endpoint, or AWS's own of a region."""
+    """An endpoint, or AWS in a region."""
 
     endpoint: str | None
     region: str | None
     store: str | None
-    """What the endpoint is said to be, one of `capabilities.STORES`."""
+    """The product behind the endpoint, one of `capabilities.STORES`."""
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Store(msgspec.Struct, frozen=True):
 
 
 def parse(url: str | os.PathLike[str]) -> Store:
-    """The store that a URL or a path names. Raises ValueError for anything else; opens nothing."""
+    """The store that a URL or a path names. Raises ValueError for anything else. Opens nothing."""
     if not isinstance(url, str):
         path = Path(url)
         return Store(str(path), path)
@@ -63,7 +63,7 @@ def parse(url: str | os.PathLike[str]) -> Store:
     prefix = _prefix(url, options)
     if scheme == "memory":
         if rest:
-            raise ValueError(f"{url!r} names a store in memory, which has no name of its own: use 'memory:'")
+            raise ValueError(f"{url!r} names a store in memory, which has no name: use 'memory:'")
         return Store(url, None, None, prefix)
     if scheme == "file":
         return Store(url, _folder(url, rest), None, prefix)
@@ -75,25 +75,25 @@ def _options(url: str, query: str) -> dict[str, str]:
     try:
         options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
     except ValueError:
-        raise ValueError(f"{url!r}: the options behind '?' are not NAME=VALUE, joined by '&'") from None
+        raise ValueError(f"{url!r}: the options after '?' are not NAME=VALUE, joined by '&'") from None
     scheme = url.partition(":")[0].lower()
     known = {"prefix", "store"} if scheme in {"http", "https"} else {"prefix"}
     for name in options.keys() - known:
-        raise ValueError(f"{url!r} has the unknown option {name!r}: here are {', '.join(sorted(known))}")
+        raise ValueError(f"{url!r} has the unknown option {name!r}: known are {', '.join(sorted(known))}")
     return options
 
 
 def _prefix(url: str, options: dict[str, str]) -> str:
     prefix = options.get("prefix", "")
     if prefix and not _TABLE_NAME.fullmatch(prefix):
-        raise ValueError(f"{url!r}: a prefix of table names has letters, digits, '_', '-' and '.' only")
+        raise ValueError(f"{url!r}: a table name prefix has only letters, digits, '_', '-' and '.'")
     return prefix
 
 
 def _store(url: str, options: dict[str, str]) -> str | None:
     store = options.get("store")
     if store is not None and store not in STORES:
-        raise ValueError(f"{url!r}: store is one of {', '.join(STORES)}")
+        raise ValueError(f"{url!r}: store must be one of {', '.join(STORES)}")
     return store
 
 
@@ -103,7 +103,7 @@ def _folder(url: str, rest: str) -> Path:
             raise ValueError(f"{url!r} names a host: a file URL is 'file:PATH' or 'file:///PATH'")
         rest = rest[2:]
     if not rest or "\0" in rest:
-        raise ValueError(f"{url!r} names no folder: {_WHAT_WORKS}")
+        raise ValueError(f"{url!r} does not name a folder: {_WHAT_WORKS}")
     return Path(rest)
 
 
@@ -111,16 +111,16 @@ def _endpoint(url: str, place: str) -> tuple[str, None]:
     try:
         parts = urlsplit(place)
         host = parts.hostname
-        _ = parts.port  # is read, and rejected, only when asked for
+        _ = parts.port  # parsed on access only
     except ValueError as error:
-        raise ValueError(f"{url!r} is no endpoint: {error}") from None
+        raise ValueError(f"{url!r} is not an endpoint: {error}") from None
     if not host or parts.username is not None or parts.fragment or any(map(str.isspace, place)):
-        raise ValueError(f"{url!r} is no endpoint: it is 'http://HOST:PORT', with credentials from the environment")
+        raise ValueError(f"{url!r} is not an endpoint: use 'http://HOST:PORT', with credentials from the environment")
     return place, None
 
 
 def _region(url: str, rest: str) -> tuple[None, str]:
     region = rest.removeprefix("//").removesuffix("/")
     if not rest.startswith("//") or not _REGION.fullmatch(region):
-        raise ValueError(f"{url!r} names no region of AWS: it is 'dynamodb://REGION', such as dynamodb://eu-west-1")
+        raise ValueError(f"{url!r} does not name an AWS region: use 'dynamodb://REGION', such as dynamodb://eu-west-1")
     return None, region

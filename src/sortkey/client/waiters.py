@@ -1,6 +1,6 @@
-"""Waiters: botocore's own, and its recipes followed without blocking an event loop.
+"""Waiters: botocore's own, and async ones that follow the same configurations.
 
-botocore's are imported by the first waiter that is asked for, not at the top: they are slow to import, and few ask.
+botocore's are imported with the first waiter, not at the top: they are slow to import, and rarely used.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 
 def waiter(name: str, methods: Callable[[str], Call]) -> Waiter:
-    """`methods` gives an operation's method. Raises ValueError for a waiter that boto3 or the engine does not have."""
-    recipe = _recipe(name)
+    """`methods` returns the method of an operation. Raises ValueError for a waiter that boto3 or the engine lacks."""
+    config = _configuration(name)
     botocore = _botocore()
-    made: Waiter = botocore.Waiter(name, recipe, botocore.NormalizedOperationMethod(methods(recipe.operation)))
+    made: Waiter = botocore.Waiter(name, config, botocore.NormalizedOperationMethod(methods(config.operation)))
     return made
 
 
 class AsyncWaiter:
-    """Follows the same recipe."""
+    """botocore's waiter, awaited."""
 
     def __init__(self, name: str, methods: Callable[[str], AsyncCall]) -> None:
         self.name = name
-        self.config = _recipe(name)
+        self.config = _configuration(name)
         self._call = methods(self.config.operation)
 
     async def wait(self, **members: Any) -> None:
-        """Raises botocore's WaiterError when it cannot come true any more, or not in time."""
+        """Wait until the condition holds. Raises botocore's WaiterError if it cannot, or after the last attempt."""
         limits = members.pop("WaiterConfig", {})
         delay = limits.get("Delay", self.config.delay)
         attempts = limits.get("MaxAttempts", self.config.max_attempts)
@@ -59,14 +59,14 @@ class AsyncWaiter:
             await asyncio.sleep(delay)
 
     async def _answer(self, members: dict[str, Any]) -> Any:
-        """An error's response is an answer too, as acceptors want it."""
+        """The answer, or an error's response: acceptors match both."""
         try:
             return await self._call(**members)
         except ClientError as error:
             return error.response
 
     def _matched(self, response: Any) -> AcceptorConfig | None:
-        """What the recipe says to this response, unless it says that waiting is in vain."""
+        """The acceptor that matches this response, if any; raises WaiterError if it is a failure."""
         for acceptor in self.config.acceptors:
             if acceptor.matcher_func(response):
                 if acceptor.state == "failure":
@@ -79,18 +79,18 @@ class AsyncWaiter:
         return None
 
 
-def _recipe(name: str) -> SingleWaiterConfig:
-    recipe = _recipes().get(name)
-    if recipe is None:
+def _configuration(name: str) -> SingleWaiterConfig:
+    config = _configurations().get(name)
+    if config is None:
         raise ValueError(f"Waiter does not exist: {name}")
-    return recipe
+    return config
 
 
 @cache
-def _recipes() -> dict[str, SingleWaiterConfig]:
+def _configurations() -> dict[str, SingleWaiterConfig]:
     model = _botocore().WaiterModel(load("dynamodb", "waiters-2"))
-    recipes = {xform_name(name): model.get_waiter(name) for name in model.waiter_names}
-    return {name: recipe for name, recipe in recipes.items() if recipe.operation in OPERATIONS}
+    configs = {xform_name(name): model.get_waiter(name) for name in model.waiter_names}
+    return {name: config for name, config in configs.items() if config.operation in OPERATIONS}
 
 
 def _botocore() -> Any:

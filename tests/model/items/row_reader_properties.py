@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.client.unparsed_items import Unparsed
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.item import schema_of
 from sortkey.model.sessions.found_items import item_of
 from tests.model.declared import Colour, Everything

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 import sortkey as sk
-from sortkey.client.unparsed_items import Unparsed
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.sessions.found_items import found_on, position

@@ -51,7 +51,7 @@ def reject(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
 
         return reject_first
 
-    for name in ("_call", "_read", "get_unparsed"):
+    for name in ("_call", "_call_unparsed", "get_unparsed"):
         monkeypatch.setattr(db.client, name, rejecting(getattr(db.client, name)))
     look_up_by_requests(monkeypatch, db)
 
@@ -109,16 +109,16 @@ def test_it_gives_up_when_the_time_is_over(
 # Half of a batch may come back; only what did not is asked for again.
 def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: Patch) -> None:
     memory.batch(put=[order(number) for number in range(10)])
-    call = memory.client._read
+    call = memory.client._call_unparsed
     asked = []
 
-    def partial(operation: str, members: dict[str, Any], _plain: bool) -> Reply:
+    def partial(operation: str, members: dict[str, Any], _binary: bool) -> Reply:
         keys = members["RequestItems"]["shop"]["Keys"]
         asked.append(len(keys))
         answer = call(operation, {"RequestItems": {"shop": {"Keys": keys[:4]}}})
         return {**answer, "UnprocessedKeys": {"shop": {"Keys": keys[4:]}} if keys[4:] else {}}
 
-    monkeypatch.setattr(memory.client, "_read", partial)
+    monkeypatch.setattr(memory.client, "_call_unparsed", partial)
     look_up_by_requests(monkeypatch, memory)
     slept = Slept(memory)
     found = slept.db.lookup(Order.key, [{"customer": "ada", "number": number} for number in range(10)])

@@ -96,10 +96,10 @@ class AsyncSession(SessionBase[AsyncClient]):
 
     async def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
-        if self._embedded is None:
+        if self._in_process is None:
             return await self._run(reads.get(self._context, path, consistent))
         try:
-            return self._get(self._embedded, path, consistent)
+            return self._get(self._in_process, path, consistent)
         except ClientError as error:
             return await self._run(reads.get_again(self._context, path, consistent, error))
 
@@ -108,7 +108,7 @@ class AsyncSession(SessionBase[AsyncClient]):
     ) -> list[ItemT | None]:
         """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
         wanted = listed(keys)
-        found = None if self._embedded is None else self._lookup(self._embedded, key, wanted, consistent)
+        found = None if self._in_process is None else self._lookup(self._in_process, key, wanted, consistent)
         return await self._run(reads.lookup(self._context, key, wanted, consistent)) if found is None else found
 
     async def lookup_as(
@@ -117,7 +117,7 @@ class AsyncSession(SessionBase[AsyncClient]):
         """What `read` makes of the rows with these exact keys, in their order. It is given a list of rows as DynamoDB's
         JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
         wanted = listed(keys)
-        found = None if self._embedded is None else self._lookup_as(self._embedded, key, wanted, read)
+        found = None if self._in_process is None else self._lookup_as(self._in_process, key, wanted, read)
         return await self._run(reads.lookup_as(self._context, key, wanted, read)) if found is None else found
 
     async def put(
@@ -248,7 +248,7 @@ class AsyncSession(SessionBase[AsyncClient]):
     async def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
         if call.unparsed:
-            answer = await self.client._read(call.operation, call.members, call.plain)
+            answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
         else:
             answer = await self.client._call(call.operation, call.members)
         self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)

@@ -43,11 +43,11 @@ class Context:
             members["ReturnConsumedCapacity"] = "TOTAL"
         return Call(operation, members, path)
 
-    def read_request(self, operation: str, members: dict[str, Any], path: str, plain: bool) -> Call:
+    def read_request(self, operation: str, members: dict[str, Any], path: str, binary: bool) -> Call:
         """A request whose answer has its items as text."""
         if self.capabilities.consumed_capacity:
             members["ReturnConsumedCapacity"] = "TOTAL"
-        return Call(operation, members, path, unparsed=True, plain=plain)
+        return Call(operation, members, path, unparsed=True, binary=binary)
 
     def retried(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         """A request that costs no capacity."""
@@ -56,8 +56,8 @@ class Context:
     def call(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         return retried(self.request(operation, members, path), self.pacing)
 
-    def read(self, operation: str, members: dict[str, Any], path: str, plain: bool) -> Steps[Answer]:
-        return retried(self.read_request(operation, members, path, plain), self.pacing)
+    def read(self, operation: str, members: dict[str, Any], path: str, binary: bool) -> Steps[Answer]:
+        return retried(self.read_request(operation, members, path, binary), self.pacing)
 
     def require_transactions(self, what: str) -> None:
         if not self.capabilities.transactions:

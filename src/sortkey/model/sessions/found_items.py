@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sortkey.client.unparsed_items import Unparsed
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema

@@ -16,7 +16,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.sessions.context import Context
 from sortkey.model.sessions.found_items import found_on, position
-from sortkey.model.sessions.reads import is_plain, question
+from sortkey.model.sessions.reads import may_have_binary, question
 from sortkey.model.sessions.steps import Steps
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def _fill(
     items: list[T] = []
     rows: list[Any] = []
     read = 0
-    name, plain = path.name, is_plain(path, request)
+    name, binary = path.name, may_have_binary(path, request)
     while True:
         limit = wanted.size + 1 - len(items)
         if "FilterExpression" in request:
@@ -133,7 +133,7 @@ def _fill(
         members = {**request, "Limit": min(limit, wanted.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
-        answer = yield from context.read("Query", members, name, plain)
+        answer = yield from context.read("Query", members, name, binary)
         found = found_on(path, answer["Items"])
         items += found.items
         rows += found.rows

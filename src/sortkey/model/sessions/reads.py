@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from botocore.exceptions import ClientError
 
-from sortkey.client.unparsed_items import Unparsed
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
 from sortkey.model.changes.conditions import Where, render_conditions
 from sortkey.model.errors import NoAccessPath
@@ -42,7 +42,7 @@ def _get(context: Context, path: Path[Any], consistent: bool) -> Call:
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
         members["ConsistentRead"] = True
-    return context.read_request("GetItem", members, path.name, plain=not path.layout.binary)
+    return context.read_request("GetItem", members, path.name, binary=path.layout.binary)
 
 
 def _got(context: Context, path: Path[T], answer: Answer) -> T | None:
@@ -113,7 +113,7 @@ def _batch_get(context: Context, key: BoundKey[Any], keys: list[Row], consistent
     if consistent:
         asked["ConsistentRead"] = True
     members = {"RequestItems": {key.schema.table: asked}}
-    return context.read_request("BatchGetItem", members, key.name, plain=not key.layout.binary)
+    return context.read_request("BatchGetItem", members, key.name, binary=key.layout.binary)
 
 
 def _outcome(
@@ -157,16 +157,16 @@ def question(path: Path[Any], where: Where | None, descending: bool, consistent:
     return request
 
 
-def is_plain(path: Path[Any], request: Mapping[str, Any]) -> bool:
-    """Whether a question has no binary: keys say so by themselves, and filters are looked at."""
-    return not (path.layout.binary or path.primary.binary or "FilterExpression" in request)
+def may_have_binary(path: Path[Any], request: Mapping[str, Any]) -> bool:
+    """Whether binary may occur in a Query: the keys tell; filters are not examined."""
+    return path.layout.binary or path.primary.binary or "FilterExpression" in request
 
 
 def chunk(context: Context, path: Path[T], request: Mapping[str, Any], start: Row | None) -> Steps[Chunk]:
     members = dict(request)
     if start is not None:
         members["ExclusiveStartKey"] = start
-    answer = yield from context.read("Query", members, path.name, is_plain(path, members))
+    answer = yield from context.read("Query", members, path.name, may_have_binary(path, members))
     items = found_on(path, answer["Items"]).items
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))

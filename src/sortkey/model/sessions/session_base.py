@@ -11,10 +11,9 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.embedded import Embedded
-from sortkey.client.shapes import to_wire
-from sortkey.client.unparsed_items import Unparsed
+from sortkey.client.interface import AnyClient, InProcessReads
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.item import Item
 from sortkey.model.keys.each import Each
@@ -30,7 +29,7 @@ from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 from sortkey.values.key_product import KeyProduct
 
-C = TypeVar("C")
+C = TypeVar("C", bound=AnyClient[Any])
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -74,7 +73,7 @@ class SessionBase(Generic[C]):
         """The low-level client underneath, for what the model does not say."""
         self._context = context
         self._options = settings
-        self._embedded: Embedded[Any] | None = client if isinstance(client, Embedded) else None
+        self._in_process: InProcessReads | None = client.in_process_reads
 
     @property
     def meter(self) -> Meter:
@@ -100,12 +99,12 @@ class SessionBase(Generic[C]):
         path = self._context.here(path)
         return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
 
-    def _get(self, store: Embedded[Any], path: Path[T], consistent: bool) -> T | None:
+    def _get(self, store: InProcessReads, path: Path[T], consistent: bool) -> T | None:
         """`get` in the process, where there is nothing to wait for: not as steps, which would cost as much as the
         read. Raises ClientError for what may have to be tried again."""
         key = path.key()
         started = perf_counter()
-        stored, units = store.get_unparsed(path.table, to_wire(key) if path.layout.binary else key, consistent)
+        stored, units = store.get_unparsed(path.table, to_dynamodb_json(key) if path.layout.binary else key, consistent)
         seconds = perf_counter() - started
         if stored is None:
             self._context.meter.got(path.name, 0, units, seconds)
@@ -116,7 +115,7 @@ class SessionBase(Generic[C]):
         return item
 
     def _lookup(
-        self, store: Embedded[Any], key: BoundKey[S], wanted: Wanted, consistent: bool
+        self, store: InProcessReads, key: BoundKey[S], wanted: Wanted, consistent: bool
     ) -> list[S | None] | None:
         """`lookup` in the process, as `_get` is; None for keys that are not two texts."""
         pairs = _text_keys(key, wanted)
@@ -124,7 +123,7 @@ class SessionBase(Generic[C]):
         return None if stored is None else list(map(items_by_key(key.schema, stored).get, pairs))
 
     def _lookup_as(
-        self, store: Embedded[Any], key: BoundKey[Any], wanted: Wanted, read: Callable[[bytes], list[R]]
+        self, store: InProcessReads, key: BoundKey[Any], wanted: Wanted, read: Callable[[bytes], list[R]]
     ) -> list[R] | None:
         pairs = _text_keys(key, wanted)
         distinct = _distinct(pairs)
@@ -138,7 +137,7 @@ class SessionBase(Generic[C]):
         return [found[pair] for pair in pairs]
 
     def _stored(
-        self, store: Embedded[Any], key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool
+        self, store: InProcessReads, key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool
     ) -> Unparsed | None:
         if not pairs:
             return None

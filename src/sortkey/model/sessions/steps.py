@@ -28,8 +28,8 @@ class Call(NamedTuple):
     """Which access path it is metered under."""
     unparsed: bool = False
     """Whether the answer's items are wanted as text."""
-    plain: bool = False
-    """Whether there is no binary among the members of such a request."""
+    binary: bool = True
+    """Whether binary may occur in the members of such a request."""
 
 
 class Calls(NamedTuple):

@@ -97,10 +97,10 @@ class Session(SessionBase[Client]):
 
     def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
         """One item by its exact key, or None."""
-        if self._embedded is None:
+        if self._in_process is None:
             return self._run(reads.get(self._context, path, consistent))
         try:
-            return self._get(self._embedded, path, consistent)
+            return self._get(self._in_process, path, consistent)
         except ClientError as error:
             return self._run(reads.get_again(self._context, path, consistent, error))
 
@@ -109,7 +109,7 @@ class Session(SessionBase[Client]):
     ) -> list[ItemT | None]:
         """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
         wanted = listed(keys)
-        found = None if self._embedded is None else self._lookup(self._embedded, key, wanted, consistent)
+        found = None if self._in_process is None else self._lookup(self._in_process, key, wanted, consistent)
         return self._run(reads.lookup(self._context, key, wanted, consistent)) if found is None else found
 
     def lookup_as(
@@ -118,7 +118,7 @@ class Session(SessionBase[Client]):
         """What `read` makes of the rows with these exact keys, in their order. It is given a list of rows as DynamoDB's
         JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
         wanted = listed(keys)
-        found = None if self._embedded is None else self._lookup_as(self._embedded, key, wanted, read)
+        found = None if self._in_process is None else self._lookup_as(self._in_process, key, wanted, read)
         return self._run(reads.lookup_as(self._context, key, wanted, read)) if found is None else found
 
     def put(
@@ -250,7 +250,7 @@ class Session(SessionBase[Client]):
 
     def _send(self, call: Call) -> Answer:
         if call.unparsed:
-            return self.client._read(call.operation, call.members, call.plain)
+            return self.client._call_unparsed(call.operation, call.members, call.binary)
         return self.client._call(call.operation, call.members)
 
     def _timely(self, call: Call, deadline: float) -> Answer:

@@ -1,4 +1,4 @@
-"""boto3's shapes and the engine's. What boto3 would make of the same JSON is the measure."""
+"""boto3's shapes and DynamoDB JSON, compared with what boto3 itself makes of the same JSON."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from botocore.parsers import create_parser
 from botocore.utils import parse_timestamp
 
 from sortkey.client import Client
-from sortkey.client.embedded import native
+from sortkey.client.boto3_shapes import TIMESTAMPS, NeedsBotocore, to_datetime, to_dynamodb_json
+from sortkey.client.embedded import boto3_answer
 from sortkey.client.parameters import request
 from sortkey.client.service_model import operation_model
-from sortkey.client.shapes import TIMESTAMPS, Unusual, moment, to_wire
 from sortkey.engine.answers import to_json
 from sortkey.engine.requests import OPERATIONS
 from tests.client.orders import EVERY_TYPE, database_of, key
@@ -25,7 +25,7 @@ def both(client: Client, operation: str, **members: Any) -> tuple[dict[str, Any]
     response = {"status_code": 200, "headers": {}, "body": to_json(answer)}
     shape: Any = operation_model(operation).output_shape
     parsed = create_parser("json").parse(response, shape)
-    ours = native(operation, answer)
+    ours = boto3_answer(operation, answer)
     del ours["ResponseMetadata"], parsed["ResponseMetadata"]
     return ours, parsed
 
@@ -80,28 +80,32 @@ def test_binary_keys_come_back_as_bytes_in_pages(client: Client) -> None:
 
 # boto3 takes text for bytes, and encodes it.
 def test_text_under_a_binary_tag_is_utf8() -> None:
-    assert to_wire({"a": {"B": "é"}, "b": {"BS": ["é", b"x"]}}) == {"a": {"B": "w6k="}, "b": {"BS": ["w6k=", "eA=="]}}
+    members = {"a": {"B": "é"}, "b": {"BS": ["é", b"x"]}}
+    assert to_dynamodb_json(members) == {
+        "a": {"B": "w6k="},
+        "b": {"BS": ["w6k=", "eA=="]},
+    }
 
 
 # Copying every request would cost more than executing some of them.
 def test_what_has_no_binary_is_not_copied() -> None:
     members = {"Item": {"a": {"S": "x"}, "b": {"L": [{"M": {"c": {"NS": ["1"]}}}]}}, "Limit": 1}
-    assert to_wire(members) is members
+    assert to_dynamodb_json(members) is members
 
 
 def test_what_has_binary_is_copied_and_not_changed() -> None:
     unchanged = {"M": {"S": {"N": "1"}}}
     members = {"Item": {"a": {"L": [{"S": "x"}, {"B": b"x"}]}, "b": unchanged}}
-    wire = to_wire(members)
+    wire = to_dynamodb_json(members)
     assert wire == {"Item": {"a": {"L": [{"S": "x"}, {"B": "eA=="}]}, "b": unchanged}}
     assert wire["Item"]["b"] is unchanged
     assert members == {"Item": {"a": {"L": [{"S": "x"}, {"B": b"x"}]}, "b": unchanged}}
 
 
-@pytest.mark.parametrize("unusual", [None, (1,), 1.5, {"B": bytearray(b"x")}, {"S": b"x"}, {"L": [None]}, {"BS": [1]}])
-def test_unusual_things_are_left_to_botocore(unusual: object) -> None:
-    with pytest.raises(Unusual):
-        to_wire({"a": unusual})
+@pytest.mark.parametrize("value", [None, (1,), 1.5, {"B": bytearray(b"x")}, {"S": b"x"}, {"L": [None]}, {"BS": [1]}])
+def test_other_types_are_left_to_botocore(value: object) -> None:
+    with pytest.raises(NeedsBotocore):
+        to_dynamodb_json({"a": value})
 
 
 def timestamps(shape: Shape | None, seen: tuple[str, ...] = ()) -> set[str]:
@@ -115,14 +119,12 @@ def timestamps(shape: Shape | None, seen: tuple[str, ...] = ()) -> set[str]:
     return names
 
 
-# Records are stored whole, so the moment in them is found by its place and not by its name.
 def test_every_timestamp_of_the_model_is_known() -> None:
-    operations = set(OPERATIONS) - {"GetRecords"}
-    modelled = {name for operation in operations for name in timestamps(operation_model(operation).output_shape)}
+    modelled = {name for operation in OPERATIONS for name in timestamps(operation_model(operation).output_shape)}
     assert modelled == TIMESTAMPS
 
 
-def test_request_ids_differ_and_the_rest_of_the_metadata_is_plain(client: Client) -> None:
+def test_request_ids_differ_and_the_rest_of_the_metadata_is_constant(client: Client) -> None:
     first, second = (client.list_tables()["ResponseMetadata"] for _ in range(2))
     assert first.pop("RequestId") != second.pop("RequestId")
     assert first == second == {"HTTPStatusCode": 200, "HTTPHeaders": {}, "RetryAttempts": 0}
@@ -132,4 +134,4 @@ def test_request_ids_differ_and_the_rest_of_the_metadata_is_plain(client: Client
 @pytest.mark.parametrize("seconds", [0, 1, 1.5, 1_772_345_678.123, 4_102_444_800])
 def test_moments_are_botocores(seconds: float) -> None:
     theirs = parse_timestamp(cast(Any, seconds))  # its stub knows text only
-    assert repr(moment(seconds)) == repr(theirs)
+    assert repr(to_datetime(seconds)) == repr(theirs)
