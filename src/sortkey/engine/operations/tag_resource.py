@@ -7,7 +7,7 @@ import msgspec
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.requests.tables import TagResource
 from sortkey.engine.tables.key_schema import INVALID
-from sortkey.engine.tables.tags import check_number, read_tags, table_of_arn
+from sortkey.engine.tables.tags import check_count, read_tags, table_of_arn
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 
@@ -20,7 +20,7 @@ def tag_resource(core: Core, request: TagResource) -> Work:
     def work(batch: WriteBatch) -> Answer:
         entry = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").entry
         tags = entry.tags | added
-        check_number(tags)
+        check_count(tags)
         core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
         return {}
 

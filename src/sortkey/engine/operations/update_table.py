@@ -12,7 +12,7 @@ from sortkey.engine.tables import description
 from sortkey.engine.tables.catalog import new_space, release_space
 from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry
 from sortkey.engine.tables.definition import check_stream
-from sortkey.engine.tables.index_definition import UNPLACED
+from sortkey.engine.tables.index_definition import NO_SPACE_YET
 from sortkey.engine.tables.settings import reject_unsupported
 from sortkey.engine.tables.update import check_changes_something, plan_update
 from sortkey.engine.write_batch import WriteBatch
@@ -41,7 +41,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
 
 
 def _placed(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
-    return msgspec.structs.replace(index, space=new_space(batch)) if index.space == UNPLACED else index
+    return msgspec.structs.replace(index, space=new_space(batch)) if index.space == NO_SPACE_YET else index
 
 
 def _streams(

@@ -1,1 +1,1 @@
-"""What a table is declared to be: checked, changed and described."""
+"""Table definitions: checked, kept in the catalog, changed and described."""

@@ -1,9 +1,9 @@
-"""Which tables there are.
+"""The catalog of tables.
 
-Table entries lie in the store beside the data, so a table and its rows appear and go in one transaction, and every
+Table entries are in the store beside the data, so a table and its rows appear and go in one transaction, and every
 process sees the same tables. Parsed tables are cached under the catalog's *version*, sixteen random bytes that each
-change replaces: one small read per request tells whether the cache still holds. (A counter would not do: an aborted
-transaction would give its number to another change.)
+change replaces, so one small read per request validates the cache. (A counter would not do: after an aborted
+transaction another change would get the same number.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Catalog:
         return self.tables_at(transaction.get(spaces.CATALOG_VERSION), transaction)
 
     def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
-        """The same for whoever has read the version already."""
+        """The same, for a caller that has read the version already."""
         cached, tables = self._cached
         if cached != version:
             tables = _load(transaction)
@@ -41,18 +41,18 @@ class Catalog:
         return tables
 
     def last_seen(self, name: str) -> Table | None:
-        """The table as some transaction saw it lately: good for a guess, for nothing else."""
+        """The table as a recent transaction saw it. It may be out of date: use it as a guess only."""
         return self._cached[1].get(name)
 
     def find(self, transaction: Transaction, name: str) -> Table | None:
         return self.tables(transaction).get(name)
 
     def require(self, transaction: Transaction, name: str) -> Table:
-        """The table, or the error of item operations."""
+        """The table; raises the error of item operations if there is none."""
         return require_table(self.tables(transaction), name)
 
     def require_named(self, transaction: Transaction, name: str) -> Table:
-        """The table, or the error of table operations, which names it."""
+        """The table; raises the error of table operations, which has its name, if there is none."""
         table = self.tables(transaction).get(name)
         if table is None:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
@@ -90,7 +90,7 @@ def _changed(batch: WriteBatch) -> None:
 
 
 def new_space(batch: WriteBatch) -> int:
-    """A number for a new table, index or stream; never given twice."""
+    """A number for a new table, index or stream; no number is used twice."""
     found = batch.get(spaces.NEXT_SPACE)
     number = spaces.FIRST_FREE if found is None else int.from_bytes(found, "big")
     batch.put(spaces.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
@@ -98,7 +98,7 @@ def new_space(batch: WriteBatch) -> int:
 
 
 def release_space(batch: WriteBatch, number: int) -> None:
-    """Nothing refers to this space any more; the janitor empties it bit by bit."""
+    """Mark a space that nothing refers to any more; the janitor empties it in small steps."""
     space = spaces.space_bytes(number)
     batch.put(spaces.GARBAGE + space, b"")
     batch.delete(spaces.COUNTS + space)

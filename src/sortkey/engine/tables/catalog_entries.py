@@ -1,4 +1,4 @@
-"""What the catalog keeps of a table: plain data, stored as JSON."""
+"""Catalog entries: what the catalog keeps of a table, stored as JSON."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class IndexEntry(msgspec.Struct, frozen=True):
     included: list[str] = []
     throughput: ThroughputEntry = ThroughputEntry()
     backfilled_to: str | None = None
-    """While the index is being filled: the last table row done, in hex; "" before the first."""
+    """While the index is being filled: the row key of the last table row done, in hex; "" before the first."""
     settings: dict[str, Any] = {}
-    """As the table's."""
+    """As in `TableEntry`."""
     more_partition: list[str] = []
-    """The partition key's attributes behind the first; only a global index has any."""
+    """The partition key's attributes after the first; only a global index has any."""
     more_sort: list[str] = []
 
     @property
@@ -38,7 +38,7 @@ class IndexEntry(msgspec.Struct, frozen=True):
 
 
 class ShardEntry(msgspec.Struct, frozen=True):
-    """One slice `low <= hash <= high` of the hash space (its first 8 bytes as a number), over a span of sequence
+    """A slice of the hash space, `low <= hash <= high` (the first 8 bytes as a number), and a range of sequence
     numbers.
     """
 
@@ -77,13 +77,13 @@ class TableEntry(msgspec.Struct, frozen=True):
     """Oldest first; only the last can be enabled. Disabled ones stay readable for a day."""
     ttl_attribute: str | None = None
     ttl_number: int = 0
-    """What the table's expiry entries begin with; a new one each time that TTL is switched on."""
+    """The prefix of the table's expiry entries; a new number each time that TTL is enabled."""
     ttl_indexed_to: str | None = None
-    """While the items that were there before TTL are being indexed: the last table row done, in hex; "" before the
-    first.
+    """While items older than the TTL setting are being indexed: the row key of the last table row done, in hex;
+    "" before the first.
     """
     deletion_protection: bool = False
     table_class: str | None = None
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
-    """Settings that are kept and shown but change nothing here, such as SSESpecification, by their own names."""
+    """Settings that are kept and shown but have no effect, such as SSESpecification, by name."""

@@ -1,4 +1,4 @@
-"""A new table as CreateTable describes it, checked as far as that needs no store."""
+"""A new table as CreateTable describes it, with all checks that do not need the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TableDefinition(NamedTuple):
     attributes: dict[str, str]
     keys: KeyNames
     indexes: list[IndexEntry]
-    """Local ones first; without their spaces, which only a transaction can give."""
+    """Local ones first; a transaction assigns their spaces later."""
     billing_mode: str
     throughput: ThroughputEntry
 
@@ -57,9 +57,9 @@ def check_stream(specification: StreamSpecification | None) -> None:
 
 
 def used_attributes(keys: KeyNames, indexes: list[IndexEntry]) -> set[str]:
-    used = set(keys.used)
+    used = set(keys.names)
     for index in indexes:
-        used.update(KeyNames.of(index).used)
+        used.update(KeyNames.of(index).names)
     return used
 
 
@@ -116,7 +116,7 @@ def _global_indexes(request: CreateTable, attributes: Mapping[str, str], billing
 
 
 def _index_throughput(index: GlobalSecondaryIndex, billing_mode: str) -> ThroughputEntry:
-    """AWS words this otherwise than for an index that UpdateTable adds."""
+    """AWS's messages differ from those for an index that UpdateTable adds."""
     name, requested = index.index_name, index.provisioned_throughput
     if billing_mode == ON_DEMAND:
         if requested is not None:

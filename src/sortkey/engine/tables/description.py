@@ -30,7 +30,7 @@ def describe(core: Core, transaction: Transaction, entry: TableEntry) -> Descrip
 
 
 def describe_in_batch(core: Core, batch: WriteBatch, entry: TableEntry) -> Description:
-    """The table in the middle of a group of writes, what they have counted so far included."""
+    """The table inside a write batch, with the counts of the batch so far."""
 
     def count(space: bytes) -> tuple[int, int]:
         items, size = read_count(batch.transaction, space)
@@ -51,7 +51,7 @@ class _Describer(msgspec.Struct, frozen=True):
         items, size = self.count(space_bytes(entry.space))
         shown: Description = {
             "AttributeDefinitions": [
-                {"AttributeName": name, "AttributeType": kind} for name, kind in entry.attributes.items()
+                {"AttributeName": name, "AttributeType": tag} for name, tag in entry.attributes.items()
             ],
             "TableName": entry.name,
             "KeySchema": _key_schema(KeyNames(entry.partition, entry.sort)),
@@ -66,7 +66,7 @@ class _Describer(msgspec.Struct, frozen=True):
         return shown | self._capacity(entry.throughput, entry.settings) | self._indexes() | self._options()
 
     def _indexes(self) -> Description:
-        """A table without indexes has no empty list of them."""
+        """The lists of indexes; DynamoDB leaves out an empty list."""
         lists = {
             "LocalSecondaryIndexes": [self._index(index) for index in self.entry.indexes if index.local],
             "GlobalSecondaryIndexes": [self._global_index(index) for index in self.entry.indexes if not index.local],
@@ -134,7 +134,7 @@ def _throughput(entry: ThroughputEntry, now: float) -> Description:
 
 
 def _stream(table_arn: str, stream: StreamEntry) -> Description:
-    """A disabled stream is no specification any more, but it stays the latest."""
+    """A disabled stream has no StreamSpecification, but it is still the latest stream."""
     shown: Description = {
         "LatestStreamLabel": stream.label,
         "LatestStreamArn": f"{table_arn}/stream/{stream.label}",

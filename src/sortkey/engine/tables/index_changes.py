@@ -19,25 +19,25 @@ from sortkey.engine.tables.definition import used_attributes
 from sortkey.engine.tables.index_definition import check_projected_total, define_global_index
 from sortkey.engine.tables.key_schema import INVALID, KeyNames, listed
 from sortkey.engine.tables.settings import index_settings
-from sortkey.engine.tables.throughput import ON_DEMAND, changed, read_units
+from sortkey.engine.tables.throughput import ON_DEMAND, change_throughput, read_units
 from sortkey.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 
 NOTHING_DONE: Final = ""
-"""How far a new index is filled."""
+"""`backfilled_to` of a new index."""
 
 Action = CreateGlobalSecondaryIndexAction | UpdateGlobalSecondaryIndexAction | DeleteGlobalSecondaryIndexAction
 
 
 class IndexChanges(NamedTuple):
     entry: TableEntry
-    """With new indexes not yet placed."""
+    """New indexes have no space yet."""
     dropped: list[IndexEntry]
 
 
 def change_indexes(
     entry: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
 ) -> IndexChanges:
-    """The table after the updates, its AttributeDefinitions too; raises for whatever AWS rejects."""
+    """The table entry after the updates, with its AttributeDefinitions; raises AWS's errors."""
     actions = [_action(update) for update in updates]
     _check_one_per_index(actions)
     _check_one_online(entry, actions)
@@ -46,11 +46,11 @@ def change_indexes(
     dropped: list[IndexEntry] = []
     for action in actions:
         if isinstance(action, DeleteGlobalSecondaryIndexAction):
-            dropped.append(_dropped(indexes, action))
+            dropped.append(_drop(indexes, action))
         elif isinstance(action, CreateGlobalSecondaryIndexAction):
-            indexes[action.index_name] = _created(entry, indexes, action, definitions)
+            indexes[action.index_name] = _create(entry, indexes, action, definitions)
         else:
-            indexes[action.index_name] = _updated(entry, indexes, action, now)
+            indexes[action.index_name] = _update(entry, indexes, action, now)
     after = list(indexes.values())
     check_projected_total(after)
     return IndexChanges(_with_attributes(entry, after, definitions), dropped)
@@ -75,7 +75,7 @@ def _check_one_per_index(actions: list[Action]) -> None:
 
 
 def _check_one_online(entry: TableEntry, actions: list[Action]) -> None:
-    """An index that is being filled may be dropped; nothing else may be created or dropped meanwhile."""
+    """While an index is being filled, it may be dropped, but no other index may be created or dropped."""
     changed_online = {
         action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
     }
@@ -89,22 +89,22 @@ def _check_one_online(entry: TableEntry, actions: list[Action]) -> None:
 
 
 def _check_same_types(entry: TableEntry, definitions: dict[str, str]) -> None:
-    for name, kind in definitions.items():
-        if entry.attributes.get(name, kind) != kind:
+    for name, tag in definitions.items():
+        if entry.attributes.get(name, tag) != tag:
             raise ValidationException(
-                f"{INVALID}AttributeDefinitions redefine {name} as {kind}, "
+                f"{INVALID}AttributeDefinitions redefine {name} as {tag}, "
                 f"which is {entry.attributes[name]} in the table"
             )
 
 
-def _dropped(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexAction) -> IndexEntry:
+def _drop(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexAction) -> IndexEntry:
     index = indexes.get(action.index_name)
     if index is None or index.local:
         raise ResourceNotFoundException("Requested resource not found")
     return indexes.pop(action.index_name)
 
 
-def _created(
+def _create(
     entry: TableEntry,
     indexes: dict[str, IndexEntry],
     action: CreateGlobalSecondaryIndexAction,
@@ -122,7 +122,7 @@ def _created(
     return msgspec.structs.replace(index, backfilled_to=NOTHING_DONE)
 
 
-def _updated(
+def _update(
     entry: TableEntry, indexes: dict[str, IndexEntry], action: UpdateGlobalSecondaryIndexAction, now: float
 ) -> IndexEntry:
     index = indexes.get(action.index_name)
@@ -131,7 +131,7 @@ def _updated(
     throughput = index.throughput
     if action.provisioned_throughput is not None or (action.on_demand_throughput or action.warm_throughput) is None:
         requested = _throughput(entry, index.name, action.provisioned_throughput)
-        throughput = changed(index.throughput, requested, now, index.name)
+        throughput = change_throughput(index.throughput, requested, now, index.name)
     settings = index_settings(action, entry.billing_mode, throughput, index.settings)
     return msgspec.structs.replace(index, throughput=throughput, settings=settings)
 
@@ -152,7 +152,7 @@ def _throughput(entry: TableEntry, name: str, requested: ProvisionedThroughput |
 
 
 def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
-    """Definitions that no key uses any more go; definitions that no key ever used are an error."""
+    """Removes definitions that no key uses any more; a new definition that no key uses is an error."""
     used = used_attributes(KeyNames(entry.partition, entry.sort), indexes)
     known = entry.attributes | definitions
     if any(name not in used and name not in entry.attributes for name in definitions):
@@ -160,5 +160,5 @@ def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: 
             f"{INVALID}Some AttributeDefinitions are not used. "
             f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
         )
-    attributes = {name: kind for name, kind in known.items() if name in used}
+    attributes = {name: tag for name, tag in known.items() if name in used}
     return msgspec.structs.replace(entry, indexes=indexes, attributes=attributes)

@@ -12,8 +12,8 @@ from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, r
 from sortkey.engine.tables.settings import index_settings
 from sortkey.errors import ValidationException
 
-UNPLACED: Final = 0
-"""The space of an index that has none yet: only a transaction can give it one."""
+NO_SPACE_YET: Final = 0
+"""The space of a new index until a transaction assigns one."""
 
 
 def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexEntry:
@@ -28,7 +28,7 @@ def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: 
             f"index hash key: {keys.partition}, table hash key: {table.partition}"
         )
     projection, included = _read_projection(index.projection)
-    return IndexEntry(name, UNPLACED, True, keys.partition, keys.sort, projection, included)
+    return IndexEntry(name, NO_SPACE_YET, True, keys.partition, keys.sort, projection, included)
 
 
 def define_global_index(
@@ -39,7 +39,7 @@ def define_global_index(
     projection, included = _read_projection(index.projection)
     return IndexEntry(
         index.index_name,
-        UNPLACED,
+        NO_SPACE_YET,
         False,
         keys.partition,
         keys.sort,
@@ -53,16 +53,16 @@ def define_global_index(
 
 
 def _read_projection(projection: Projection) -> tuple[str, list[str]]:
-    kind, included = projection.projection_type, projection.non_key_attributes
-    if kind is None:
+    projection_type, included = projection.projection_type, projection.non_key_attributes
+    if projection_type is None:
         raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
-    if kind == "INCLUDE" and included is None:
+    if projection_type == "INCLUDE" and included is None:
         raise ValidationException(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    if kind != "INCLUDE" and included is not None:
-        raise ValidationException(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+    if projection_type != "INCLUDE" and included is not None:
+        raise ValidationException(f"{INVALID}ProjectionType is {projection_type}, but NonKeyAttributes is specified")
     if included is not None and len(set(included)) < len(included):
         raise ValidationException(f"{INVALID}Duplicate attribute in NonKeyAttributes: [{', '.join(included)}]")
-    return kind, included or []
+    return projection_type, included or []
 
 
 def check_distinct_names(indexes: Iterable[IndexEntry]) -> None:

@@ -14,12 +14,12 @@ INVALID: Final = "One or more parameter values were invalid: "
 
 
 class KeyNames(NamedTuple):
-    """The attributes a table or index is ordered by."""
+    """The key attributes of a table or index."""
 
     partition: str
     sort: str | None
     more_partition: tuple[str, ...] = ()
-    """What follows the first attribute in a multi-attribute key, which only global indexes have."""
+    """The attributes after the first in a multi-attribute key, which only global indexes have."""
     more_sort: tuple[str, ...] = ()
 
     @classmethod
@@ -35,7 +35,7 @@ class KeyNames(NamedTuple):
         return [] if self.sort is None else [self.sort, *self.more_sort]
 
     @property
-    def used(self) -> list[str]:
+    def names(self) -> list[str]:
         return self.partition_names + self.sort_names
 
 
@@ -56,28 +56,28 @@ def read_key_schema(elements: list[KeySchemaElement]) -> KeyNames:
 
 
 def read_index_key_schema(elements: list[KeySchemaElement], index: str) -> KeyNames:
-    """A global index's key: up to four HASH elements, then up to four RANGE elements. AWS's words for schemas that only
-    multi-attribute keys make possible are not known, so these are our own.
+    """A global index's key: up to four HASH elements, then up to four RANGE elements. AWS's messages for invalid
+    multi-attribute keys are not known, so these are our own.
     """
-    kinds = [element.key_type for element in elements]
-    partitions = kinds.count("HASH")
+    key_types = [element.key_type for element in elements]
+    partitions = key_types.count("HASH")
     if partitions <= 1 and len(elements) - partitions <= 1:
         return read_key_schema(elements)
-    for kind in ("HASH", "RANGE"):
-        if kinds.count(kind) > limits.INDEX_KEY_ATTRIBUTES:
-            raise _unusable(f"at most {limits.INDEX_KEY_ATTRIBUTES} {kind} elements are allowed", index)
-    if kinds != sorted(kinds):
-        raise _unusable("all HASH elements must come before the RANGE elements", index)
+    for key_type in ("HASH", "RANGE"):
+        if key_types.count(key_type) > limits.INDEX_KEY_ATTRIBUTES:
+            raise _invalid(f"at most {limits.INDEX_KEY_ATTRIBUTES} {key_type} elements are allowed", index)
+    if key_types != sorted(key_types):
+        raise _invalid("all HASH elements must come before the RANGE elements", index)
     names = [element.attribute_name for element in elements]
     if partitions == 0:
-        raise _unusable("the first element must be of type HASH", index)
+        raise _invalid("the first element must be of type HASH", index)
     if len(set(names)) < len(names):
-        raise _unusable(f"an attribute may be named only once: {listed(names)}", index)
+        raise _invalid(f"an attribute may be named only once: {listed(names)}", index)
     sorts = names[partitions:]
     return KeyNames(names[0], sorts[0] if sorts else None, tuple(names[1:partitions]), tuple(sorts[1:]))
 
 
-def _unusable(rule: str, index: str) -> ValidationException:
+def _invalid(rule: str, index: str) -> ValidationException:
     return ValidationException(f"Invalid KeySchema: {rule}, index: {index}")
 
 
@@ -92,14 +92,14 @@ def read_attributes(definitions: Iterable[AttributeDefinition]) -> dict[str, str
 
 
 def check_defined(keys: KeyNames, attributes: Mapping[str, str]) -> None:
-    if all(name in attributes for name in keys.used):
+    if all(name in attributes for name in keys.names):
         return
-    # AWS has two texts for this. The first is known from requests with fewer definitions than the key has attributes.
-    if len(attributes) < len(keys.used):
+    # AWS has two messages for this; it sends the first if there are fewer definitions than key attributes.
+    if len(attributes) < len(keys.names):
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
     raise ValidationException(
         f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "
-        f"Keys: {listed(keys.used)}, AttributeDefinitions: {listed(attributes)}"
+        f"Keys: {listed(keys.names)}, AttributeDefinitions: {listed(attributes)}"
     )
 
 

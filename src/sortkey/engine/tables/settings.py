@@ -1,7 +1,7 @@
-"""Settings that DynamoDB has and that change nothing here: they are checked, kept in the catalog entry and shown again.
+"""Table settings that have no effect here: they are validated, kept in the catalog entry and shown again.
 
 They are SSESpecification (nothing is encrypted), OnDemandThroughput and WarmThroughput (nothing is throttled or
-warmed). Members that would have to change something, and cannot, are rejected.
+warmed). Members that need a feature that is not supported are rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WARM: Final = "WarmThroughput"
 ENCRYPTION: Final = "SSEDescription"
 
 WARM_ON_DEMAND: Final = (12_000, 4_000)
-"""Read and write units a second that every new on-demand table can do at once."""
+"""Read and write units per second of every new on-demand table."""
 NO_MAXIMUM: Final = -1
 
 UNSUPPORTED: Final = (
@@ -78,12 +78,12 @@ def index_settings(
 
 
 def without_maximum(settings: Settings) -> Settings:
-    """What stays of the settings when a table leaves the on-demand mode."""
+    """The settings that remain when a table leaves on-demand mode."""
     return {name: value for name, value in settings.items() if name != ON_DEMAND_MAXIMUM}
 
 
 def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputEntry) -> tuple[int, int]:
-    """Read and write units a second that the table or index is said to be ready for."""
+    """Read and write units per second that the description shows as warm."""
     least = WARM_ON_DEMAND if billing_mode == ON_DEMAND else (throughput.read, throughput.write)
     asked = settings.get(WARM, least)
     return max(least[0], asked[0]), max(least[1], asked[1])
@@ -98,7 +98,7 @@ def _capacities(
         settings[ON_DEMAND_MAXIMUM] = current.get(ON_DEMAND_MAXIMUM, {}) | _maximum(what, maximum, billing_mode)
     warm: WarmThroughput | None = getattr(request, "warm_throughput", None)
     if warm is not None:
-        settings[WARM] = _warmer(what, warm, warm_units(current, billing_mode, throughput))
+        settings[WARM] = _raised_warm_units(what, warm, warm_units(current, billing_mode, throughput))
     return settings
 
 
@@ -123,7 +123,7 @@ def _maximum(what: str, requested: OnDemandThroughput, billing_mode: str) -> dic
     return maximum
 
 
-def _warmer(what: str, requested: WarmThroughput, current: tuple[int, int]) -> tuple[int, int]:
+def _raised_warm_units(what: str, requested: WarmThroughput, current: tuple[int, int]) -> tuple[int, int]:
     read = current[0] if requested.read_units_per_second is None else requested.read_units_per_second
     write = current[1] if requested.write_units_per_second is None else requested.write_units_per_second
     for name, new, old in (("ReadUnitsPerSecond", read, current[0]), ("WriteUnitsPerSecond", write, current[1])):
@@ -136,7 +136,7 @@ def _warmer(what: str, requested: WarmThroughput, current: tuple[int, int]) -> t
 
 
 def _encryption(core: Core, requested: SSESpecification) -> Settings:
-    """What is shown of encryption with a KMS key; the default, a key of DynamoDB's own, is not shown at all."""
+    """The description of encryption with a KMS key; encryption with DynamoDB's own key, the default, is not shown."""
     key = requested.kms_master_key_id
     if not requested.enabled:
         if key is not None or requested.sse_type is not None:

@@ -1,6 +1,6 @@
 """A table and its indexes as the operations see them: names, types, and how their keys become bytes.
 
-Built once from a `TableEntry` and never changed; a change to the table makes a new one.
+Built from a `TableEntry` and immutable; a change to the table makes a new one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ KeyBytes = Callable[[Item], bytes]
 
 
 class Keyed:
-    """What tables and indexes share: rows ordered by a partition key and perhaps a sort key, which in a global index
-    may each have several attributes.
+    """The base of tables and indexes: rows ordered by a partition key and an optional sort key. In a global index each
+    may have several attributes.
     """
 
     __slots__ = (
@@ -51,22 +51,22 @@ class Keyed:
         self.attributes = partitions + sorts
         self.names = tuple(attribute.name for attribute in self.attributes)
         self.size_limits = ((partitions, PARTITION_KEY_BYTES), (sorts, SORT_KEY_BYTES))[: 2 if sorts else 1]
-        """Attributes that must not together take more than so many bytes."""
+        """The attributes of each key, with the most bytes that they may have together."""
         self.text_prefix = compile_text_prefix(self.space)
         self.partition_prefix = _partition_prefix(self.space, partitions, self.text_prefix)
-        """The bytes that all rows of an item's partition begin with."""
+        """The prefix of the row keys of an item's partition."""
         self.row_prefix = _row_prefix(self.partition_prefix, sorts)
-        """Space, partition and sort bytes of an item that has this key."""
+        """Space, partition and sort bytes of an item's key."""
 
 
 def _partition_prefix(space: bytes, partitions: KeyAttributes, text_prefix: TextPrefix) -> KeyBytes:
     if len(partitions) > 1:
         joined = _sort_bytes(partitions)
         return lambda item: space + joint_hash(joined(item))
-    ((name, kind),) = partitions
-    if kind == "S":
+    ((name, tag),) = partitions
+    if tag == "S":
         return lambda item: text_prefix(item[name]["S"])
-    return lambda item: space + partition_hash(kind, item[name][kind])
+    return lambda item: space + partition_hash(tag, item[name][tag])
 
 
 def _row_prefix(partition_prefix: KeyBytes, sorts: KeyAttributes) -> KeyBytes:
@@ -75,12 +75,12 @@ def _row_prefix(partition_prefix: KeyBytes, sorts: KeyAttributes) -> KeyBytes:
     if len(sorts) > 1:
         joined = _sort_bytes(sorts)
         return lambda item: partition_prefix(item) + joined(item)
-    ((name, kind),) = sorts
-    return lambda item: partition_prefix(item) + sort_bytes(kind, item[name][kind])
+    ((name, tag),) = sorts
+    return lambda item: partition_prefix(item) + sort_bytes(tag, item[name][tag])
 
 
 def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
-    return lambda item: b"".join([sort_bytes(kind, item[name][kind]) for name, kind in attributes])
+    return lambda item: b"".join([sort_bytes(tag, item[name][tag]) for name, tag in attributes])
 
 
 class Index(Keyed):
@@ -94,18 +94,20 @@ class Index(Keyed):
         self.entry = entry
         self.name = entry.name
         self.kept = self._projected_names(table)
-        """Attributes in the index's rows; None when all are."""
+        """The projected attributes; None if all are projected."""
         self._filled_to = None if entry.backfilled_to is None else bytes.fromhex(entry.backfilled_to)
 
     def reaches(self, row_key: bytes) -> bool:
-        """While an index is being filled, it holds nothing for table rows that the filling has not come to."""
+        """Whether the index covers this table row: while it is being filled, it has no rows for later ones."""
         return self._filled_to is None or row_key <= self._filled_to
 
     def holds(self, item: Item) -> bool:
-        """An item without the index's key is not in the index; nor one from before it whose key is too long."""
-        for name, kind in self.attributes:
+        """Whether the item is in the index: it has the index's key, and that is not too long. (Only an item that is
+        older than the index can have a key that is too long.)
+        """
+        for name, tag in self.attributes:
             value = item.get(name)
-            if value is None or not value.get(kind):
+            if value is None or not value.get(tag):
                 return False
         return not any(is_longer(attributes, item, limit) for attributes, limit in self.size_limits)
 
@@ -149,8 +151,8 @@ class Table(Keyed):
         self.indexes = {index.name: Index(index, entry) for index in entry.indexes}
         self.local_indexes = any(index.local for index in entry.indexes)
         self.index_key_types: dict[str, tuple[str, str]] = {}
-        """Every index key attribute outside the table's key: its type, and the (alphabetically) first index that
-        needs it.
+        """Every index key attribute outside the table's key: its type, and the alphabetically first index that uses
+        it.
         """
         for index_name in sorted(self.indexes):
             for name in self.indexes[index_name].names:
@@ -161,7 +163,7 @@ class Table(Keyed):
             self.stream = entry.streams[-1]
         self.ttl_attribute = entry.ttl_attribute
         self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
-        """Whether anything besides its row and the counts changes with an item."""
+        """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
         self.fast_row_key = compile_row_key(*key, exact=True)
         """The row key of a `Key`, if that is short text."""
@@ -175,19 +177,19 @@ class Table(Keyed):
 
 
 def is_longer(attributes: KeyAttributes, item: Item, limit: int) -> bool:
-    """Whether the values of a key's attributes take more bytes than the key may."""
+    """Whether the values of a key's attributes have more bytes than the limit."""
     if len(attributes) > 1:
         return sum(value_size(item[name]) for name, _ in attributes) > limit
-    ((name, kind),) = attributes
-    text: str = item[name][kind]
-    # No character takes more than four bytes, and base64 is longer than what it says.
-    if kind == "N" or len(text) * 4 <= limit:
+    ((name, tag),) = attributes
+    text: str = item[name][tag]
+    # No character takes more than four bytes, and base64 is longer than what it encodes.
+    if tag == "N" or len(text) * 4 <= limit:
         return False
-    return len(text.encode() if kind == "S" else a2b_base64(text)) > limit
+    return len(text.encode() if tag == "S" else a2b_base64(text)) > limit
 
 
 def owner_of(row_key: bytes) -> bytes:
-    """What an index row ends in: which table row it belongs to."""
+    """The end of an index row's key: a hash of the key of its table row."""
     return blake2b(row_key[4:], digest_size=OWNER_BYTES).digest()
 
 

@@ -1,4 +1,4 @@
-"""Tags of tables, and the ARNs by which they are given."""
+"""Tags of tables, and the ARNs that name the tables."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def read_tags(tags: Iterable[Tag]) -> dict[str, str]:
             )
         if not _KEY.fullmatch(tag.key) or not _KEY.fullmatch(tag.value):
             raise ValidationException(
-                f"{INVALID}A tag may have letters, numbers, white space and + - = . _ : / @ only. Key: {tag.key}"
+                f"{INVALID}A tag may only have letters, numbers, white space and + - = . _ : / @. Key: {tag.key}"
             )
         if tag.key in read:
             raise ValidationException(f"{INVALID}Duplicate tag key: {tag.key}")
         read[tag.key] = tag.value
-    check_number(read)
+    check_count(read)
     return read
 
 
-def check_number(tags: dict[str, str]) -> None:
+def check_count(tags: dict[str, str]) -> None:
     if len(tags) > limits.TAGS:
         raise ValidationException(f"{INVALID}Number of tags exceeds the limit of {limits.TAGS} for a resource")
 
 
 def table_of_arn(core: Core, transaction: Transaction, arn: str, operation: str) -> Table:
-    """The table of an ARN, or AWS's error for what is wrong with it; the account counts before the region."""
+    """The table that an ARN names; raises AWS's errors, which check the account before the region."""
     parts = _ARN.fullmatch(arn)
     if parts is None:
         raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

@@ -1,4 +1,4 @@
-"""Billing mode and provisioned throughput: checked, kept and shown, but never enforced."""
+"""Billing mode and provisioned throughput: validated, kept and shown, but not enforced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS_PER_DAY: Final = 24 * 3600
 
 
 def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputEntry:
-    """A table's throughput under a billing mode: given exactly where the mode has one."""
+    """A table's throughput: required in provisioned mode, rejected in on-demand mode."""
     if billing_mode == ON_DEMAND:
         if requested is not None:
             raise ValidationException(
@@ -41,10 +41,10 @@ def read_units(requested: ProvisionedThroughput, index: str | None = None) -> Th
     return entry
 
 
-def changed(
+def change_throughput(
     current: ThroughputEntry, requested: ThroughputEntry, now: float, index: str | None = None
 ) -> ThroughputEntry:
-    """The requested throughput, with the history that the description shows; it may not be what there is already."""
+    """The requested throughput with its history, which the description shows; it must differ from the current one."""
     if (requested.read, requested.write) == (current.read, current.write):
         raise ValidationException(_unchanged(current, requested, index))
     decreases = requested.read < current.read or requested.write < current.write
@@ -59,20 +59,20 @@ def changed(
 
 
 def decreases_today(entry: ThroughputEntry, now: float) -> int:
-    """DynamoDB counts by days of UTC."""
+    """DynamoDB counts decreases per UTC day."""
     if entry.decreased is None or entry.decreased // SECONDS_PER_DAY != now // SECONDS_PER_DAY:
         return 0
     return entry.decreases_today
 
 
 def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str | None) -> str:
-    kind = "table" if index is None else "index"
+    resource = "table" if index is None else "index"
     what = "table" if index is None else f"index {index}"
     return (
         f"The provisioned throughput for the {what} will not change. The requested value equals the current value. "
-        f"Current ReadCapacityUnits provisioned for the {kind}: {current.read}. "
+        f"Current ReadCapacityUnits provisioned for the {resource}: {current.read}. "
         f"Requested ReadCapacityUnits: {requested.read}. "
-        f"Current WriteCapacityUnits provisioned for the {kind}: {current.write}. "
+        f"Current WriteCapacityUnits provisioned for the {resource}: {current.write}. "
         f"Requested WriteCapacityUnits: {requested.write}. "
         "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
     )

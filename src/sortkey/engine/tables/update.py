@@ -1,4 +1,4 @@
-"""What UpdateTable makes of a table. Pure: the whole change is worked out, and rejected, before anything is written."""
+"""UpdateTable as a pure function: the whole change of the table entry is computed, or rejected, before a write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry, Throug
 from sortkey.engine.tables.index_changes import IndexChanges, change_indexes
 from sortkey.engine.tables.key_schema import INVALID, read_attributes
 from sortkey.engine.tables.settings import table_settings, without_maximum
-from sortkey.engine.tables.throughput import ON_DEMAND, PROVISIONED, changed, read_table_throughput, read_units
+from sortkey.engine.tables.throughput import (
+    ON_DEMAND,
+    PROVISIONED,
+    change_throughput,
+    read_table_throughput,
+    read_units,
+)
 from sortkey.errors import ValidationException
 
 CHANGES: Final = (
@@ -37,7 +43,7 @@ def check_changes_something(request: UpdateTable) -> None:
 
 
 def plan_update(core: Core, entry: TableEntry, request: UpdateTable, now: float) -> IndexChanges:
-    """The entry after the update, but for the spaces of new indexes and for streams."""
+    """The entry after the update, without the spaces of new indexes and without streams."""
     _check_stream_change(entry, request.stream_specification)
     updated = _with_billing(entry, request, now)
     definitions = read_attributes(request.attribute_definitions or [])
@@ -61,7 +67,7 @@ def _with_billing(entry: TableEntry, request: UpdateTable, now: float) -> TableE
     if mode == entry.billing_mode and requested is None:
         return entry
     if mode == entry.billing_mode == PROVISIONED and requested is not None:
-        throughput = changed(entry.throughput, read_units(requested), now)
+        throughput = change_throughput(entry.throughput, read_units(requested), now)
         return msgspec.structs.replace(entry, throughput=throughput)
     return msgspec.structs.replace(
         entry,
@@ -74,7 +80,7 @@ def _with_billing(entry: TableEntry, request: UpdateTable, now: float) -> TableE
 
 
 def _without_capacity(index: IndexEntry) -> IndexEntry:
-    """Neither mode keeps what the other one knew: units of the one, maxima of the other."""
+    """A billing mode does not keep the other mode's units or maxima."""
     return msgspec.structs.replace(index, throughput=ThroughputEntry(), settings=without_maximum(index.settings))
 
 
