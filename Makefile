@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
@@ -11,7 +12,7 @@ UNIT   := not slow and not oracle and not faults and not kafka and not browser
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: $(READY) ## Serve everything on ./data, with demonstration data
+run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
 test: $(READY) oracle kafka browser ## Run every test
@@ -32,20 +33,23 @@ format: $(READY) ## Rewrite the code in the house format
 bench: $(READY) ## Measure every number that the README quotes
 	$(BIN)/sortkey bench
 
-lock: ## Resolve requirements.txt again, to the newest versions
-	uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
-	    --python-version 3.11 --extra dev --output-file requirements.txt pyproject.toml
+LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 
-# The tests skip what this cannot fetch, and say why.
+lock: ## Resolve the locked requirements again, to the newest versions
+	$(LOCK) --upgrade --extra dev --output-file requirements.txt pyproject.toml
+	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server \
+	    --output-file requirements-run.txt pyproject.toml -
+
+# The tests that need what cannot be fetched are skipped, and say why.
 oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.oracle.local || true
 
-kafka: $(READY) ## Fetch Kafka, which the worker's tests run against
+kafka: $(READY) ## Fetch Kafka, which the tests of the worker use
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.kafka.broker || true
 
-browser: ## Fetch Chromium, which the pages are looked at with
+browser: ## Fetch Chromium, which the tests of pages use
 	@tools/chromium.sh || true
 
 clean: ## Remove what the other targets made, except ./data
@@ -53,5 +57,10 @@ clean: ## Remove what the other targets made, except ./data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.txt pyproject.toml tools/venv.sh
-	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)" requirements.txt
+	@touch $@ $(RUNS)
+
+# What `make run` runs, without the tools and the tests.
+$(RUNS): requirements-run.txt pyproject.toml tools/venv.sh
+	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)" requirements-run.txt
 	@touch $@

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pages are looked at with Chromium. Install it where it is missing and that is possible, else say so.
+# The tests of pages need Chromium. Install it if it is missing and we may; otherwise say so.
 set -eu
 
 command -v chromium >/dev/null && exit 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# DynamoDB Local and Kafka need Java, and Maven fetches them. Install what is missing where that is possible, else say so.
+# DynamoDB Local and Kafka need Java, and Maven fetches them. Install both if they are missing and we may; otherwise say so.
 set -eu
 
 command -v java >/dev/null && command -v mvn >/dev/null && exit 0

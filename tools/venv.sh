@@ -1,12 +1,14 @@
 #!/bin/sh
-# Make or refresh the virtual environment: every locked package by its hash, then Sortkey itself, editable.
+# venv.sh VENV REQUIREMENTS: make or refresh the virtual environment: every locked package by its hash, then Sortkey
+# itself, editable.
 set -eu
 
 venv=$1
+requirements=$2
 python=${PYTHON:-python3}
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    echo "Sortkey needs Python 3.11 or newer, which '$python' is not. Name another: make PYTHON=python3.12" >&2
+    echo "Sortkey needs Python 3.11 or newer; '$python' is older or missing. Choose another: make PYTHON=python3.12" >&2
     exit 1
 fi
 
@@ -28,5 +30,5 @@ else
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
     install="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
 fi
-$install --require-hashes --requirement requirements.txt
+$install --require-hashes --requirement "$requirements"
 $install --no-deps --no-build-isolation --editable .
