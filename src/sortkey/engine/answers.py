@@ -1,6 +1,6 @@
-"""Answers in the two forms that callers want: JSON text for the wire, plain objects in the process.
+"""An answer in its two forms: JSON text for the wire, dictionaries for callers in the process.
 
-In both, `stored.Json` leaves hold text as it lies in the store. The wire splices it; objects are parsed from it.
+The `Json` leaves of an answer hold text as it is stored. `to_json` splices that text in; `to_dict` parses it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def _parse(leaf: Json) -> Any:
 
 
 def to_dict(answer: Answer, parse: Parse = _parse) -> dict[str, Any]:
-    """The answer with every leaf parsed; binary stays base64 text unless `parse` does more."""
-    return {name: _plain(value, parse) for name, value in answer.items()}
+    """The answer as DynamoDB JSON, with every leaf parsed. Binary stays base64 text unless `parse` decodes it."""
+    return {name: _parse_leaves(value, parse) for name, value in answer.items()}
 
 
-def _plain(value: Any, parse: Parse) -> Any:
+def _parse_leaves(value: Any, parse: Parse) -> Any:
     if type(value) is Json:
         return parse(value)
     if type(value) is dict:
-        return {name: _plain(member, parse) for name, member in value.items()}
+        return {name: _parse_leaves(member, parse) for name, member in value.items()}
     if type(value) is list:
-        return [_plain(element, parse) for element in value]
+        return [_parse_leaves(element, parse) for element in value]
     return value

@@ -1,4 +1,4 @@
-"""The engine's front door: a data folder opened, operations executed, everything closed again."""
+"""The engine's entry point: opens a data folder, executes operations, closes the folder."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationE
 from sortkey.storage import StorageFull
 
 LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"})
-"""Operations that are answered before all of their work is done; the janitor does the rest."""
+"""Operations that are answered before all of their work is done. The janitor does the rest."""
 
 Done = Callable[[Answer | None, BaseException | None], None]
 
 
 class Database(Core):
-    """One data folder, or nothing but memory.
+    """One data folder, or memory only.
 
-    `execute` may be called from any number of threads. Reads see everything that was answered before they began,
-    and never wait; writes return when they are on disk.
+    `execute` may be called from any number of threads. A read sees every write that was answered before it began, and
+    never waits. A write returns when it is on disk.
     """
 
     def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
@@ -37,13 +37,13 @@ class Database(Core):
     def open(
         cls, path: Path | str | None = None, clock: Clock | None = None, settings: Settings | None = None
     ) -> Database:
-        """Open a folder (created when missing), or memory when `path` is None, and start its janitor."""
+        """Open a folder (created if missing), or memory if `path` is None, and start its janitor."""
         database = cls(None if path is None else Path(path), clock, settings)
         database.janitor.start()
         return database
 
     def execute(self, operation: str, request: Shape) -> Answer:
-        """Carry out one typed request. Raises DynamoDBError."""
+        """Execute one typed request. Raises DynamoDBError."""
         read = READS.get(operation)
         if read is not None:
             return read(self, request)
@@ -58,30 +58,30 @@ class Database(Core):
         return answer
 
     def submit(self, operation: str, request: Shape, done: Done) -> None:
-        """Carry out a write without waiting: `done(answer, error)` is called, on another thread, once it is durable.
+        """Execute a write without waiting: `done(answer, error)` is called on another thread once it is durable.
 
-        What can be rejected without looking at the store is raised here.
+        Errors that do not depend on the store are raised here.
         """
         self.store.submit(
             self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))
         )
 
     def plan(self, operation: str, request: Shape) -> Work:
-        """A write's work, for those who bring it to the write queue themselves and `settle` it afterwards."""
+        """The work of a write, for callers that put it into the write queue themselves and `settle` it afterwards."""
         return WRITES[operation](self, request)
 
     def settle(self, operation: str, error: BaseException | None) -> BaseException | None:
-        """To be called when the work is done, or has failed; gives the error to report."""
+        """Must be called when planned work has ended; returns the error to report."""
         if operation in LEAVES_WORK:
             self.janitor.wake()
         return _storage_full(error) if isinstance(error, StorageFull) else error
 
     def call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        """Carry out a request given, and answered, as plain DynamoDB JSON."""
+        """Execute a request; both the request and its answer are DynamoDB JSON."""
         return to_dict(self.execute(operation, requests.convert(operation, members)))
 
     def close(self) -> None:
-        """Stop the janitor, finish the writes under way, and let go of the folder."""
+        """Stop the janitor, finish the queued writes, and close the folder."""
         self.janitor.close()
         self.store.close()
 

@@ -1,7 +1,7 @@
-"""Expression parameters of a request, and the legacy ones that they replaced.
+"""A request's expression parameters, and the legacy parameters that they replaced.
 
-A request uses one generation or the other. Whichever it is, what comes out is the same compiled condition,
-projection, update or key condition, so the operations know nothing of the difference.
+A request uses either expressions or legacy parameters. Both compile to the same condition, projection, update or key
+condition, so the operations do not see the difference.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection, condition, legacy, projection
 
 VALUED: Final = ("update_expression", "filter_expression", "key_condition_expression", "condition_expression")
-"""Expressions that may hold values, in the order in which AWS lists them."""
+"""Expressions that may hold values, in AWS's order."""
 
 
 def bindings_of(request: Any, expressions: tuple[str, ...], old: tuple[str, ...] = ()) -> Bindings | None:
-    """The request's placeholders; None when it has no expressions (and then may not have placeholders either)."""
+    """The request's placeholders. None if it has no expressions; then it must not have placeholders either."""
     used = [field for field in expressions if getattr(request, field) is not None]
     names = request.expression_attribute_names
     values = getattr(request, "expression_attribute_values", None)
@@ -51,7 +51,7 @@ def _listed(fields: list[str]) -> str:
 
 
 def condition_of(request: Any, bindings: Bindings | None) -> Condition | None:
-    """What a put, update or delete requires of the item as it is: ConditionExpression, or Expected."""
+    """The condition of a put, update or delete: ConditionExpression, or Expected."""
     if request.condition_expression is not None and bindings is not None:
         return condition(request.condition_expression, bindings, "ConditionExpression")
     expected = getattr(request, "expected", None)
@@ -63,7 +63,7 @@ def condition_of(request: Any, bindings: Bindings | None) -> Condition | None:
 
 
 def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Condition | None:
-    """Which of the rows read are returned: FilterExpression, or QueryFilter and ScanFilter."""
+    """The filter of a Query or Scan: FilterExpression, or QueryFilter and ScanFilter."""
     if request.filter_expression is not None and bindings is not None:
         return condition(request.filter_expression, bindings, "FilterExpression")
     conditions = getattr(request, legacy_field)
@@ -74,7 +74,7 @@ def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Con
 
 
 def projection_of(request: Any, bindings: Bindings | None) -> Projection | None:
-    """Which attributes are returned: ProjectionExpression, or AttributesToGet."""
+    """The attributes to return: ProjectionExpression, or AttributesToGet."""
     if request.projection_expression is not None and bindings is not None:
         return projection(request.projection_expression, bindings)
     names = getattr(request, "attributes_to_get", None)
@@ -87,7 +87,7 @@ def _check_no_operator(operator: str | None) -> None:
 
 
 def to_members(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
-    """Structures as dictionaries of AWS's members, without the absent ones."""
+    """Request structures as dictionaries of AWS's members, without those that are absent."""
     return {
         name: {
             member: value

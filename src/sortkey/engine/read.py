@@ -1,8 +1,8 @@
-"""Pages: the one way in which Query and Scan walk rows.
+"""Pages: the one path on which Query and Scan read rows.
 
-A page ends when the range does, when `limit` rows have been looked at, or when the rows looked at (before any
-filter) reach 1 MB. Rows are fetched in chunks, since a chunk costs a fraction of as many single steps. Whether a
-chunk has left the range is told by its last key, because keys come in order; only then are its keys looked at.
+A page ends at the end of its range, after `limit` rows, or when the rows read (before any filter) reach 1 MB. Rows are
+fetched in chunks, which cost a fraction of the same number of single steps. Keys are ordered, so the last key of a
+chunk shows whether the chunk has left the range; only then are the other keys compared.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction
 
 FIRST_CHUNK: Final = 32
-"""Most ranges without a limit are short, and what is fetched beyond their end is for nothing."""
+"""Most ranges without a limit are short, and rows fetched beyond their end are wasted."""
 CHUNK: Final = 256
 
 
 class Page(NamedTuple):
     rows: list[bytes]
-    """Those looked at."""
+    """All rows read, before any filter."""
     size: int
-    """Theirs together, by AWS's rules."""
+    """The size of all rows, by AWS's rules."""
     more: bool
-    """Whether the range goes on behind them."""
+    """Whether the range may go on after these rows."""
 
 
 def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit: int | None) -> Page:
-    """Read rows with low <= key < high in key order, or against it."""
+    """Read rows with low <= key < high in key order, or in reverse."""
     if low >= high:
         return Page([], 0, more=False)
     walk = _Walk(transaction, low, high, forward)
@@ -42,7 +42,7 @@ def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit
         size += stored_item.total_size(fetched)
         if size >= PAGE_BYTES:
             kept, size = _within_page(rows)
-            # A page full of bytes looks ahead; one at its limit only says that more may come.
+            # A page that ends by size looks ahead. One that ends by limit does not.
             more = kept < len(rows) or len(rows) == limit or bool(walk.fetch(1))
             return Page(rows[:kept], size, more)
         if len(fetched) < wanted:
@@ -52,7 +52,7 @@ def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit
 
 
 class _Walk:
-    """One way through a range, in chunks."""
+    """One walk through a range, in chunks."""
 
     __slots__ = ("_begun", "_cursor", "_forward", "_high", "_low")
 
@@ -64,20 +64,20 @@ class _Walk:
         self._begun = False
 
     def fetch(self, wanted: int) -> list[bytes]:
-        """The next rows; fewer than wanted when the range ends, and then nobody may ask again."""
+        """The next rows. Fewer than wanted means that the range has ended; then it must not be called again."""
         if not self._advance():
             return []
         cursor = self._cursor
         start = cursor.key()
         rows = list(islice(cursor.iternext(keys=False) if self._forward else cursor.iterprev(keys=False), wanted))
-        # The cursor stands on the last row that it gave, or nowhere when there was none left.
+        # The cursor is on the last row returned, or nowhere if the store has ended.
         last = cursor.key()
         if len(rows) == wanted and (last < self._high if self._forward else last >= self._low):
             return rows
         return self._inside(start, rows)
 
     def _advance(self) -> bool:
-        """Go to the next row, be it inside or not; whether there is one."""
+        """Go to the next row, inside the range or not; returns whether there is one."""
         cursor = self._cursor
         if self._begun:
             return cursor.next() if self._forward else cursor.prev()
@@ -87,7 +87,7 @@ class _Walk:
         return cursor.prev() if cursor.set_range(self._high) else cursor.last()
 
     def _inside(self, start: bytes, rows: list[bytes]) -> list[bytes]:
-        """Those of the rows, which begin at `start`, that belong to the range."""
+        """The rows that belong to the range. `start` is the key of the first row."""
         cursor = self._cursor
         cursor.set_key(start)
         if self._forward:
@@ -100,6 +100,6 @@ class _Walk:
 
 
 def _within_page(rows: list[bytes]) -> tuple[int, int]:
-    """How many of these rows, which are too many, make a full page, and its size. The row that reaches 1 MB belongs."""
+    """How many of these rows make a full page, and its size. The row that reaches 1 MB belongs to the page."""
     sizes = accumulate(map(stored_item.size, rows))
     return next((count, size) for count, size in enumerate(sizes, 1) if size >= PAGE_BYTES)

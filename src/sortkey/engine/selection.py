@@ -1,4 +1,4 @@
-"""What Query and Scan make of the rows they have read: filter, projection, count, and where to go on."""
+"""What Query and Scan return of the rows that they have read: filter, projection, count and LastEvaluatedKey."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INVALID_START = "The provided starting key is invalid"
 
 
 class Selection:
-    """The part of a request that says what to return of each row; checked against the table once that is known."""
+    """The part of a request that selects what to return. `target` checks it against the table."""
 
     def __init__(self, request: Any, bindings: Bindings | None, condition: Condition | None) -> None:
         self.request = request
@@ -49,7 +49,7 @@ class Selection:
             )
 
     def target(self, table: Table) -> Keyed:
-        """The table or index to read, if it can answer this."""
+        """The table or index to read. Raises ValidationException if it cannot answer the request."""
         name = self.request.index_name
         if name is None:
             return table
@@ -90,7 +90,7 @@ class Selection:
         if not self.count_only:
             answer["Items"] = Json.items(rows, self.projection)
         if page.more and page.rows:
-            answer["LastEvaluatedKey"] = Json.of(_position(table, target, stored_item.decode(page.rows[-1])))
+            answer["LastEvaluatedKey"] = Json.of(_last_evaluated_key(table, target, stored_item.decode(page.rows[-1])))
         if is_requested(self.request.return_consumed_capacity):
             answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
         return answer
@@ -98,7 +98,7 @@ class Selection:
     def _full_rows(
         self, snapshot: Transaction, table: Table, target: Keyed, rows: list[bytes]
     ) -> tuple[list[bytes], list[bytes]]:
-        """Rows with all that was asked for. A local index fetches from the table what it does not hold itself."""
+        """Rows with all requested attributes, and the rows fetched from the table because a local index lacks some."""
         if not isinstance(target, Index) or not self._lacks(target):
             return rows, []
         fetched = []
@@ -135,14 +135,14 @@ def _check_filter(index: Index, condition: Condition) -> None:
         )
 
 
-def _position(table: Table, target: Keyed, item: Item) -> Item:
-    """Where a page ended: the keys of the table, and of the index that was read."""
+def _last_evaluated_key(table: Table, target: Keyed, item: Item) -> Item:
+    """LastEvaluatedKey: the key of the table, and of the index that was read."""
     names = dict.fromkeys(target.names + table.names)
     return {name: item[name] for name in names}
 
 
 def start_row(table: Table, target: Keyed, start: Item) -> tuple[Item, bytes]:
-    """The row that an ExclusiveStartKey names. It need not exist (any more)."""
+    """The canonical ExclusiveStartKey and its row key. The row need not exist."""
     key = normalise_key(start)
     names = set(target.names + table.names)
     if set(key) != names:

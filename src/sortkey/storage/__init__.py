@@ -1,4 +1,4 @@
-"""Ordered bytes on LMDB with group commit. Knows nothing of DynamoDB."""
+"""Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
 from sortkey.storage.environment import Cursor, IncompatibleFormat, StorageError, Transaction, open_existing
 from sortkey.storage.ranges import after_prefix, ascending, descending

@@ -1,12 +1,12 @@
-"""One LMDB environment per data folder: opened, stamped with a format version, closed.
+"""The LMDB environment of a data folder: opened, stamped with a format version, closed.
 
-Everything lives in LMDB's one unnamed database, an ordered map from bytes to bytes. The first four bytes
-of a key name its *space*; space 0 belongs to the storage layer and the catalog:
+Everything is in LMDB's one unnamed database, an ordered map from bytes to bytes. The first four bytes of a key are its
+*space*; space 0 belongs to the storage layer and the catalog:
 
     00000000 "format"          → the format version, as decimal text
 
-The map is opened far larger than any disk (`MAP_BYTES`). LMDB reserves address space for it, not memory and not disk:
-the file grows as pages are used, and the only limit that an operator can meet is the disk itself.
+The map is far larger than any disk (`MAP_BYTES`). LMDB reserves address space for it, neither memory nor disk: the file
+grows as pages are used, so the only limit in practice is the disk.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 import lmdb
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+"""A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
-"""A snapshot to read from, or the one transaction that writes."""
 
 FORMAT: Final = b"1"
 FORMAT_KEY: Final = b"\0\0\0\0format"
@@ -29,33 +29,33 @@ FORMAT_KEY: Final = b"\0\0\0\0format"
 MAP_BYTES: Final = 1 << 44
 SMALLEST_MAP_BYTES: Final = 1 << 30
 READERS: Final = 2048
-"""Snapshots open at once, over all processes."""
+"""The most snapshots open at once, over all processes."""
 SPARE_READERS: Final = 64
-"""Read transactions kept for reuse: beginning one anew costs three times as much."""
+"""Read transactions kept for reuse. Beginning a new one takes three times as long."""
 
 MEMORY_FOLDER: Final = Path("/dev/shm")
 
 
 class StorageError(Exception):
-    """The folder cannot be used as it is; the message names it and says what to do."""
+    """The data folder cannot be used; the message names it and the cause."""
 
 
 class IncompatibleFormat(StorageError):
-    """The folder was written by another version."""
+    """The data folder was written by another version."""
 
 
 def open_folder(path: Path) -> lmdb.Environment:
-    """Open a durable environment: a commit returns when the disk has it."""
+    """Open a durable environment: a commit returns when it is on disk."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
     environment = _open(path, sync=True)
     try:
-        # A process that was killed has left its snapshots behind, and those keep old pages from being used again.
+        # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
         if _check_format(environment, path):
-            _sync_names(path)
+            _sync_directory_entries(path)
     except lmdb.Error as error:
         environment.close()
         raise StorageError(f"cannot use the data folder {path}: {error}") from error
@@ -66,7 +66,7 @@ def open_folder(path: Path) -> lmdb.Environment:
 
 
 def open_existing(path: Path) -> lmdb.Environment:
-    """Open a folder to read only; creates nothing, and rejects what is not a data folder."""
+    """Open a folder read-only. Creates nothing; raises StorageError if it is not a data folder."""
     if not (path / "data.mdb").is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
     environment = _open(path, sync=True, readonly=True)
@@ -83,7 +83,7 @@ def open_existing(path: Path) -> lmdb.Environment:
 
 
 def open_memory() -> lmdb.Environment:
-    """The same environment without syncing, on files that have no name any more, so no crash can leave them behind."""
+    """Open an environment without syncing, on unlinked files, so that a crash cannot leave them behind."""
     parent = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="sortkey-", dir=parent))
     try:
@@ -114,7 +114,7 @@ def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment
         except (lmdb.InvalidError, lmdb.VersionMismatchError) as error:
             raise IncompatibleFormat(f"{path} holds a database that this version of Sortkey cannot read") from error
         except lmdb.MemoryError as error:
-            # An address space limit (ulimit -v) rejects the large map; a smaller one may pass.
+            # An address space limit (ulimit -v) rejects the large map; a smaller one may fit.
             size //= 2
             if size < SMALLEST_MAP_BYTES:
                 raise StorageError(f"cannot map {path}: the process's address space is too small") from error
@@ -123,21 +123,21 @@ def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment
 
 
 def _check_format(environment: lmdb.Environment, path: Path) -> bool:
-    """Stamp a new environment, check the stamp of an old one; whether it was new."""
+    """Stamp a new environment, or check the stamp of an old one; returns whether it was new."""
     with environment.begin() as snapshot:
         found = snapshot.get(FORMAT_KEY)
     if found is not None:
         _require_format(found, path)
         return False
     with environment.begin(write=True) as transaction:
-        # Another process may have come first.
+        # Another process may have stamped it first.
         transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
         _require_format(transaction.get(FORMAT_KEY, b""), path)
     return True
 
 
-def _sync_names(path: Path) -> None:
-    """LMDB syncs what it writes, but not the names of the files it creates: without them all would be lost."""
+def _sync_directory_entries(path: Path) -> None:
+    """LMDB syncs what it writes, but not the names of the files it creates. Without those, a crash loses everything."""
     for folder in (path, path.absolute().parent):
         handle = os.open(folder, os.O_RDONLY)
         try:

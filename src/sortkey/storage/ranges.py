@@ -1,4 +1,4 @@
-"""Walking key ranges, in either direction."""
+"""Key ranges, read in either direction."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def after_prefix(prefix: bytes) -> bytes:
     """The smallest key greater than every key that begins with `prefix`."""
     kept = prefix.rstrip(b"\xff")
     if not kept:
-        raise ValueError("no key is greater than all that begin with 0xff bytes alone")
+        raise ValueError("no key is greater than every key that begins with only 0xff bytes")
     return kept[:-1] + bytes([kept[-1] + 1])

@@ -1,18 +1,18 @@
 """Group commit: every write that waits shares one transaction and one sync.
 
-A caller puts its work into the queue and takes the *lead*, one lock. Whoever holds the lead runs all work that waits,
-in order, in one LMDB transaction, commits it, and only then lets the callers know. While a leader waits for
-the disk, others queue up behind the lock; the next leader takes all of them along, and those find their work
-done when the lock reaches them. A lone caller so pays for no thread switch, and sixty-four pay for one sync.
+A caller puts its work into the queue and takes the *lead*, a lock. The leader runs all waiting work, in order, in one
+LMDB transaction, commits it, and then lets the callers know. While a leader waits for the disk, other callers queue up
+behind the lock. The next leader commits the work of all of them, and they find it done when they get the lock. So a
+single caller pays for no thread switch, and sixty-four pay for one sync.
 
-Callers that must not block (an event loop) `submit` instead, and a thread of the queue's own takes the lead for them.
+Callers that must not block (an event loop) `submit` instead, and the queue's own thread takes the lead for them.
 
 Guarantees
 - Work is atomic: it raises before its first write, or not at all. If work breaks that rule, or the disk is full, the
-  whole transaction is given up and each work runs again alone, so that only the guilty one fails.
-- An answered work is on disk, once. Work that raised has left nothing behind.
-- A ticket stays in line until it is answered. A leader may be interrupted anywhere (Ctrl-C): the next one finds what is
-  left to do, and what was committed already.
+  whole transaction is aborted and each work runs again in a transaction of its own, so that only the faulty one fails.
+- Answered work is on disk, once. Work that raised has written nothing.
+- A ticket stays in the queue until it is answered. A leader may be interrupted anywhere (Ctrl-C): the next one finds
+  which tickets are committed and which are left.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ Result = TypeVar("Result")
 
 MAP_FULL: Final = -30792
 SHORT_WRITE: Final = -30772
-"""LMDB's MDB_SHORT_WRITE: the file system took the first part of a write, and had no room for the rest."""
+"""LMDB's MDB_SHORT_WRITE: the file system had room for only a part of a write."""
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, MAP_FULL, SHORT_WRITE})
 
-LATELY: Final = 8
-"""Commits over which `commit_seconds` is an average, the more recent ones weighing more."""
+AVERAGED_COMMITS: Final = 8
+"""The number of commits that `commit_seconds` averages over, weighted towards recent ones."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Batch(Protocol):
-    """What work writes through: one transaction, and what its owner wants done around it."""
+    """A write batch: one transaction, and hooks around its commit."""
 
     writes: int
-    """Grows with each write, so that the queue can tell work that raised too late."""
+    """Grows with each write, so that the queue notices work that raised after a write."""
 
     def finish(self) -> None:
-        """Last writes before the commit."""
+        """Make the last writes before the commit."""
 
     def committed(self) -> None:
-        """The transaction is durable."""
+        """Called when the transaction is durable."""
 
 
 BatchType = TypeVar("BatchType", bound=Batch)
@@ -61,15 +61,15 @@ Done = Callable[[Any, BaseException | None], None]
 
 
 class StorageFull(Exception):
-    """The disk (or the map) has no room; nothing of the work was written."""
+    """The disk (or the map) is full; nothing of the work was written."""
 
 
 class QueueClosed(Exception):
     """The store was closed before the work began."""
 
 
-class _GivenUp(Exception):
-    """The transaction was not kept; the cause says why."""
+class _Aborted(Exception):
+    """The transaction was aborted, for the error in `__cause__`."""
 
 
 class _Ticket(Generic[BatchType]):
@@ -81,7 +81,7 @@ class _Ticket(Generic[BatchType]):
         self.result: Any = None
         self.error: BaseException | None = None
         self.fate: list[None] = []
-        """Shared by all tickets of one transaction; no longer empty when that was committed or has failed for good."""
+        """Shared by all tickets of a transaction; not empty once it was committed, or its ticket has failed."""
         self.withdrawn = False
 
     @property
@@ -108,8 +108,8 @@ class _Ticket(Generic[BatchType]):
         try:
             self.done(self.result, self.error)
         except Exception:
-            # The leader works for strangers here, who must not suffer from one another.
-            _logger.exception("a callback of a finished write failed")
+            # An error in one caller's callback must not affect the others.
+            _logger.exception("the callback of a finished write raised an error")
 
 
 class WriteQueue(Generic[BatchType]):
@@ -124,14 +124,14 @@ class WriteQueue(Generic[BatchType]):
         self._thread: threading.Thread | None = None
         self.commits = 0
         self.commit_seconds = 0.0
-        """How long a commit waits, lately: for other processes to let it begin, and for the disk."""
+        """How long recent commits waited for other processes and for the disk."""
 
     def __len__(self) -> int:
-        """How many are in line, those included whose work is being done."""
+        """The number of tickets in the queue, including those being committed."""
         return len(self._waiting)
 
     def run(self, work: Callable[[BatchType], Result]) -> Result:
-        """Do the work and return its result once it is durable; raise what it raised."""
+        """Run the work; return its result once it is durable, or raise its error."""
         ticket = _Ticket(work, None)
         self._enqueue(ticket)
         try:
@@ -139,7 +139,7 @@ class WriteQueue(Generic[BatchType]):
                 if not ticket.settled:
                     self._commit_waiting()
         except BaseException:
-            # Nobody will hear of this work any more: it does not happen later, unless another leader is at it now.
+            # The caller leaves, so this work must not run later, unless another leader is running it now.
             ticket.withdrawn = True
             raise
         if ticket.error is not None:
@@ -150,23 +150,23 @@ class WriteQueue(Generic[BatchType]):
     def submit(self, work: Work[BatchType], done: Done) -> None:
         """Queue the work and return; `done(result, error)` is called on another thread once it is durable.
 
-        It must be quick and must not write here itself: others wait behind it.
+        `done` must be quick and must not write to this queue: other callers wait for it.
         """
         self.enqueue(work, done)
         self.summon()
 
     def enqueue(self, work: Work[BatchType], done: Done) -> None:
-        """Queue the work for a caller who will see to it that somebody takes the `lead`, or `summon` the thread."""
+        """Queue the work, for a caller that then calls `lead` or `summon`."""
         self._enqueue(_Ticket(work, done))
 
     def summon(self) -> None:
-        """Have the queue's own thread take the lead."""
+        """Let the queue's own thread take the lead."""
         if self._thread is None:
             self._start()
         self._wake.set()
 
     def lead(self) -> bool:
-        """Commit what waits, here and now; false when somebody else leads, who may have begun before the last came."""
+        """Commit the waiting work on this thread. False if another thread leads, which may miss the latest work."""
         if not self._lead.acquire(blocking=False):
             return False
         try:
@@ -176,7 +176,7 @@ class WriteQueue(Generic[BatchType]):
         return True
 
     def close(self) -> None:
-        """Finish what waits, then reject more."""
+        """Commit the waiting work, then reject more."""
         with self._gate:
             self._closed = True
         with self._lead:
@@ -214,12 +214,12 @@ class WriteQueue(Generic[BatchType]):
             self._waiting.popleft()
 
     def _settle(self, tickets: list[_Ticket[BatchType]]) -> None:
-        """Commit the tickets together or, if that cannot be, each alone."""
+        """Commit the tickets together or, if that fails, one by one."""
         try:
             self._commit(tickets)
-        except _GivenUp as given_up:
+        except _Aborted as aborted:
             if len(tickets) == 1:
-                tickets[0].fail(_reason(given_up.__cause__))
+                tickets[0].fail(_reason(aborted.__cause__))
             else:
                 for ticket in tickets:
                     self._settle([ticket])
@@ -236,21 +236,21 @@ class WriteQueue(Generic[BatchType]):
                     ticket.run(batch)
                 batch.finish()
                 worked = perf_counter()
-                # No line of Python runs between the commit and the note of it, so no interrupt can fall there.
+                # No Python code runs between the commit and noting it, so an interrupt cannot come between.
                 fate.extend(map(lmdb.Transaction.commit, (transaction,)))
         except Exception as error:
-            raise _GivenUp from error
+            raise _Aborted from error
         self.commits += 1
         waited += perf_counter() - worked
-        self.commit_seconds += (waited - self.commit_seconds) / LATELY
+        self.commit_seconds += (waited - self.commit_seconds) / AVERAGED_COMMITS
         try:
             batch.committed()
         except Exception:
-            _logger.exception("what follows a commit failed; the commit stands")
+            _logger.exception("an error after a commit; the commit is durable")
 
 
 def _reason(error: BaseException | None) -> BaseException | None:
-    """What the caller is told."""
+    """The error to raise for the caller."""
     if isinstance(error, lmdb.Error) and error.code in NO_ROOM:
         full = StorageFull(f"no space left for the data folder: {error}")
         full.__cause__ = error

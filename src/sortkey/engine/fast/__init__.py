@@ -1,7 +1,7 @@
-"""Requests as most send them, from their JSON to the JSON of the answer without anything in between.
+"""The fast path: common requests, from their JSON directly to the JSON of the answer.
 
-Each function here answers what needs no words: whole items, by keys that are short text, from tables that exist. Of
-anything else it says None, and the operation of the same name looks again and knows what to say.
+Each operation here handles the common case: whole items, keys of short text, a table that exists. It returns None
+otherwise, and the general operation of the same name runs and words any error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """BatchGetItem of whole items.
 
-Of fifty keys, making fifty dictionaries and looking each of them over was half of the work. Here msgspec reads the keys
-of a table into structures made for that table (`places.reading`), checking them on the way.
+For fifty keys, making and checking fifty dictionaries was half of the work. Here msgspec decodes and checks the keys of
+a table with a structure made for that table (`row_keys.compile_row_keys_of_json`).
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ def batch_get_item(core: Core, body: bytes) -> FastAnswer | None:
 def _collect(snapshot: Transaction, tables: list[Table | None], request: FastBatchGet) -> FastAnswer | None:
     parts: list[bytes] = []
     units: dict[str, float] = {}
-    asked = length = 0
+    requested = length = 0
     for table, (given, keys) in zip(tables, request.request_items.items(), strict=True):
-        places = None if table is None else table.fast_row_keys_of_json(keys.keys)
-        if table is None or not places or table.name in units or len(set(places)) != len(places):
+        row_keys = None if table is None else table.fast_row_keys_of_json(keys.keys)
+        if table is None or not row_keys or table.name in units or len(set(row_keys)) != len(row_keys):
             return None
-        rows = [row for row in map(snapshot.get, places) if row is not None]
-        asked += len(places)
+        rows = [row for row in map(snapshot.get, row_keys) if row is not None]
+        requested += len(row_keys)
         length += sum(map(len, rows))
-        units[table.name] = units_of_rows(rows, len(places), keys.consistent_read)
+        units[table.name] = units_of_rows(rows, len(row_keys), keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
-    if asked > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
+    if requested > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
         return None
     return FastAnswer(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)

@@ -33,10 +33,10 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
     snapshot, tables = core.read_tables()
     try:
         table = tables.get(name)
-        place = None if table is None else table.fast_row_key(request.key)
-        if place is None:
+        row_key = None if table is None else table.fast_row_key(request.key)
+        if row_key is None:
             return None
-        row = snapshot.get(place)
+        row = snapshot.get(row_key)
     finally:
         snapshot.abort()
     if row is None:

@@ -1,4 +1,4 @@
-"""Query of a table's whole items, by `partition = :value` and perhaps one more term for the sort key, all text."""
+"""Query of a table's whole items by `partition = :value` and at most one term for the sort key, both text."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class FastQuery(Shape, kw_only=True, forbid_unknown_fields=True):
     return_consumed_capacity: Literal["NONE"] | None = None
 
 
-TABLES: Final = 1024
-"""Whose keys' forms are remembered."""
+KEY_READERS: Final = 1024
+"""How many compiled key readers are kept, one for each table's key."""
 
 _decode = msgspec.json.Decoder(FastQuery).decode
 _Terms = dict[str, tuple[str, str]]
@@ -62,7 +62,7 @@ def query(core: Core, body: bytes) -> FastAnswer | None:
 
 
 def _terms(request: FastQuery) -> _Terms | None:
-    """Operator and operand by attribute, if all is defined, and used once."""
+    """Operator and operand by attribute; None unless each placeholder is defined and used, and each attribute once."""
     form = fast_form(request.key_condition_expression)
     names, values = request.expression_attribute_names or {}, request.expression_attribute_values
     if form is None or len(values) != len(form):
@@ -102,13 +102,13 @@ def _text(table: Table, page: Page) -> bytes:
     return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (len(rows), len(rows), texts(rows), rest)
 
 
-@lru_cache(maxsize=TABLES)
+@lru_cache(maxsize=KEY_READERS)
 def _key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """From an item's JSON to its key's, a third of what it takes to read all of the item."""
+    """From an item's JSON to its key's JSON, in a third of the time of decoding the whole item."""
     members = [(f"member{number}", msgspec.Raw) for number in range(len(names))]
     key = msgspec.defstruct("Key", members, rename=dict(zip((name for name, _ in members), names, strict=True)))
     decode = msgspec.json.Decoder(key).decode
-    # As an object, the names in their order before the values that are yet to come.
+    # The object's template: names in order, each followed by a place for its value.
     form = b"{%b}" % b",".join(b"%b:%%b" % orjson.dumps(name).replace(b"%", b"%%") for name in names)
     values = attrgetter(*(name for name, _ in members))
     return lambda text: form % values(decode(text))

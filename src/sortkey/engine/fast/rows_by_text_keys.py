@@ -1,4 +1,4 @@
-"""Whole items by keys that are pairs of texts, for callers in the process who have made the keys themselves."""
+"""Whole items by pairs of text keys, for callers in the process that build the keys themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GAP: Final = bytes(HEADER_BYTES) + b"null"
 
 class Rows(NamedTuple):
     items: Json
-    """A list of those that there are; with nulls for the others, if the caller wants that."""
+    """A list of the items found; with `gaps`, null for each key without an item."""
     number: int
     units: float
 
@@ -22,16 +22,16 @@ class Rows(NamedTuple):
 def rows_by_text_keys(
     core: Core, table_name: str, pairs: Collection[tuple[str, str]], consistent: bool, gaps: bool
 ) -> Rows | None:
-    """As BatchGetItem, of keys that are distinct, in their order, and without its limits."""
+    """BatchGetItem without its limits: distinct keys, items in the order of the keys."""
     snapshot, tables = core.read_tables()
     try:
         table = tables.get(table_name)
-        places = None if table is None else table.fast_row_keys_of_texts(pairs)
-        if places is None:
+        row_keys = None if table is None else table.fast_row_keys_of_texts(pairs)
+        if row_keys is None:
             return None
-        found = [*map(snapshot.get, places)]
+        found = [*map(snapshot.get, row_keys)]
     finally:
         snapshot.abort()
     rows = [row for row in found if row is not None]
     listed = rows if len(rows) == len(found) or not gaps else [row or _GAP for row in found]
-    return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(places), consistent))
+    return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(row_keys), consistent))

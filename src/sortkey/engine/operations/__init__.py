@@ -1,4 +1,4 @@
-"""The operations by name. A read answers at once; a write makes work for the group commit, which then answers."""
+"""The operations by name. A read returns its answer; a write returns the work for a write batch, which answers."""
 
 from __future__ import annotations
 

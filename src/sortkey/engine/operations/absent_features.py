@@ -1,4 +1,4 @@
-"""Questions about features that no table here has: the answers of DynamoDB for a table without them."""
+"""Operations on features that are not supported here: DynamoDB's answers for a table without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BatchGetItem: up to a hundred items of any tables, each on its own."""
+"""BatchGetItem: up to a hundred items of any tables, each read by itself."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sortkey.storage import Transaction
 DUPLICATES = "Provided list of item keys contains duplicates"
 
 
-class _Asked:
-    """The keys asked of one table."""
+class _TablePart:
+    """The part of the request that reads from one table."""
 
     def __init__(self, given: str, request: KeysAndAttributes) -> None:
         self.given = given
@@ -36,20 +36,20 @@ class _Asked:
             bindings.check_all_used()
 
     def check_keys(self) -> None:
-        """What is wrong with a key whatever its table is."""
+        """Raise the errors of keys that do not depend on the table."""
         for key in self.request.keys:
             normalise_key(key)
 
-    def places(self, table: Table) -> list[bytes]:
+    def row_keys(self, table: Table) -> list[bytes]:
         fast_row_key = table.fast_row_key
-        places = [fast_row_key(key) or row_key_of(table, key) for key in self.request.keys]
-        if len(set(places)) != len(places):
+        row_keys = [fast_row_key(key) or row_key_of(table, key) for key in self.request.keys]
+        if len(set(row_keys)) != len(row_keys):
             raise ValidationException(DUPLICATES)
         check_scalar_keys(table, self.projection)
-        return places
+        return row_keys
 
-    def rest(self, done: int) -> dict[str, Any]:
-        """This part of the request again, without the keys that were answered."""
+    def unprocessed(self, done: int) -> dict[str, Any]:
+        """This part of the request, without the keys that were answered."""
         members = {
             "Keys": [Json.of(key) for key in self.request.keys[done:]],
             "AttributesToGet": self.request.attributes_to_get,
@@ -63,17 +63,17 @@ class _Asked:
 def batch_get_item(core: Core, request: BatchGetItem) -> Answer:
     if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
         raise ValidationException("Too many items requested for the BatchGetItem call")
-    parts = [_Asked(given, part) for given, part in request.request_items.items()]
+    parts = [_TablePart(given, part) for given, part in request.request_items.items()]
     snapshot, known = core.read_tables()
     try:
         tables = [_table(known, part) for part in parts]
-        places = [part.places(table) for part, table in zip(parts, tables, strict=True)]
-        return _collect(snapshot, request, parts, tables, places)
+        row_keys = [part.row_keys(table) for part, table in zip(parts, tables, strict=True)]
+        return _collect(snapshot, request, parts, tables, row_keys)
     finally:
         snapshot.abort()
 
 
-def _table(known: Mapping[str, Table], part: _Asked) -> Table:
+def _table(known: Mapping[str, Table], part: _TablePart) -> Table:
     table = known.get(part.name)
     if table is None:
         part.check_keys()
@@ -82,20 +82,24 @@ def _table(known: Mapping[str, Table], part: _Asked) -> Table:
 
 
 def _collect(
-    snapshot: Transaction, request: BatchGetItem, parts: list[_Asked], tables: list[Table], places: list[list[bytes]]
+    snapshot: Transaction,
+    request: BatchGetItem,
+    parts: list[_TablePart],
+    tables: list[Table],
+    row_keys: list[list[bytes]],
 ) -> Answer:
     responses: dict[str, Json] = {}
     unprocessed: dict[str, Any] = {}
     consumed: list[dict[str, Any]] = []
     left = BATCH_GET_BYTES
-    for part, table, wanted in zip(parts, tables, places, strict=True):
+    for part, table, wanted in zip(parts, tables, row_keys, strict=True):
         looked_up = list(map(snapshot.get, wanted))
-        done = _fitting(looked_up, left)
+        done = _count_fitting(looked_up, left)
         rows = [row for row in looked_up[:done] if row is not None]
         left -= sum(map(len, rows))
         responses[part.given] = Json.items(rows, part.projection)
         if done < len(wanted):
-            unprocessed[part.given] = part.rest(done)
+            unprocessed[part.given] = part.unprocessed(done)
         if is_requested(request.return_consumed_capacity):
             units = units_of_rows(rows, done, bool(part.request.consistent_read))
             consumed.append(Consumed(table, units).shape(request.return_consumed_capacity))
@@ -105,8 +109,8 @@ def _collect(
     return answer
 
 
-def _fitting(rows: list[bytes | None], room: int) -> int:
-    """How many of the rows fit into what is left of 16 MB, measured as the text that goes out."""
+def _count_fitting(rows: list[bytes | None], room: int) -> int:
+    """How many of the rows fit into the rest of the 16 MB, measured as the text of the answer."""
     if sum([len(row) for row in rows if row is not None]) <= room:
         return len(rows)
     lengths = accumulate(0 if row is None else len(row) for row in rows)

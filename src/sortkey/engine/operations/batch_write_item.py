@@ -1,7 +1,7 @@
-"""BatchWriteItem: up to twenty-five puts and deletes, each on its own.
+"""BatchWriteItem: up to twenty-five puts and deletes.
 
-AWS may leave some unprocessed; here all go into one transaction, so either the request is rejected as a whole or
-nothing is left over.
+AWS may leave some unprocessed. Here all go into one transaction: either the whole request is rejected, or all of it is
+processed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_ONE_REQUEST = (
 
 
 class _Write:
-    """One put or delete: the new item or None, and the attributes that hold its key."""
+    """One put or delete: the new item or None, and attributes that include the key."""
 
     __slots__ = ("keyed", "new")
 
@@ -42,8 +42,8 @@ class _Write:
         else:
             raise ValidationException(NOT_ONE_REQUEST)
 
-    def place(self, table: Table) -> bytes:
-        """The row that it writes to, if it fits the table."""
+    def row_key(self, table: Table) -> bytes:
+        """The row key that it writes to. Raises ValidationException if the key or item does not fit the table."""
         return row_key(table, self.keyed) if self.new is None else write.row_key_to_put(table, self.new)
 
 
@@ -61,22 +61,22 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
         consumed = [Consumed(table) for table in tables]
         for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
             for each, row in zip(writes, rows, strict=True):
-                spent = write.replace(batch, row, each.new)
-                total.add(spent.units, spent.indexes)
+                written = write.replace(batch, row, each.new)
+                total.add(written.units, written.indexes)
         return _answer(batch, request, consumed, parts)
 
     return work
 
 
 def _find(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.Found]:
-    places = [each.place(table) for each in writes]
-    return [write.Found(table, place, batch.get(place)) for place in places]
+    row_keys = [each.row_key(table) for each in writes]
+    return [write.Found(table, row_key, batch.get(row_key)) for row_key in row_keys]
 
 
 def _check_distinct(found: list[list[write.Found]]) -> None:
-    """No item twice; one table can be there under its name and its ARN, so all are looked at together."""
-    places = [row.key for rows in found for row in rows]
-    if len(set(places)) != len(places):
+    """No item may occur twice. A table may occur by name and by ARN, so the rows of all parts are compared."""
+    row_keys = [row.key for rows in found for row in rows]
+    if len(set(row_keys)) != len(row_keys):
         raise ValidationException(DUPLICATES)
 
 

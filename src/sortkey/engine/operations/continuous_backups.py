@@ -1,4 +1,4 @@
-"""DescribeContinuousBackups and UpdateContinuousBackups: point-in-time recovery is off, and cannot be switched on."""
+"""DescribeContinuousBackups and UpdateContinuousBackups: point-in-time recovery is disabled and not supported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def update_continuous_backups(core: Core, request: UpdateContinuousBackups) -> A
 
 
 def _answer(core: Core, table: str) -> Answer:
-    """DynamoDB says of every table that continuous backups are enabled; what one switches is the recovery."""
+    """In DynamoDB, continuous backups are enabled for every table; only point-in-time recovery can be switched."""
     name = table_name_of(table)
     with core.read() as transaction:
         if core.catalog.find(transaction, name) is None:

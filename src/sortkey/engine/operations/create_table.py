@@ -1,4 +1,4 @@
-"""CreateTable: the table is there, and ACTIVE, when the answer comes."""
+"""CreateTable: the table is ACTIVE when the request is answered."""
 
 from __future__ import annotations
 

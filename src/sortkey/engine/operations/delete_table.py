@@ -1,4 +1,4 @@
-"""DeleteTable: the table is gone when the answer comes; its rows are emptied out later."""
+"""DeleteTable: the table is gone when the request is answered; the janitor deletes its rows later."""
 
 from __future__ import annotations
 

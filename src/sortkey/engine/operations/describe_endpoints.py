@@ -1,4 +1,4 @@
-"""DescribeEndpoints. A client that was given an endpoint, as every client of this store is, does not ask."""
+"""DescribeEndpoints. Clients of this store are given an endpoint, and so do not call it by themselves."""
 
 from __future__ import annotations
 

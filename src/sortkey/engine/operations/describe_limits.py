@@ -1,4 +1,4 @@
-"""DescribeLimits: AWS's usual quotas. Nothing here enforces them."""
+"""DescribeLimits: AWS's default quotas, which are not enforced here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeStream: a stream, its shards and their lineage."""
+"""DescribeStream: a stream, its shards and their parents."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def describe_stream(core: Core, request: DescribeStream) -> Answer:
     return {"StreamDescription": shape}
 
 
-def _parent(asked: ShardFilter | None) -> str | None:
-    """Whose children are asked for; None for all shards."""
-    if asked is None:
+def _parent(shard_filter: ShardFilter | None) -> str | None:
+    """The shard whose children are requested; None for all shards."""
+    if shard_filter is None:
         return None
-    if asked.type is None or asked.shard_id is None:
+    if shard_filter.type is None or shard_filter.shard_id is None:
         raise ValidationException("One or more parameter values were invalid: ShardFilter needs both Type and ShardId")
-    return asked.shard_id
+    return shard_filter.shard_id
 
 
 def _shape(stream: stream_reader.Stream) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def _shape(stream: stream_reader.Stream) -> dict[str, Any]:
 
 def _key_schema(table: Table) -> list[dict[str, str]]:
     return [
-        {"AttributeName": name, "KeyType": kind} for name, kind in zip(table.names, ("HASH", "RANGE"), strict=False)
+        {"AttributeName": name, "KeyType": key_type}
+        for name, key_type in zip(table.names, ("HASH", "RANGE"), strict=False)
     ]
 
 

@@ -28,17 +28,17 @@ def get_item(core: Core, request: GetItem) -> Answer:
 
 
 def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[Table, bytes | None]:
-    """The row that the request's key names, as it is stored, and its table."""
+    """The table, and the row of the request's key."""
     snapshot, tables = core.read_tables()
     try:
         table = tables.get(table_name_of(request.table_name))
         if table is None:
-            # Of two mistakes, AWS reports the malformed key.
+            # If the key is malformed as well, AWS reports that.
             normalise_key(request.key)
             raise not_found()
-        place = row_key_of(table, request.key)
+        row_key = row_key_of(table, request.key)
         check_scalar_keys(table, projection)
-        return table, snapshot.get(place)
+        return table, snapshot.get(row_key)
     finally:
         snapshot.abort()
 

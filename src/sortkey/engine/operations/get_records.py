@@ -1,4 +1,4 @@
-"""GetRecords: the next records of a shard, and where to go on."""
+"""GetRecords: the next records of a shard, and the iterator of those after them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_records(core: Core, request: GetRecords) -> Answer:
 
 
 class _Page:
-    """Up to `limit` records or 1 MB of them, whichever is reached first."""
+    """At most `limit` records and 1 MB."""
 
     def __init__(self, shard: stream_reader.Shard, start: int, limit: int) -> None:
         self.next_sequence = start

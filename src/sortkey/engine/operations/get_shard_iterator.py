@@ -1,4 +1,4 @@
-"""GetShardIterator: where to begin reading a shard."""
+"""GetShardIterator: the position in a shard at which to begin reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sortkey.storage import Transaction
 
 _INVALID: Final = "One or more parameter values were invalid: "
 _BY_NUMBER: Final = {"AT_SEQUENCE_NUMBER": 0, "AFTER_SEQUENCE_NUMBER": 1}
-"""What is added to the number given, to get the first to read."""
+"""Added to the given sequence number to get the first one to read."""
 
 
 def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
@@ -27,7 +27,7 @@ def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
             raise stream_reader.no_such_shard()
         shard = stream_reader.Shard(snapshot, stream.entry, entry, now)
         if given is not None:
-            start = _numbered(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
+            start = _start_at(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
         elif request.shard_iterator_type == "LATEST":
             start = _last(snapshot, shard) + 1
         else:
@@ -49,19 +49,19 @@ def _sequence(request: GetShardIterator) -> int | None:
     return int(text)
 
 
-def _numbered(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
-    # A shard without records can be asked for from its starting number, which no record has yet.
+def _start_at(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
+    # A shard without records can be read from its starting number, which no record has yet.
     last = max(_last(snapshot, shard), shard.entry.first_sequence)
     if not shard.entry.first_sequence <= given <= last:
         raise ValidationException("Invalid SequenceNumber for the shard")
     start = given + offset
-    # Looking at the first record tells whether anything from there on has been lost.
+    # Raises if records from there on have been trimmed.
     next(shard.records_from(start), None)
     return start
 
 
 def _last(snapshot: Transaction, shard: stream_reader.Shard) -> int:
-    """The greatest number that a record of the shard can have in this snapshot."""
+    """The greatest sequence number that a record of the shard can have in this snapshot."""
     if shard.entry.last_sequence is not None:
         return shard.entry.last_sequence
     return int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")

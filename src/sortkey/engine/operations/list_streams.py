@@ -1,4 +1,4 @@
-"""ListStreams: the streams that can be read, by ARN, of one table or of all."""
+"""ListStreams: the readable streams of one table or of all, in the order of their ARNs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListTagsOfResource: ten tags a page, ordered by key."""
+"""ListTagsOfResource: ten tags per page, ordered by key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_tags_of_resource(core: Core, request: ListTagsOfResource) -> Answer:
 
 
 def _key_of(token: str) -> str:
-    """The token names the last key of the page before, so that it holds when tags come and go in between."""
+    """The last key of the previous page, so that a token stays valid when tags change between pages."""
     try:
         return b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:

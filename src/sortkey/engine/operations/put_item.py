@@ -1,4 +1,4 @@
-"""PutItem: one item, replacing the one with the same key."""
+"""PutItem: one item, which replaces the item with the same key."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def put_item(core: Core, request: PutItem) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)
-        key = write.row_key_to_put(table, new)
+        row_key = write.row_key_to_put(table, new)
         check_scalar_keys(table, condition)
-        found = write.Found(table, key, batch.get(key))
+        found = write.Found(table, row_key, batch.get(row_key))
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)
         consumed = write.replace(batch, found, new)
         answer: Answer = {}

@@ -59,7 +59,7 @@ def _key_condition(request: Query, bindings: Bindings | None) -> KeyCondition:
 
 
 def _check_filter(request: Query, target: Keyed, condition: Condition | None) -> None:
-    """What the key says is not for the filter to say again."""
+    """A filter must not use the key attributes."""
     for name in target.names if condition is not None else ():
         if condition is not None and name in condition.attributes:
             member = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
@@ -69,7 +69,7 @@ def _check_filter(request: Query, target: Keyed, condition: Condition | None) ->
 
 
 def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
-    """The half-open range of row keys that a key condition means."""
+    """The half-open range of row keys that a key condition selects."""
     start = target.partition_prefix(wanted.equal)
     for name, kind in wanted.leading:
         start += sort_bytes(kind, wanted.equal[name][kind])
@@ -100,7 +100,7 @@ def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
 def _resume(
     table: Table, target: Keyed, wanted: KeyRange, start: Item, low: bytes, high: bytes, forward: bool
 ) -> tuple[bytes, bytes]:
-    """The rest of the range behind the start key, which must itself lie in it."""
+    """The rest of the range after the start key, which must itself be in the range."""
     key, row = start_row(table, target, start)
     if any(key[name] != wanted.equal[name] for name, _ in target.partitions):
         raise ValidationException(OUTSIDE_QUERY)

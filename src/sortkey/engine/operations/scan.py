@@ -1,4 +1,4 @@
-"""Scan: every item of a table or index, or of one of the equal slices that parallel scans share out."""
+"""Scan: every item of a table or index, or of one segment of a parallel scan."""
 
 from __future__ import annotations
 

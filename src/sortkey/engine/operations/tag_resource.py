@@ -1,4 +1,4 @@
-"""TagResource: adds tags to a table, or gives those it has another value."""
+"""TagResource: adds tags to a table, and replaces the values of those it has."""
 
 from __future__ import annotations
 

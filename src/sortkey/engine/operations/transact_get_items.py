@@ -1,4 +1,4 @@
-"""TransactGetItems: up to a hundred items, all as of one moment."""
+"""TransactGetItems: up to a hundred items of one snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sortkey.storage import Transaction
 from sortkey.values.capacity_units import transactional_read_units
 
 
-class _Asked:
+class _Get:
     def __init__(self, request: Get) -> None:
         self.name = table_name_of(request.table_name)
         self.key = normalise_key(request.key)
@@ -36,22 +36,22 @@ class _Asked:
 
 
 def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
-    asked = [_Asked(each.get) for each in request.transact_items]
+    gets = [_Get(each.get) for each in request.transact_items]
     with core.read() as snapshot:
-        tables = [core.catalog.require(snapshot, each.name) for each in asked]
-        rows = _rows(snapshot, asked, tables)
-    answer: Answer = {"Responses": [each.answer(row) for each, row in zip(asked, rows, strict=True)]}
+        tables = [core.catalog.require(snapshot, each.name) for each in gets]
+        rows = _rows(snapshot, gets, tables)
+    answer: Answer = {"Responses": [each.answer(row) for each, row in zip(gets, rows, strict=True)]}
     if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
     return answer
 
 
-def _rows(snapshot: Transaction, asked: list[_Asked], tables: list[Table]) -> list[bytes | None]:
-    places = transaction.each(row_key, tables, [each.key for each in asked])
-    transaction.check_distinct(places)
-    for each, table in zip(asked, tables, strict=True):
+def _rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[bytes | None]:
+    row_keys = transaction.map_actions(row_key, tables, [each.key for each in gets])
+    transaction.check_distinct(row_keys)
+    for each, table in zip(gets, tables, strict=True):
         check_scalar_keys(table, each.projection)
-    rows = [snapshot.get(place) for place in places]
+    rows = [snapshot.get(key) for key in row_keys]
     payload = sum(size(row) for row in rows if row is not None)
     if payload > TRANSACTION_BYTES:
         raise ValidationException(f"Payload in response is too large.{payload}")

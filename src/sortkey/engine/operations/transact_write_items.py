@@ -34,10 +34,10 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
         prepared = _prepare(batch, actions, tables)
         totals: dict[str, Consumed] = {}
         for each in prepared:
-            spent = each.apply(batch)
-            total = totals.setdefault(spent.table.name, Consumed(spent.table))
+            written = each.apply(batch)
+            total = totals.setdefault(written.table.name, Consumed(written.table))
             # A transaction writes everything twice: once to prepare and once to commit.
-            total.add(2 * spent.units, {name: 2 * units for name, units in spent.indexes.items()})
+            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
         if token is not None:
             token.remember(batch)
         return _answer(batch, request, prepared, totals)
@@ -46,12 +46,12 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
 
 
 def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
-    """Every action judged against the items as they are, before any of them changes one."""
-    found = transaction.each(lambda action, table: action.find(batch, table), actions, tables)
+    """Check every action against the stored items, before any action changes one."""
+    found = transaction.map_actions(lambda action, table: action.find(batch, table), actions, tables)
     transaction.check_distinct([each.key for each in found])
     for action, table in zip(actions, tables, strict=True):
         action.check_expressions(table)
-    return transaction.each(lambda action, row: action.prepare(row), actions, found)
+    return transaction.map_actions(lambda action, row: action.prepare(row), actions, found)
 
 
 def _answer(
@@ -83,7 +83,7 @@ def _metrics(
 
 
 def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:
-    """The same request again: nothing is written, and what is charged is the reading."""
+    """The same request again: it writes nothing, and costs what reading the items costs."""
     if not is_requested(request.return_consumed_capacity):
         return {}
     totals: dict[str, Consumed] = {}

@@ -1,4 +1,4 @@
-"""UntagResource: keys that the table has no tag for are no error."""
+"""UntagResource: removes tags. Keys without a tag are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UpdateItem: some attributes of one item; the item is created when it was not there."""
+"""UpdateItem: some attributes of one item, which is created if it does not exist."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
 
 
 def _attributes(wanted: str | None, found: write.Found, change: Update | None, new: Normalised) -> Json | None:
-    """Nothing where nothing is left to be told."""
+    """`Attributes` of the answer; None if there are none to return."""
     part: Item = {}
     match wanted:
         case "ALL_OLD" if found.row is not None:

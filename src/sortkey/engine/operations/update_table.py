@@ -1,4 +1,4 @@
-"""UpdateTable: the table stays ACTIVE; only a new index takes its time."""
+"""UpdateTable: the table stays ACTIVE; only a new index is filled in the background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
             release_space(batch, index.space)
         entry = msgspec.structs.replace(
             planned,
-            indexes=[_placed(batch, index) for index in planned.indexes],
+            indexes=[_with_space(batch, index) for index in planned.indexes],
             streams=_streams(core, batch, before.streams, request.stream_specification),
         )
         core.catalog.save(batch, entry)
@@ -40,7 +40,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     return work
 
 
-def _placed(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
+def _with_space(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
     return msgspec.structs.replace(index, space=new_space(batch)) if index.space == NO_SPACE_YET else index
 
 

@@ -1,4 +1,4 @@
-"""UpdateTimeToLive: in force at once; items that are there already are indexed in the background."""
+"""UpdateTimeToLive: in force at once; existing items are indexed in the background."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The expiry index: which items of a table with TTL end when, in the order of time.
+"""The expiry index: the items of tables with TTL, in the order of their expiry.
 
-An entry is a key without a value, `number(4) second(8) row(…)` in its space; the item's row key, without its space,
-comes last. Only numbers count, their fraction cut off; an item without one, or with one below zero or beyond eight
-bytes, has no entry. The entries of a table agree with its items at every commit (`follow`), except while items that
-were there before TTL are still being indexed: then there are entries for the rows up to `ttl_indexed_to` only.
+An entry is a key without a value, `number(4) second(8) row(…)` in its space; it ends in the item's row key without the
+space. Only numbers count, without their fraction; an item whose TTL attribute is missing, not a number, negative or
+larger than eight bytes has no entry. The entries of a table agree with its items at every commit (`follow`). While the
+janitor indexes items that are older than the TTL setting, entries exist only for rows up to `ttl_indexed_to`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENTRY_PREFIX_BYTES: Final = 2 * spaces.SPACE_BYTES + _SECOND.size
 
 
 def second_of(item: Item, attribute: str) -> int | None:
-    """When the item expires, in seconds since the epoch."""
+    """The item's expiry, in seconds since the epoch."""
     number = item.get(attribute, {}).get("N")
     if number is None or number.startswith("-"):
         return None
@@ -40,12 +40,12 @@ def second_of(item: Item, attribute: str) -> int | None:
 
 
 def prefix(entry: TableEntry) -> bytes:
-    """What the table's entries begin with."""
+    """The bytes that the table's expiry entries begin with."""
     return spaces.EXPIRY + spaces.space_bytes(entry.ttl_number)
 
 
 def entry_of(table: Table, row_key: bytes, item: Item) -> bytes | None:
-    """The entry that an item should have, computed afresh."""
+    """The expiry entry that an item should have."""
     if table.ttl_attribute is None:
         return None
     second = second_of(item, table.ttl_attribute)
@@ -53,13 +53,13 @@ def entry_of(table: Table, row_key: bytes, item: Item) -> bytes | None:
 
 
 def reaches(table: Table, row_key: bytes) -> bool:
-    """While a new TTL is being indexed, there is nothing for table rows that the janitor has not come to."""
+    """False for a row that the janitor has not indexed yet: it has no entry."""
     indexed_to = table.entry.ttl_indexed_to
     return indexed_to is None or row_key <= bytes.fromhex(indexed_to)
 
 
 def follow(batch: WriteBatch, table: Table, row_key: bytes, old: Item | None, new: Item | None) -> None:
-    """Bring the index in line with an item's change."""
+    """Change the item's entry along with the item."""
     if not reaches(table, row_key):
         return
     before = None if old is None else entry_of(table, row_key, old)
@@ -85,7 +85,7 @@ def disable(entry: TableEntry) -> TableEntry:
 def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[tuple[bytes, bytes]]:
     """Entries whose second has passed, oldest first, each with its item's row key.
 
-    What is more than five years past is taken for a mistake, as AWS takes it, and stays.
+    As in AWS, an item whose expiry is more than five years past does not expire.
     """
     start = prefix(table.entry)
     low = start + _SECOND.pack(max(0, math.floor(now - TTL_OLDEST_SECONDS) + 1))
@@ -96,14 +96,14 @@ def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[
 
 
 def ownerless(transaction: Transaction, owned: set[bytes]) -> Iterator[bytes]:
-    """Entries whose number is no table's: TTL was switched off, or the table dropped."""
+    """Entries whose number belongs to no table: TTL was switched off, or the table was deleted."""
     end = after_prefix(spaces.EXPIRY)
     cursor = transaction.cursor()
     position = spaces.EXPIRY
     while cursor.set_range(position) and cursor.key() < end:
         number = cursor.key()[spaces.SPACE_BYTES : 2 * spaces.SPACE_BYTES]
         if number in owned:
-            # Over all entries of this number in one step, however many there are.
+            # Skips all entries of this number in one step.
             position = after_prefix(spaces.EXPIRY + number)
             continue
         yield cursor.key()

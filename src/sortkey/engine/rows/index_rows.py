@@ -1,7 +1,7 @@
 """Index rows: what a change of an item does to each of the table's indexes.
 
-An item is in an index when it has the index's key attributes in their declared types (sparse otherwise). Its row is
-the projected item; it commits with the item itself. A row is rewritten only when what it shows has changed, which
+An index is sparse: it holds an item only if the item has the index's key attributes in their declared types. An index
+row is the projected item, and commits with the item itself. A row is written only if the projection has changed, which
 is also what AWS charges for: a changed key costs the removal of the old row and the writing of the new one.
 """
 
@@ -12,13 +12,13 @@ from collections.abc import Container
 from sortkey.engine.rows import stored_item
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.engine.write_batch import WriteBatch
-from sortkey.values.attribute import Item, Normalised
+from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.capacity_units import write_units
 from sortkey.values.size import item_size
 
 
 class Row:
-    """One index row: where it lies and what it holds."""
+    """One index row: its row key and what it holds."""
 
     __slots__ = ("key", "value")
 
@@ -28,28 +28,28 @@ class Row:
 
 
 def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | None:
-    """The row that the index should have for this item, computed afresh."""
+    """The row that the index should hold for this item; None if the item is not in the index."""
     if not index.holds(item):
         return None
     key = index.row_key(item, owner)
     if index.kept is None:
         return Row(key, table_row)
-    projected = _projected(index.kept, item)
-    size = item_size(projected)
-    binary = stored_item.has_binary(table_row) and _any_binary(projected)
-    return Row(key, stored_item.encode(projected, size, binary))
+    projected = _project(index.kept, item)
+    if stored_item.has_binary(table_row):
+        return Row(key, stored_item.encode(*normalise_item(projected)))
+    return Row(key, stored_item.encode(projected, item_size(projected), binary=False))
 
 
 def local_size(table: Table, new: Normalised) -> int:
-    """How large the item's rows in the local indexes are; they count towards the limit of an item."""
+    """The size of the item's rows in local indexes, which counts towards the item size limit."""
     size = 0
     for index in table.indexes.values():
         if index.entry.local and index.holds(new.item):
-            size += new.size if index.kept is None else item_size(_projected(index.kept, new.item))
+            size += new.size if index.kept is None else item_size(_project(index.kept, new.item))
     return size
 
 
-def _projected(kept: Container[str], item: Item) -> Item:
+def _project(kept: Container[str], item: Item) -> Item:
     return {name: value for name, value in item.items() if name in kept}
 
 
@@ -62,7 +62,7 @@ def apply(
     new: Item | None,
     new_row: bytes | None,
 ) -> dict[str, float]:
-    """Bring every index in line with the item's change; returns the write units that each index took."""
+    """Change the item's rows in every index; returns the write units of each index."""
     owner = owner_of(key)
     units: dict[str, float] = {}
     for index in table.indexes.values():
@@ -70,9 +70,9 @@ def apply(
             continue
         before = None if old is None or old_row is None else row_of(index, old, owner, old_row)
         after = None if new is None or new_row is None else row_of(index, new, owner, new_row)
-        spent = _replace(batch, index, before, after)
-        if spent:
-            units[index.name] = spent
+        index_units = _replace(batch, index, before, after)
+        if index_units:
+            units[index.name] = index_units
     return units
 
 
@@ -89,7 +89,7 @@ def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | N
     batch.put(after.key, after.value)
     batch.count(index.space, 0, after_size - before_size)
     if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
-        # Only the attributes' order is another: the row follows the item, and nobody is charged.
+        # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
     return write_units(max(before_size, after_size))
 
@@ -106,18 +106,3 @@ def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
     batch.delete(row.key)
     batch.count(index.space, -1, -size)
     return write_units(size)
-
-
-def _any_binary(item: Item) -> bool:
-    return any(_holds_binary(value) for value in item.values())
-
-
-def _holds_binary(value: dict[str, object]) -> bool:
-    for kind, content in value.items():
-        if kind in ("B", "BS"):
-            return True
-        if kind == "M" and isinstance(content, dict):
-            return _any_binary(content)
-        if kind == "L" and isinstance(content, list):
-            return any(_holds_binary(element) for element in content)
-    return False

@@ -1,7 +1,7 @@
-"""Checking that keys fit a table's schema, and turning them into row keys.
+"""Keys of items and requests: checked against the table's schema, and turned into row keys.
 
-AWS words the same mistake differently by where it is made: in a `Key` it "does not match the schema", in an `Item`
-the message names the attribute. Both are here, side by side.
+AWS words the same error differently by where it occurs: a `Key` "does not match the schema", while for an `Item` the
+message names the attribute.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TYPE_NAMES = {"S": "string", "B": "binary"}
 
 
 class EmptyKey(ValidationException):
-    """A key attribute without a value, for which AWS rejects the whole request, a transaction's as well."""
+    """An empty key attribute. AWS rejects the whole request for it, also a transaction."""
 
     @property
     def code(self) -> str:
@@ -52,18 +52,18 @@ class EmptyKey(ValidationException):
 
 
 def normalise_key(key: Item) -> Item:
-    """The request's `Key` in canonical form; says nothing yet about the schema."""
+    """The request's `Key` in canonical form, not yet checked against the schema."""
     return normalise_item(key).item
 
 
 def row_key_of(table: Table, key: Item) -> bytes:
-    """The row that a request's `Key` names, checked from scratch."""
-    place = table.fast_row_key(key)
-    return row_key(table, normalise_key(key)) if place is None else place
+    """The row key of a request's `Key`, which is neither canonical nor checked."""
+    fast = table.fast_row_key(key)
+    return row_key(table, normalise_key(key)) if fast is None else fast
 
 
 def row_key(table: Table, key: Item) -> bytes:
-    """The row that a canonical `Key` names, if it is a key of this table."""
+    """The row key of a canonical `Key`, checked against the schema."""
     check_key(table, key)
     return table.row_prefix(key)
 
@@ -80,10 +80,10 @@ def check_key(keyed: Keyed, key: Item) -> None:
 
 
 def row_key_in_item(table: Table, item: Item) -> bytes:
-    """The row of an item to be stored, if it has the table's key, in the right types."""
-    place = table.fast_row_key_in_item(item)
-    if place is not None:
-        return place
+    """The row key of a canonical item, whose key attributes are checked against the schema."""
+    fast = table.fast_row_key_in_item(item)
+    if fast is not None:
+        return fast
     for attribute in table.attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -98,7 +98,7 @@ def row_key_in_item(table: Table, item: Item) -> bytes:
 
 
 def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:
-    """Index keys fit their declarations. An update is answerable only for what it `changed`."""
+    """Index keys must have their declared types. For an update, only `changed` attributes are checked."""
     for name, (kind, index) in table.index_key_types.items():
         value = item.get(name)
         if value is None or (changed is not None and name not in changed):
@@ -139,16 +139,16 @@ def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
         raise EmptyKey(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
 
 
-class Looking(Protocol):
+class Expression(Protocol):
     """A compiled condition, projection or update."""
 
     @property
     def nested(self) -> frozenset[str]:
-        """The top-level attributes that it looks into."""
+        """The top-level attributes of its nested paths."""
 
 
-def check_scalar_keys(table: Table, *expressions: Looking | None) -> None:
-    """Keys hold no documents, so no expression may look into one."""
+def check_scalar_keys(table: Table, *expressions: Expression | None) -> None:
+    """Key attributes are scalar, so no expression may have a path into one."""
     for each in expressions:
         if each is not None and each.nested:
             reject_nested_keys(each.nested, table.names)

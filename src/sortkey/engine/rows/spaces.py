@@ -4,8 +4,8 @@
     space 1        counts                                    space(4)                        → items(8) bytes(8)
     space 2        expiry index                              number(4) second(8) row(…)      → nothing
     space 3        idempotency tokens                        blake2b-128 of the token        → second(8) digest(16)
-    space 4        spaces given up, to be emptied            space(4)                        → nothing
-    space 16 …     one per table, index and stream, numbered as they are created, never used again
+    space 4        released spaces, to be emptied            space(4)                        → nothing
+    space 16 …     one per table, index and stream, numbered in order of creation, never reused
 
 A table's or index's rows:
 
@@ -18,10 +18,9 @@ A table's or index's rows:
 order as DynamoDB's does, and parallel segments and stream shards are slices of the hash space. `sort` is order-
 preserving and self-delimiting (`values/key_bytes.py`), so the attributes of a multi-attribute key follow one another,
 and an index row can end in its `owner`: the blake2b-128 of its table row's partition and sort bytes, which keeps rows
-with equal index keys apart. A stream record's flag is,
-as an item's, the top bit: whether there is binary inside. An expiry entry ends in its item's row key without the
-space; its number is drawn from the spaces' numbers each time that a table's TTL is switched on, so entries of an
-earlier time are told from present ones.
+with equal index keys apart. The flag of a stream record, as of an item, is the top bit: whether it holds binary.
+An expiry entry ends in its item's row key without the space. Its number is a new space number for each time that TTL is
+switched on for a table, so entries of an earlier time differ from present ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Items as they lie in the store: four bytes of header, then DynamoDB JSON.
+"""Items as they are stored: four bytes of header, then DynamoDB JSON.
 
-The header is one big-endian word: the item's size by AWS's rules in the low 31 bits, and in the top bit whether
-it holds any binary, so that a page can be measured, and a reader told that there is nothing to decode, without parsing.
+The header is one big-endian word: the item's size by AWS's rules in the low 31 bits, and in the top bit whether the
+item holds binary. So the engine can measure a page, and a reader can skip decoding binary, without parsing the items.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def size(row: bytes) -> int:
 
 
 def total_size(rows: list[bytes]) -> int:
-    """The sizes of all rows together: their headers are read at once, at a third of the cost of one by one."""
-    # What is read at once is a few megabytes at most, so the flags add up above the sizes.
+    """The size of all rows. Unpacking all headers at once takes a third of the time of one by one."""
+    # The sizes add up to a few megabytes at most, so the flags add up above them.
     total: int = sum(struct.unpack(f">{len(rows)}I", b"".join(map(_header, rows))))
     return total & SIZE_MASK
 
@@ -60,7 +60,7 @@ def has_binary(row: bytes) -> bool:
 
 
 class Json:
-    """JSON that is spliced into an answer as it lies in the store; a caller who wants objects parses it."""
+    """JSON as it is stored: spliced into an answer as text, or parsed by a caller that needs objects."""
 
     __slots__ = ("binary", "row", "text")
 
@@ -68,7 +68,7 @@ class Json:
         self.text = text
         self.binary = binary
         self.row = row
-        """The stored row that the text is all of, for those who also want to know its size."""
+        """The stored row, if the text is one whole item; its header holds the size."""
 
     @classmethod
     def item(cls, row: bytes) -> Json:
@@ -76,13 +76,13 @@ class Json:
 
     @classmethod
     def of(cls, item: Item, binary: bool = True) -> Json:
-        """A part of an item, or a key; whether binary is among it is left to the reader to find out if nobody knows."""
+        """A part of an item, or a key. `binary` is true if it may hold binary."""
         return cls(orjson.dumps(item), binary)
 
     @classmethod
     def items(cls, rows: list[bytes], projection: Callable[[Item], Item] | None = None) -> Json:
-        """A list of the rows' items, whole or what a projection leaves of them."""
+        """A list of the rows' items, whole or projected."""
         if projection is not None:
             return cls(b"[%b]" % b",".join([orjson.dumps(projection(decode(row))) for row in rows]), True)
-        # The flag is the topmost bit, so if any row has it, the greatest has.
+        # The flag is the top bit, so if any row has it, the greatest row has it.
         return cls(b"[%b]" % texts(rows), bool(rows) and max(rows)[0] >= 0x80)

@@ -1,7 +1,7 @@
 """One action of a TransactWriteItems request: Put, Update, Delete or ConditionCheck.
 
-An action is made without the table (pure checks), then finds its row, then is judged against it. Only when all of a
-transaction's actions have passed are they applied.
+An action is checked without its table first, then finds its row, then is checked against the row. The actions of a
+transaction are applied only when all have passed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Request = transactions.Put | transactions.Update | transactions.Delete | transac
 
 
 class Prepared(NamedTuple):
-    """An action that may go ahead: the row it found and the item it leaves there."""
+    """An action that has passed all checks: the row it found and the item that it leaves there."""
 
     action: Action
     found: write.Found
@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
 
     def apply(self, batch: WriteBatch) -> Consumed:
         if self.action.only_checks:
-            # Nothing changes, yet it is charged as a write of the item.
+            # A check changes nothing, but costs as much as a write of the item.
             return Consumed(self.found.table, write_units(self.found.size))
         return write.replace(batch, self.found, self.new)
 
@@ -50,7 +50,7 @@ class Action:
         else:
             keyed = normalise_key(request.key)
         self.keyed: Item = keyed
-        """Attributes among which the key is."""
+        """Attributes that include the key."""
         self.payload = item_size(self.keyed)
         self._return_old = request.return_values_on_condition_check_failure
         self._bind(request)
@@ -68,13 +68,13 @@ class Action:
             bindings.check_all_used()
 
     def find(self, batch: WriteBatch, table: Table) -> write.Found:
-        """The action's row, if the action fits the table's key."""
+        """The action's row. Raises ValidationException if the action does not fit the table's keys."""
         if self._put is None:
             found = write.find(batch, table, self.keyed)
             write.check_update(table, self._update)
             return found
-        place = write.row_key_to_put(table, self._put)
-        return write.Found(table, place, batch.get(place))
+        row_key = write.row_key_to_put(table, self._put)
+        return write.Found(table, row_key, batch.get(row_key))
 
     def check_expressions(self, table: Table) -> None:
         check_scalar_keys(table, self._update, self._condition)

@@ -1,4 +1,4 @@
-"""What the two transactional operations share: reasons for cancellation, and the tokens that make a retry harmless."""
+"""What both transactional operations share: cancellation reasons, and the tokens that make retries idempotent."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from sortkey.limits import TRANSACTION_TOKEN_SECONDS
 Result = TypeVar("Result")
 
 
-def each(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
-    """Take the step for all actions, as `map` would; if any fails, cancel with every action's reason, in order."""
+def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
+    """`map` over a transaction's actions. If any step raises, cancel with the reasons of all actions, in order."""
     results: list[Result] = []
     reasons: list[dict[str, Any]] = []
     for arguments in zip(*columns, strict=True):
@@ -51,15 +51,13 @@ def _reason(error: DynamoDBError) -> dict[str, Any]:
     return {"Code": code, "Message": error.message, **error.members}
 
 
-def check_distinct(places: Sequence[bytes]) -> None:
-    if len(set(places)) != len(places):
+def check_distinct(row_keys: Sequence[bytes]) -> None:
+    if len(set(row_keys)) != len(row_keys):
         raise ValidationException("Transaction request cannot include multiple operations on one item")
 
 
 class Token:
-    """A ClientRequestToken: for ten minutes, the same request with it does nothing again, and another one is
-    rejected.
-    """
+    """A ClientRequestToken. For ten minutes, the same request with it does nothing, and another request is rejected."""
 
     def __init__(self, token: str, actions: Sequence[msgspec.Struct]) -> None:
         self._key = spaces.TOKENS + blake2b(token.encode(), digest_size=16).digest()
