@@ -49,7 +49,7 @@ async def load(boosts: Boosts, partners: int) -> None:
     await boosts.start()
     market = boosts.market(TENANT)
     events = [event(FIRST_PARTNER + number) for number in range(partners)]
-    await boosts.design.deliver(market, {each.partner_id: DELIVERY for each in events})
+    await boosts.design.set_delivery_areas(market, {each.partner_id: DELIVERY for each in events})
     async for _ in boosts.design.load(market, events):
         pass
 

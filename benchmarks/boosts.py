@@ -97,7 +97,7 @@ class Contender:
     async def costs(self, new: int) -> Costs:
         """`new` is the first of two partners who have not been seen."""
         delivered = dict.fromkeys((str(new), str(new + 1)), DELIVERY)
-        await self.boosts.design.deliver(self.boosts.market(TENANT), delivered)
+        await self.boosts.design.set_delivery_areas(self.boosts.market(TENANT), delivered)
         read = await self._recorded(self.boosts.lookup(TENANT, DISTRICT, next(self._pages), AT))
         all_day = await self._recorded(self.boosts.apply(TENANT, [event(new)]))
         four_slots = await self._recorded(self.boosts.apply(TENANT, [event(new + 1, FOUR_SLOTS)]))

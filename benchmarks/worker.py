@@ -27,8 +27,8 @@ from sortkey.feeds.message import Consumer, Message, Rejected
 from sortkey.feeds.partition_lane import BATCH
 from sortkey.feeds.subscription import RECEIVED, UPKEEP_SECONDS
 from sortkey.feeds.worker import Worker
-from sortkey.services.boosts.definition import BOOSTS
 from sortkey.services.boosts.demo import REGIONS, events_of
+from sortkey.services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker, running
 from tests.kafka.topic import produce
 from tests.maven import Unavailable

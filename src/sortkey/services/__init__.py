@@ -1,1 +1,1 @@
-"""The serving systems that come with Sortkey, each in a folder of its own."""
+"""The services that come with Sortkey, each in its own folder."""

@@ -1,4 +1,4 @@
-"""Every service that comes with Sortkey, by its name."""
+"""The services that come with Sortkey, by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import sortkey as sk
-from sortkey.services.boosts.definition import BOOSTS
+from sortkey.services.boosts.service_definition import BOOSTS
 
 SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {service.name: service for service in (BOOSTS,)}

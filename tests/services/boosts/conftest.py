@@ -13,7 +13,7 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.feeds.message import Message, Rejected
-from sortkey.services.boosts.designs.design import Boost, Placement
+from sortkey.services.boosts.designs.design import Boost, CampaignInArea
 from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.service import TABLES, Boosts
 from sortkey.services.boosts.tenants import DesignName
@@ -47,7 +47,7 @@ class Service:
     def deliver(self, *partners: str, tenant: str = "de") -> None:
         """Everybody delivers everywhere, so that the designs have to agree."""
         market = self.boosts.market(tenant)
-        self.wait(self.boosts.design.deliver(market, dict.fromkeys(partners, DISTRICTS)))
+        self.wait(self.boosts.design.set_delivery_areas(market, dict.fromkeys(partners, DISTRICTS)))
 
     def lookup(
         self, *partners: str, district: str | None = "BER-01", at: datetime = MONDAY_LUNCH, tenant: str = "de"
@@ -58,7 +58,7 @@ class Service:
         """Partner, campaign and area of each boost."""
         return [(each.partner_id, each.campaign_id, each.area) for each in self.lookup(*partners, **asked)]
 
-    def campaigns_of(self, partner: str = "p1", tenant: str = "de") -> list[Placement]:
+    def campaigns_of(self, partner: str = "p1", tenant: str = "de") -> list[CampaignInArea]:
         return self.wait(self.boosts.campaigns_of(tenant, partner))
 
     def consume(self, *values: bytes | None) -> Sequence[Rejected]:

@@ -138,7 +138,7 @@ async def answers(
         service = Boosts(session, settings, ManualClock(NOW).now)
         await service.start()
         market = service.market("xx")
-        await service.design.deliver(market, dict.fromkeys(PARTNERS, DISTRICTS))
+        await service.design.set_delivery_areas(market, dict.fromkeys(PARTNERS, DISTRICTS))
         if racing:
             await asyncio.gather(*(service.apply("xx", batch) for batch in batches))
         else:

@@ -10,9 +10,9 @@ import pytest
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey.services.boosts import definition
-from sortkey.services.boosts.api import MOST_PARTNERS
-from sortkey.services.boosts.event import MOST_EVENTS
+from sortkey.services.boosts import service_definition
+from sortkey.services.boosts.api import MAX_PARTNERS
+from sortkey.services.boosts.event import MAX_EVENTS
 from tests.server.calling import Answer, call
 
 EVENT: dict[str, Any] = {
@@ -35,8 +35,8 @@ def with_service(use: Callable[[Send], Awaitable[None]]) -> None:
     """Run a test's requests against the service in memory, made as the command line makes it."""
 
     async def whole() -> None:
-        async with sk.open("memory:", tables=definition.BOOSTS.tables({})) as session:
-            service = definition.BOOSTS.make(session, {})
+        async with sk.open("memory:", tables=service_definition.BOOSTS.tables({})) as session:
+            service = service_definition.BOOSTS.make(session, {})
             await service.start()
             front = app_of([service])
 
@@ -91,14 +91,14 @@ def test_a_partner_s_campaigns() -> None:
     ("changes", "said"),
     [
         ({"partnerIds": []}, "partnerIds"),
-        ({"partnerIds": ["x"] * (MOST_PARTNERS + 1)}, "partnerIds"),
+        ({"partnerIds": ["x"] * (MAX_PARTNERS + 1)}, "partnerIds"),
         ({"partnerIds": ["x", 7]}, "partnerIds[1]"),
         ({"partnerIds": [""]}, "partnerIds[0]"),
-        ({"district": "\U0010ffff"}, "district: it holds a character that cannot be printed"),
-        ({"district": None}, "district: it is missing, and de is a zoned market"),
-        ({"district": "A#B"}, "district: an area has no `#`"),
+        ({"district": "\U0010ffff"}, "district: contains an unprintable character"),
+        ({"district": None}, "district: required, since de is a zoned market"),
+        ({"district": "A#B"}, "district: an area must not contain `#`"),
         ({"at": "2026-08-24T12:30:00"}, "at: "),
-        ({"at": "0001-01-01T00:00:00+02:00"}, "at: this is before or after all time"),
+        ({"at": "0001-01-01T00:00:00+02:00"}, "at: out of range"),
     ],
 )
 def test_a_lookup_that_cannot_be_answered_says_why(changes: dict[str, Any], said: str) -> None:
@@ -113,7 +113,7 @@ def test_a_lookup_that_cannot_be_answered_says_why(changes: dict[str, Any], said
 def test_a_thousand_partners_are_not_too_many() -> None:
     async def use(send: Send) -> None:
         await send("POST", "/boosts/de/campaigns", EVENT)
-        partners = [*map(str, range(MOST_PARTNERS - 1)), "10740321"]
+        partners = [*map(str, range(MAX_PARTNERS - 1)), "10740321"]
         answer = await send("POST", "/boosts/de/lookup", ASKED | {"partnerIds": partners})
         assert len(answer.json()["boosts"]) == 1
 
@@ -162,7 +162,7 @@ def test_what_no_market_can_have_is_rejected() -> None:
         assert (await send("GET", "/boosts/xx/partners/1")).status == 404
         answer = await send("POST", "/boosts/tr/campaigns", EVENT)
         assert (answer.status, "wildcard market" in answer.error["message"]) == (400, True)
-        answer = await send("POST", "/boosts/de/campaigns", [EVENT] * (MOST_EVENTS + 1))
+        answer = await send("POST", "/boosts/de/campaigns", [EVENT] * (MAX_EVENTS + 1))
         assert answer.status == 400
 
     with_service(use)
@@ -175,7 +175,7 @@ def test_a_partner_with_too_many_campaigns_is_named() -> None:
         many = [EVENT | {"campaignId": campaign, "areas": areas} for campaign in ("a", "b")]
         answer = await send("POST", "/boosts/de/campaigns", [*many, EVENT | {"partnerId": "2"}])
         assert answer.status == 400
-        assert "2 of 3 events were taken: partner 10740321 would have 802" in answer.error["message"]
+        assert "2 of 3 events were applied: partner 10740321 would have 802" in answer.error["message"]
         assert (await send("GET", "/boosts/de/partners/2")).status == 200
 
     with_service(use)

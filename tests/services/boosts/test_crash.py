@@ -55,7 +55,7 @@ async def deliver_the_rest_and_compare(folder: Path, rest: list[CampaignEvent]) 
             home = await session.get(BoostRow.key(tenant="de", area="*", partner=partner), consistent=True)
             assert home is not None
             # No place is forgotten that has an entry; more may be remembered than is there.
-            assert areas_of(home.places, campaign) >= set(event.running) - {"*"}
+            assert areas_of(home.campaign_areas, campaign) >= set(event.running) - {"*"}
 
 
 def test_a_killed_process_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import sortkey as sk
 from sortkey.services.boosts import demo
 from sortkey.services.boosts.api import BoostsService
-from sortkey.services.boosts.event import EVERYWHERE, checked
+from sortkey.services.boosts.event import EVERYWHERE, check_events
 from sortkey.services.boosts.model import BoostRow
 from sortkey.services.boosts.tenants import markets_of, read_settings
 
@@ -31,7 +31,7 @@ def test_it_is_the_same_every_time(regions: dict[str, demo.Region]) -> None:
 def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Region]) -> None:
     markets = markets_of(read_settings({}))
     for tenant, region in regions.items():
-        events = checked(list(demo.events_of(region)), tenant)
+        events = check_events(list(demo.events_of(region)), tenant)
         assert [event for event in events if markets[tenant].error(event)] == []
 
 

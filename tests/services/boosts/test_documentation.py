@@ -11,7 +11,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey.services.boosts import definition
+from sortkey.services.boosts import service_definition
 from tests.server.calling import call
 
 ROOT = Path(__file__).parents[3]
@@ -25,8 +25,8 @@ def test_the_examples_answer_as_shown(page: str) -> None:
     assert len(examples) >= 2
 
     async def told() -> None:
-        async with sk.open("memory:", tables=definition.BOOSTS.tables({})) as session:
-            service = definition.BOOSTS.make(session, {})
+        async with sk.open("memory:", tables=service_definition.BOOSTS.tables({})) as session:
+            service = service_definition.BOOSTS.make(session, {})
             await service.start()
             await service.load_demo(lambda _done, _total: None)
             front = app_of([service])

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from sortkey.service_interface import BadRequest
-from sortkey.services.boosts.event import MOST_AREAS, CampaignEvent, Events, checked, read_message
+from sortkey.services.boosts.event import MAX_AREAS, CampaignEvent, Events, check_events, read_message
 from tests.services.boosts.campaigns import event
 
 GOOD: dict[str, Any] = {
@@ -32,7 +32,7 @@ def body(**changes: Any) -> bytes:
 
 def read_body(text: bytes) -> Sequence[CampaignEvent]:
     """As a request for the tenant de."""
-    return checked(msgspec.json.decode(text, type=CampaignEvent | Events), "de")
+    return check_events(msgspec.json.decode(text, type=CampaignEvent | Events), "de")
 
 
 def test_an_event_is_read() -> None:
@@ -59,20 +59,20 @@ def test_a_list_is_read() -> None:
         ("timeSlots", ["brunch"], "$.timeSlots[0]"),
         ("timeSlots", [], "$.timeSlots"),
         ("areas", [], "$.areas"),
-        ("areas", [f"A{number}" for number in range(MOST_AREAS + 1)], "$.areas"),
+        ("areas", [f"A{number}" for number in range(MAX_AREAS + 1)], "$.areas"),
         ("areas", ["*", "BER-01"], "areas: `*`"),
-        ("areas", ["BER#01"], "areas[0]: an area has no `#`"),
-        ("areas", ["x" * 33], "areas[0]: it is longer than 32 bytes"),
-        ("areas", [""], "areas[0]: it is empty"),
+        ("areas", ["BER#01"], "areas[0]: an area must not contain `#`"),
+        ("areas", ["x" * 33], "areas[0]: longer than 32 bytes"),
+        ("areas", [""], "areas[0]: empty"),
         ("status", "PAUSED", "$.status"),
         ("updatedAt", "2026-08-24T12:30:00", "$.updatedAt"),
         ("updatedAt", "yesterday", "$.updatedAt"),
         ("updatedAt", "0001-01-01T00:00:00+02:00", "updatedAt: "),
-        ("partnerId", "", "partnerId: it is empty"),
-        ("partnerId", "a\nb", "partnerId: it holds a character"),
-        ("campaignId", "ü" * 33, "campaignId: it is longer than 64 bytes"),
+        ("partnerId", "", "partnerId: empty"),
+        ("partnerId", "a\nb", "partnerId: contains an unprintable character"),
+        ("campaignId", "ü" * 33, "campaignId: longer than 64 bytes"),
         ("eventId", 7, "$.eventId"),
-        ("tenant", "tr", "tenant: 'tr' is not the 'de' of the path"),
+        ("tenant", "tr", "tenant: 'tr' differs from 'de' in the path"),
     ],
 )
 def test_what_is_wrong_is_named(field: str, value: Any, said: str) -> None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sortkey.services.boosts.schedule import DAYS, SLOTS, Hours, Opening, Slot, Timetable, bits
+from sortkey.services.boosts.schedule import DAYS, SLOTS, DaySlot, Hours, Slot, Timetable, day_slot_bits
 
 BERLIN = Timetable(
     ZoneInfo("Europe/Berlin"),
@@ -22,9 +22,9 @@ BERLIN = Timetable(
 
 
 def on(instant: str) -> set[tuple[str, str]]:
-    openings = BERLIN.openings(datetime.fromisoformat(instant))
-    assert len(set(openings)) == len(openings)
-    return set(openings)
+    day_slots = BERLIN.day_slots(datetime.fromisoformat(instant)).listed
+    assert len(set(day_slots)) == len(day_slots)
+    return set(day_slots)
 
 
 def test_a_slot_holds_its_first_minute_and_not_its_last() -> None:
@@ -71,14 +71,14 @@ def test_hours_that_are_none_are_rejected(start: str, end: str) -> None:
 
 def test_all_day_needs_no_hours() -> None:
     none: dict[Slot, Hours] = {}
-    assert Timetable(ZoneInfo("UTC"), none).openings(datetime.fromisoformat("2026-08-24T12:00Z")) == (
-        Opening("Monday", "all-day"),
+    assert Timetable(ZoneInfo("UTC"), none).day_slots(datetime.fromisoformat("2026-08-24T12:00Z")).listed == (
+        DaySlot("Monday", "all-day"),
     )
 
 
-def test_openings_as_numbers_have_bits_in_common_if_they_have_openings() -> None:
+def test_bits_overlap_where_day_slots_do() -> None:
     every = list(product(DAYS, SLOTS))
-    assert bits(every) == 2 ** len(every) - 1
-    assert bits([]) == 0
+    assert day_slot_bits(every) == 2 ** len(every) - 1
+    assert day_slot_bits([]) == 0
     for one, other in product(every, every):
-        assert bool(bits([one]) & bits([other])) == (one == other)
+        assert bool(day_slot_bits([one]) & day_slot_bits([other])) == (one == other)

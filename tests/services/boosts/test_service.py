@@ -175,7 +175,7 @@ def test_a_feed_s_messages_are_applied_and_the_poisoned_named(service: Service) 
         as_json(event(2, score=2)), *bad, as_json(event(1, score=1)), as_json(event(tenant="tr")), as_json(event(3))
     )
     assert [each.message.value for each in rejected] == bad
-    reasons = ["no campaign event", "empty", "'xx'", "wildcard market"]
+    reasons = ["not a campaign event", "empty", "'xx'", "wildcard market"]
     assert all(reason in each.reason for reason, each in zip(reasons, rejected, strict=True))
     assert [each.event_id for each in service.campaigns_of("p1")] == ["e3"]
     assert [each.event_id for each in service.campaigns_of("p1", tenant="tr")] == ["e1"]

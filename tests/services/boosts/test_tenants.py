@@ -20,7 +20,7 @@ def test_a_market_is_configured() -> None:
     given = {"tenants": {"pt": {"areas": "zoned", "timezone": "Europe/Lisbon", "slots": {"lunch": ["11:30", "11:31"]}}}}
     market = markets_of(read_settings(given))["pt"]
     # Half past eleven in Lisbon; the other slots keep their usual hours.
-    assert [slot for _, slot in market.timetable.openings(MONDAY_LUNCH)] == ["all-day", "lunch"]
+    assert [slot for _, slot in market.timetable.day_slots(MONDAY_LUNCH).listed] == ["all-day", "lunch"]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_market_is_configured() -> None:
     [
         ({"design": "v3"}, r"\$.design"),
         ({"desing": "v2"}, "desing"),
-        ({"tenants": {}}, "tenants: there is none"),
+        ({"tenants": {}}, "tenants: at least one is required"),
         ({"tenants": {"a": {"areas": "both", "timezone": "UTC"}}}, "areas"),
         ({"tenants": {"a": {"areas": "zoned", "timezone": "Mars/Base"}}}, r"a.timezone: 'Mars/Base'"),
         ({"tenants": {"a": {"areas": "zoned", "timezone": "../etc"}}}, "a.timezone"),
@@ -38,7 +38,7 @@ def test_a_market_is_configured() -> None:
             {"tenants": {"a": {"areas": "zoned", "timezone": "UTC", "slots": {"all-day": ["01:00", "02:00"]}}}},
             "all-day",
         ),
-        ({"tenants": {"": {"areas": "zoned", "timezone": "UTC"}}}, "it is empty"),
+        ({"tenants": {"": {"areas": "zoned", "timezone": "UTC"}}}, "empty"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(given: dict[str, Any], said: str) -> None:

@@ -1,4 +1,4 @@
-"""The service over HTTP: its routes, and the shapes of their bodies and answers."""
+"""The HTTP API: the routes, and the types of their bodies and answers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ from litestar.types import ControllerRouterHandler
 from msgspec import Meta
 
 import sortkey as sk
-from sortkey.services.boosts.designs.design import Boost, Placement
-from sortkey.services.boosts.event import LONGEST_ID, CampaignEvent, Events, checked, errors_in_area, errors_in_name
+from sortkey.services.boosts.designs.design import Boost, CampaignInArea
+from sortkey.services.boosts.event import (
+    MAX_ID_BYTES,
+    CampaignEvent,
+    Events,
+    check_events,
+    errors_in_area,
+    errors_in_name,
+)
 from sortkey.services.boosts.service import Boosts
 
-MOST_PARTNERS: Final = 1000
+MAX_PARTNERS: Final = 1000
 
 
 class LookupRequest(msgspec.Struct, frozen=True, rename="camel"):
     partner_ids: Annotated[
-        tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(min_length=1, max_length=MOST_PARTNERS)
+        tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(min_length=1, max_length=MAX_PARTNERS)
     ]
     district: Annotated[str, Meta(min_length=1, max_length=32)] | None = None
-    """The area of the search; a market whose campaigns all run everywhere needs none."""
+    """The area of the search; optional in a wildcard market."""
     at: Annotated[datetime, Meta(tz=True)] | None = None
-    """The instant; now, if it is left out."""
+    """The instant; the current time by default."""
 
 
 class LookupAnswer(msgspec.Struct, frozen=True):
@@ -41,11 +48,11 @@ class EventsAnswer(msgspec.Struct, frozen=True):
 
 class PartnerAnswer(msgspec.Struct, frozen=True, rename="camel"):
     partner_id: str
-    campaigns: list[Placement]
+    campaigns: list[CampaignInArea]
 
 
 class BoostsService(Boosts):
-    """The service as the server has it."""
+    """The service with its routes."""
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:
@@ -58,9 +65,9 @@ class BoostsService(Boosts):
             summary="Which of these partners are boosted, here and now",
         )
         async def lookup(tenant: FromPath[str], data: JSONBody[LookupRequest]) -> LookupAnswer:
-            """Only those that are, in the order asked. A campaign of the district wins over one that runs everywhere,
-            then the best score."""
-            return LookupAnswer(await boosts.answer(tenant, data))
+            """Only boosted partners, in the order of the request. A campaign of the district wins over one that runs
+            everywhere, then the higher score wins."""
+            return LookupAnswer(await boosts.answer_lookup(tenant, data))
 
         @post(
             "/boosts/{tenant:str}/campaigns",
@@ -69,39 +76,40 @@ class BoostsService(Boosts):
             summary="Create, change or end campaigns",
         )
         async def campaigns(tenant: FromPath[str], data: JSONBody[CampaignEvent | Events]) -> EventsAnswer:
-            """One event or a list, which is taken as a whole or not at all. Older and repeated events are stale and
-            change nothing."""
-            return await boosts.take(tenant, data)
+            """One event or a list. If one event of a list is invalid, none is applied. Older and repeated events are
+            stale and change nothing."""
+            return await boosts.apply_events(tenant, data)
 
         @get("/boosts/{tenant:str}/partners/{partner_id:str}", summary="All campaigns of a partner")
         async def partner(tenant: FromPath[str], partner_id: FromPath[str]) -> PartnerAnswer:
-            """One for each campaign and area, ended ones as long as they are remembered."""
-            impossible = any(errors_in_name("partnerId", partner_id, LONGEST_ID))
-            found = [] if impossible else await boosts.campaigns_of(tenant, partner_id)
+            """One for each campaign and area. Ended campaigns are listed for 30 days."""
+            invalid = any(errors_in_name("partnerId", partner_id, MAX_ID_BYTES))
+            found = [] if invalid else await boosts.campaigns_of(tenant, partner_id)
             if not found:
                 raise sk.NotFound(f"the partner {partner_id!r} has no campaign in {tenant}")
             return PartnerAnswer(partner_id, found)
 
         return [lookup, campaigns, partner]
 
-    async def answer(self, tenant: str, asked: LookupRequest) -> list[Boost]:
-        """Raises BadRequest for a district that is none."""
+    async def answer_lookup(self, tenant: str, asked: LookupRequest) -> list[Boost]:
+        """Raises BadRequest for a missing or invalid district."""
         if asked.district is None:
             if not self.market(tenant).wildcard:
-                raise sk.BadRequest(f"district: it is missing, and {tenant} is a zoned market")
+                raise sk.BadRequest(f"district: required, since {tenant} is a zoned market")
         else:
             for error in errors_in_area("district", asked.district):
                 raise sk.BadRequest(error)
         return await self.lookup(tenant, asked.district, asked.partner_ids, asked.at)
 
-    async def take(self, tenant: str, given: CampaignEvent | Sequence[CampaignEvent]) -> EventsAnswer:
-        """Raises BadRequest; if a partner has too many campaigns, after all other events have been applied."""
-        events = checked(given, tenant)
-        outcomes = await self.apply(tenant, events)
-        rejected = [outcome.error for outcome in outcomes if outcome.error is not None]
+    async def apply_events(self, tenant: str, given: CampaignEvent | Sequence[CampaignEvent]) -> EventsAnswer:
+        """Raises BadRequest: for invalid events before any is applied, for a partner with too many campaigns after all
+        others are applied."""
+        events = check_events(given, tenant)
+        results = await self.apply(tenant, events)
+        rejected = [result.error for result in results if result.error is not None]
         if rejected:
             raise sk.BadRequest(
-                f"{len(events) - len(rejected)} of {len(events)} events were taken: {rejected[0]}", rejected
+                f"{len(events) - len(rejected)} of {len(events)} events were applied: {rejected[0]}", rejected
             )
-        stale = sum(outcome.stale for outcome in outcomes)
+        stale = sum(result.stale for result in results)
         return EventsAnswer(applied=len(events) - stale, stale=stale)

@@ -1,11 +1,11 @@
-"""Demonstration data: three markets, the same ones every time.
+"""Demonstration data: three markets, the same on every run.
 
-    tr   wildcard   11,500 partners, all boosted everywhere: the market that broke the first design
+    tr   wildcard   11,500 partners, all boosted everywhere: the market that was too large for v1
     gr   zoned       1,500 partners, each in one to three districts of Athens or Thessaloniki
     de   zoned       2,500 partners, half of them everywhere and half in districts
 
-Last come a few campaigns that are written down here and not drawn, for the examples in the README. Whoever finds the
-last of them knows that the rest is there.
+The last few campaigns are written out, not random, for the examples in the README. They are stored last: if the last
+one is there, all data is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WEEKEND: Final[frozenset[Day]] = frozenset({"Friday", "Saturday", "Sunday"})
 
 
 class Habit(NamedTuple):
-    """A schedule that many partners book, and how many of a hundred."""
+    """A common schedule, and its share in percent."""
 
     share: int
     days: frozenset[Day]
@@ -46,14 +46,14 @@ HABITS: Final = (
 
 
 class Region(NamedTuple):
-    """The partners of a market, and where they deliver."""
+    """The partners of a market, and their delivery areas."""
 
     tenant: str
     partners: int
     first_partner: int
     districts: tuple[str, ...]
     everywhere: float
-    """The share of campaigns that run in all of the market."""
+    """The share of campaigns that run in the whole market."""
 
 
 def _districts(**cities: int) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ REGIONS: Final = (
 
 
 def delivery_areas(region: Region, partner: int) -> tuple[str, ...]:
-    """The districts that a partner delivers to: neighbours in the list, from a place that its number decides."""
+    """The districts that a partner delivers to: consecutive ones of a city, drawn with the partner's id as seed."""
     draw = Random(f"{SEED}/{region.tenant}/{partner}")
     city = draw.choice(sorted({district.partition("-")[0] for district in region.districts}))
     near = [district for district in region.districts if district.startswith(f"{city}-")]
@@ -83,10 +83,10 @@ def events_of(region: Region, partners: int | None = None) -> Iterator[CampaignE
     for index in range(region.partners if partners is None else partners):
         partner = region.first_partner + index * 3
         for number in range(2 if draw.random() < 1 / 7 else 1):
-            yield _drawn(draw, region, partner, number)
+            yield _random_event(draw, region, partner, number)
 
 
-def _drawn(draw: Random, region: Region, partner: int, number: int) -> CampaignEvent:
+def _random_event(draw: Random, region: Region, partner: int, number: int) -> CampaignEvent:
     habit = draw.choices(HABITS, weights=[habit.share for habit in HABITS])[0]
     areas: tuple[str, ...] = (EVERYWHERE,)
     if draw.random() >= region.everywhere:
@@ -107,7 +107,7 @@ def _drawn(draw: Random, region: Region, partner: int, number: int) -> CampaignE
     )
 
 
-def _told(
+def _example(
     tenant: str, partner: str, campaign: str, areas: tuple[str, ...], score: float, days: frozenset[Day], *slots: Slot
 ) -> CampaignEvent:
     return CampaignEvent(
@@ -124,14 +124,14 @@ def _told(
     )
 
 
-STORY: Final = (
-    _told("de", "10740321", "summer-in-the-city", (EVERYWHERE,), 1.8, _ALL_WEEK, "all-day"),
-    _told("de", "10740321", "lunch-in-mitte", ("BER-01", "BER-02"), 1.4, _WORKDAYS, "lunch"),
-    _told("de", "10740322", "late-bites", (EVERYWHERE,), 2.25, _WEEKEND, "late-night"),
-    _told("de", "10740323", "kreuzberg-lunch", ("BER-02",), 1.6, _WORKDAYS, "lunch"),
-    _told("de", "10740324", "every-day", (EVERYWHERE,), 1.2, _ALL_WEEK, "all-day"),
-    _told("de", "10740324", "power-lunch", (EVERYWHERE,), 1.9, _WORKDAYS, "lunch"),
-    _told("de", "10740325", "sunday-brunch", ("BER-01",), 2.5, frozenset({"Sunday"}), "breakfast"),
+EXAMPLE_EVENTS: Final = (
+    _example("de", "10740321", "summer-in-the-city", (EVERYWHERE,), 1.8, _ALL_WEEK, "all-day"),
+    _example("de", "10740321", "lunch-in-mitte", ("BER-01", "BER-02"), 1.4, _WORKDAYS, "lunch"),
+    _example("de", "10740322", "late-bites", (EVERYWHERE,), 2.25, _WEEKEND, "late-night"),
+    _example("de", "10740323", "kreuzberg-lunch", ("BER-02",), 1.6, _WORKDAYS, "lunch"),
+    _example("de", "10740324", "every-day", (EVERYWHERE,), 1.2, _ALL_WEEK, "all-day"),
+    _example("de", "10740324", "power-lunch", (EVERYWHERE,), 1.9, _WORKDAYS, "lunch"),
+    _example("de", "10740325", "sunday-brunch", ("BER-01",), 2.5, frozenset({"Sunday"}), "breakfast"),
 )
-STORY_AREAS: Final = ("BER-01", "BER-02", "BER-03")
-"""Where the partners of these deliver."""
+EXAMPLE_AREAS: Final = ("BER-01", "BER-02", "BER-03")
+"""The delivery areas of their partners."""

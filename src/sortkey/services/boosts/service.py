@@ -1,4 +1,4 @@
-"""The boosts service: what HTTP and feeds ask of it, over any of the designs."""
+"""The boosts service, called by HTTP and feeds, with one of three designs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import sortkey as sk
 from sortkey.services.boosts import demo
-from sortkey.services.boosts.designs.design import Applied, Boost, Design, Placement, Question
+from sortkey.services.boosts.designs.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
 from sortkey.services.boosts.designs.manifest import Manifest
 from sortkey.services.boosts.designs.v1 import V1
 from sortkey.services.boosts.designs.v2 import V2
@@ -39,55 +39,57 @@ class Boosts:
         await self._session.create_tables(*self.design.tables)
 
     async def load_demo(self, progress: sk.Progress) -> None:
-        """Of the demo's markets those that are configured."""
-        story = [event for event in demo.STORY if event.tenant in self._markets]
-        if not story or await self._has(story[-1]):
+        """Loads those of the demo's markets that are configured."""
+        examples = [event for event in demo.EXAMPLE_EVENTS if event.tenant in self._markets]
+        if not examples or await self._has(examples[-1]):
             return
         markets = [(region, list(demo.events_of(region))) for region in demo.REGIONS if region.tenant in self._markets]
-        total = sum(len(events) for _, events in markets) + len(story)
+        total = sum(len(events) for _, events in markets) + len(examples)
         before = 0
         for region, events in markets:
             market = self.market(region.tenant)
             partners = dict.fromkeys(event.partner_id for event in events)
-            await self.design.deliver(market, {each: demo.delivery_areas(region, int(each)) for each in partners})
+            await self.design.set_delivery_areas(
+                market, {each: demo.delivery_areas(region, int(each)) for each in partners}
+            )
             async for done in self.design.load(market, events):
                 progress(before + done, total)
             before += len(events)
-        for event in story:
+        for event in examples:
             market = self.market(event.tenant or "")
-            await self.design.deliver(market, {event.partner_id: demo.STORY_AREAS})
-            # One by one: the last one says that all are there.
+            await self.design.set_delivery_areas(market, {event.partner_id: demo.EXAMPLE_AREAS})
+            # One by one: if the last one is stored, all are.
             await self.design.apply(market, [event])
         progress(total, total)
 
     async def _has(self, event: CampaignEvent) -> bool:
         known = await self.campaigns_of(event.tenant or "", event.partner_id)
-        return any(placement.campaign_id == event.campaign_id for placement in known)
+        return any(found.campaign_id == event.campaign_id for found in known)
 
     def market(self, tenant: str) -> Market:
         market = self._markets.get(tenant)
         if market is None:
-            raise sk.NotFound(f"there is no tenant {tenant!r}; there are {', '.join(sorted(self._markets))}")
+            raise sk.NotFound(f"there is no tenant {tenant!r}; the tenants are {', '.join(sorted(self._markets))}")
         return market
 
     async def lookup(
         self, tenant: str, district: str | None, partners: Sequence[str], at: datetime | None = None
     ) -> list[Boost]:
-        """Those of the partners that are boosted at an instant, now if it is None, in the order asked, each once."""
+        """The partners that are boosted at an instant, by default now: in the order given, each once."""
         market = self.market(tenant)
         instant = datetime.fromtimestamp(self._now(), UTC) if at is None else at
         try:
-            openings = market.timetable.openings(instant)
+            day_slots = market.timetable.day_slots(instant)
         except OverflowError:
-            raise sk.BadRequest("at: this is before or after all time") from None
-        return await self.design.lookup(market, Question(district, partners, openings))
+            raise sk.BadRequest("at: out of range") from None
+        return await self.design.lookup(market, LookupQuery(district, partners, day_slots))
 
-    async def campaigns_of(self, tenant: str, partner: str) -> list[Placement]:
+    async def campaigns_of(self, tenant: str, partner: str) -> list[CampaignInArea]:
         """All campaigns of a partner."""
         return await self.design.campaigns_of(self.market(tenant), partner)
 
-    async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[Applied]:
-        """What became of each event. Raises BadRequest, and applies none, if the market rejects one."""
+    async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[EventResult]:
+        """Applies events. Raises BadRequest, and applies none, if the market rejects one."""
         market = self.market(tenant)
         rejected = [
             f"[{index}].{error}" if len(events) > 1 else error
@@ -108,15 +110,15 @@ class Boosts:
                 rejected[index] = sk.Rejected(message, str(error))
                 continue
             campaign = (tenant, event.partner_id, event.campaign_id)
-            # Of several events of a campaign only the newest leaves a trace, and of equal ones the first.
+            # Only the newest event of a campaign has an effect; of equal ones, the first.
             if campaign not in newest or newest[campaign][1].version < event.version:
                 newest[campaign] = (index, event)
         for tenant in dict.fromkeys(tenant for tenant, _, _ in newest):
             indexed = [kept for (of, _, _), kept in newest.items() if of == tenant]
-            outcomes = await self.design.apply(self.market(tenant), [event for _, event in indexed])
-            for (index, _), outcome in zip(indexed, outcomes, strict=True):
-                if outcome.error is not None:
-                    rejected[index] = sk.Rejected(messages[index], outcome.error)
+            results = await self.design.apply(self.market(tenant), [event for _, event in indexed])
+            for (index, _), result in zip(indexed, results, strict=True):
+                if result.error is not None:
+                    rejected[index] = sk.Rejected(messages[index], result.error)
         return [rejected[index] for index in sorted(rejected)]
 
     def _read(self, message: sk.Message) -> tuple[str, CampaignEvent]:

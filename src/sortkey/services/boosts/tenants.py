@@ -1,4 +1,4 @@
-"""The markets that the service serves, from its settings.
+"""The service's settings, and the markets that they define, one for each tenant.
 
     [boosts]
     design = "v2"
@@ -8,8 +8,8 @@
     timezone = "Europe/Berlin"
     slots.late-night = ["22:00", "02:00"]
 
-A wildcard market's campaigns run everywhere in it, so a lookup reads one row per partner. In a zoned market a campaign
-runs everywhere or in areas that it names, and a lookup reads both. Slots that are not set have the usual hours.
+In a wildcard market every campaign runs everywhere, so a lookup reads one row per partner. In a zoned market a campaign
+runs everywhere or in the areas that it names, and a lookup reads two rows. Slots that are not set have default hours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 import sortkey as sk
-from sortkey.services.boosts.event import EVERYWHERE, LONGEST_ID, CampaignEvent, errors_in_name
+from sortkey.services.boosts.event import EVERYWHERE, MAX_ID_BYTES, CampaignEvent, errors_in_name
 from sortkey.services.boosts.schedule import ALL_DAY, Hours, Slot, Timetable
 
 DesignName = Literal["v2", "v1", "manifest"]
@@ -63,7 +63,7 @@ class Market:
     timetable: Timetable
 
     def error(self, event: CampaignEvent) -> str | None:
-        """Why this market cannot have the event."""
+        """Why this market rejects the event; None if it accepts it."""
         if self.wildcard and EVERYWHERE not in event.areas:
             return f'areas: {self.tenant} is a wildcard market, whose campaigns have the areas ["*"]'
         return None
@@ -75,7 +75,7 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     except msgspec.ValidationError as error:
         raise sk.BadSettings(f"boosts: {error}") from None
     if not settings.tenants:
-        raise sk.BadSettings("boosts: tenants: there is none")
+        raise sk.BadSettings("boosts: tenants: at least one is required")
     return settings
 
 
@@ -86,18 +86,18 @@ def markets_of(settings: Settings) -> dict[str, Market]:
 
 def _market(tenant: str, chosen: TenantSettings) -> Market:
     where = f"boosts: tenants.{tenant}"
-    for problem in errors_in_name(where, tenant, LONGEST_ID):
-        raise sk.BadSettings(problem)
+    for error in errors_in_name(where, tenant, MAX_ID_BYTES):
+        raise sk.BadSettings(error)
     try:
         zone = ZoneInfo(chosen.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise sk.BadSettings(
-            f"{where}.timezone: {chosen.timezone!r} is no time zone; they are called as Europe/Berlin is"
+            f"{where}.timezone: {chosen.timezone!r} is not a time zone such as Europe/Berlin"
         ) from None
     hours: dict[Slot, Hours] = {}
     for slot, (start, end) in {**DEFAULT_HOURS, **chosen.slots}.items():
         if slot == ALL_DAY:
-            raise sk.BadSettings(f"{where}.slots: all-day has all hours, always")
+            raise sk.BadSettings(f"{where}.slots: the hours of all-day cannot be set")
         try:
             hours[slot] = Hours.read(start, end)
         except ValueError as error:

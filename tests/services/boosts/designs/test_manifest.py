@@ -21,7 +21,7 @@ def requests(service: Service) -> int:
 
 
 def deliver(service: Service, *areas: str) -> None:
-    service.wait(service.boosts.design.deliver(service.boosts.market("de"), {"p1": areas}))
+    service.wait(service.boosts.design.set_delivery_areas(service.boosts.market("de"), {"p1": areas}))
 
 
 def apply(service: Service, number: int) -> None:
@@ -33,7 +33,7 @@ def test_everywhere_costs_a_write_for_each_delivery_area(service: Service) -> No
     service.deliver("p1")
     before = requests(service)
     apply(service, 1)
-    assert requests(service) == before + 2 + len(DISTRICTS)  # with the home row, and the read of the delivery areas
+    assert requests(service) == before + 2 + len(DISTRICTS)  # with the main row, and the read of the delivery areas
 
 
 # Its answers are as old as the expansion: here the other designs would say that p1 is boosted.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sortkey.services.boosts.designs import v1
-from sortkey.services.boosts.designs.v1 import CampaignRecord, Shard
+from sortkey.services.boosts.designs.v1 import Shard, V1Campaign
 from sortkey.services.boosts.model import RETENTION_SECONDS
 from sortkey.services.boosts.tenants import DesignName
 from tests.services.boosts.campaigns import event
@@ -65,7 +65,7 @@ def test_writers_of_one_list_do_not_undo_each_other(service: Service) -> None:
 
 def test_what_is_over_is_forgotten_after_the_retention(service: Service) -> None:
     service.apply(event(1, days_of_week=MONDAY), event(2, days_of_week=MONDAY, status="ENDED"))
-    record = service.wait(service.session.get(CampaignRecord.key(tenant="de", partner="p1", campaign="c1")))
+    record = service.wait(service.session.get(V1Campaign.key(tenant="de", partner="p1", campaign="c1")))
     assert record is not None
     assert (record.lists, record.expires) == (set(), int(service.clock.now()) + RETENTION_SECONDS)
     service.clock.advance(RETENTION_SECONDS + 1)

@@ -55,7 +55,7 @@ def test_a_lookup_is_one_request_for_both_areas(service: Service) -> None:
 # Otherwise every later event would go to all areas that the campaign ever had.
 def test_areas_that_were_left_are_not_written_again(service: Service) -> None:
     service.apply(event(1, areas=("A", "B", "C")), event(2, areas=("A",)))
-    assert row(service).places == {"*#c1", "A#c1"}
+    assert row(service).campaign_areas == {"*#c1", "A#c1"}
     before = requests(service)
     service.apply(event(3, areas=("A",)))
     assert requests(service) == before + 2
@@ -69,11 +69,11 @@ def test_ended_campaigns_leave_with_the_next_write_after_the_retention(service: 
     for area in ("*", "A"):
         assert list(row(service, area).campaigns) == ["new"]
         assert row(service, area).expires is None
-    assert row(service).places == {"*#new", "A#new"}
+    assert row(service).campaign_areas == {"*#new", "A#new"}
 
 
-def test_a_partner_has_so_many_places_and_no_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(v2, "MOST_PLACES", 4)
+def test_the_areas_of_a_partner_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(v2, "MAX_CAMPAIGN_AREAS", 4)
     assert service.apply(event(1, areas=("A", "B")), event(2, campaign="c2")) == ["applied", "applied"]
     (outcome,) = service.wait(service.boosts.apply("de", [event(3, campaign="c3")]))
     assert outcome.error is not None
@@ -84,7 +84,7 @@ def test_a_partner_has_so_many_places_and_no_more(service: Service, monkeypatch:
     assert service.apply(event(8, campaign="c3", status="ENDED")) == ["applied"]
 
 
-# The write of the home row is done, those of the areas are not: the event is delivered again.
+# The write of the main row is done, those of the areas are not: the event is delivered again.
 def test_an_event_that_was_cut_off_is_finished_when_it_comes_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +94,7 @@ def test_an_event_that_was_cut_off_is_finished_when_it_comes_again(
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.boosts.design, "_settle", cut_off)
+        patch.setattr(service.boosts.design, "_write_area_entries", cut_off)
         with pytest.raises(asyncio.CancelledError):
             service.apply(event(2, areas=("B", "C")))
     assert service.winners("p1", district="A")

@@ -1,4 +1,4 @@
-"""What the service asks of a design, and what it gets back."""
+"""The interface of a design, and the types of its answers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import msgspec
 
 import sortkey as sk
 from sortkey.services.boosts.event import EVERYWHERE, CampaignEvent
-from sortkey.services.boosts.schedule import DAYS, SLOTS, Opening
+from sortkey.services.boosts.schedule import DAYS, SLOTS, Day, DaySlots, Slot
 from sortkey.services.boosts.tenants import Market
 
 
 class Boost(msgspec.Struct, frozen=True, rename="camel"):
-    """A partner that is boosted now."""
+    """A boosted partner."""
 
     partner_id: str
     score: float
     campaign_id: str
     area: str
-    """The area whose row won: the one asked for, or `*`."""
+    """The area of the winning campaign: the district of the lookup, or `*`."""
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CampaignInArea(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A campaign of a partner in one area."""
 
     campaign_id: str
@@ -36,24 +36,24 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     event_id: str
 
 
-class Question(NamedTuple):
-    """A lookup: which of these partners are boosted in this district, in the slots that are on."""
+class LookupQuery(NamedTuple):
+    """Which of these partners are boosted in this district, in one of these day slots?"""
 
     district: str | None
     partners: Sequence[str]
-    openings: tuple[Opening, ...]
+    day_slots: DaySlots
 
 
 Rank = tuple[bool, float, str]
-"""A campaign that runs: whether everywhere, its score with the sign turned, its id. The least one wins: one of the
-district before any that runs everywhere, then the best score, then the first id."""
+"""A running campaign: whether it runs everywhere, its negated score, its id. The smallest wins: a campaign of the
+district before one that runs everywhere, then the highest score, then the smallest id."""
 
 
-def boosts_of(question: Question, best: dict[str, Rank]) -> list[Boost]:
-    """The answer, from the winner of each partner that has one; it takes them out of `best`, so each comes once."""
-    district = question.district or EVERYWHERE
+def boosts_of(query: LookupQuery, best: dict[str, Rank]) -> list[Boost]:
+    """The answer, from the winning campaign of each partner. Removes the winners from `best`, so each comes once."""
+    district = query.district or EVERYWHERE
     boosts = []
-    for partner in question.partners:
+    for partner in query.partners:
         winner = best.pop(partner, None)
         if winner is not None:
             everywhere, score, campaign_id = winner
@@ -61,57 +61,64 @@ def boosts_of(question: Question, best: dict[str, Rank]) -> list[Boost]:
     return boosts
 
 
-class Applied(NamedTuple):
-    """What became of an event."""
+class EventResult(NamedTuple):
+    """What an event did."""
 
     stale: bool = False
     error: str | None = None
-    """Why the store cannot take it."""
+    """Why it was rejected."""
 
 
 class Design(Protocol):
     @property
     def tables(self) -> Sequence[type[sk.Item]]: ...
 
-    async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[Applied]:
-        """What became of each event; those of one partner are applied in their order."""
+    async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[EventResult]:
+        """Applies events, those of one partner in order."""
         ...
 
     def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
-        """Write all campaigns of a market that has none, fast; tells now and then how many events are done."""
+        """Bulk-loads the campaigns of an empty market; yields the number of events done, from time to time."""
         ...
 
-    async def deliver(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
-        """Be told where partners deliver, before their campaigns come; not every design cares."""
+    async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
+        """Stores where partners deliver, before their campaigns are applied; only manifest uses it."""
         ...
 
-    async def lookup(self, market: Market, question: Question) -> list[Boost]:
-        """The boosted ones, in the order of the question."""
+    async def lookup(self, market: Market, query: LookupQuery) -> list[Boost]:
+        """The boosted partners, in the order of the query."""
         ...
 
-    async def campaigns_of(self, market: Market, partner: str) -> list[Placement]:
-        """All campaigns of a partner, ended ones as long as they are remembered, by campaign and area."""
+    async def campaigns_of(self, market: Market, partner: str) -> list[CampaignInArea]:
+        """All campaigns of a partner, sorted by campaign and area; ended ones as long as they are kept."""
         ...
 
 
-def placements(
-    campaign_id: str,
-    areas: Sequence[str],
-    score: float,
-    days: frozenset[str],
-    slots: frozenset[str],
-    status: Literal["ACTIVE", "ENDED"],
-    version: str,
-) -> list[Placement]:
-    updated_at, _, event_id = version.partition("#")
+class CampaignFields(Protocol):
+    """What the designs store of a campaign."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def days(self) -> frozenset[Day]: ...
+    @property
+    def slots(self) -> frozenset[Slot]: ...
+    @property
+    def status(self) -> Literal["ACTIVE", "ENDED"]: ...
+    @property
+    def version(self) -> str: ...
+
+
+def campaigns_in_areas(campaign_id: str, areas: Sequence[str], campaign: CampaignFields) -> list[CampaignInArea]:
+    updated_at, _, event_id = campaign.version.partition("#")
     return [
-        Placement(
+        CampaignInArea(
             campaign_id=campaign_id,
             area=area,
-            score=score,
-            days_of_week=tuple(day for day in DAYS if day in days),
-            time_slots=tuple(slot for slot in SLOTS if slot in slots),
-            status=status,
+            score=campaign.score,
+            days_of_week=tuple(day for day in DAYS if day in campaign.days),
+            time_slots=tuple(slot for slot in SLOTS if slot in campaign.slots),
+            status=campaign.status,
             updated_at=updated_at,
             event_id=event_id,
         )

@@ -1,7 +1,7 @@
-"""The expansion manifest, the path not taken: what runs everywhere is written wherever the partner delivers.
+"""The manifest design, kept for comparison: a campaign that runs everywhere is written to every delivery area.
 
-A lookup then reads the rows of its district alone. The price is a write for each delivery area, and answers that are
-as old as the knowledge of where partners deliver: a campaign reaches an area that was added later with its next event.
+A lookup then reads only the rows of its district. The cost is one write for each delivery area, and stale answers: when
+a partner adds a delivery area, a campaign reaches it with the campaign's next event.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DELIVERY: Final = sk.Table("boosts_delivery")
 
 
 class ManifestRow(PartnerRow, table=MANIFEST):
-    """A partner in an area that it delivers to; the home rows of `*` are not read by lookups."""
+    """A partner in one of its delivery areas. Lookups do not read the main rows."""
 
 
 class Delivery(sk.Item, table=DELIVERY):
-    """Where a partner delivers."""
+    """The delivery areas of a partner."""
 
     tenant: str
     partner: str
@@ -37,7 +37,7 @@ class Manifest(V2):
     rows = ManifestRow
     tables = (ManifestRow, Delivery)
 
-    async def spread(self, market: Market, partner: str, areas: Iterable[str], /) -> set[str]:
+    async def areas_written(self, market: Market, partner: str, areas: Iterable[str], /) -> set[str]:
         named = set(areas)
         if EVERYWHERE not in named:
             return named
@@ -47,7 +47,7 @@ class Manifest(V2):
     def areas_read(self, _market: Market, district: str | None, /) -> tuple[str, ...]:
         return () if district is None else (district,)
 
-    async def deliver(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
+    async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
         await self._session.batch(
             put=(
                 Delivery(tenant=market.tenant, partner=partner, areas=sorted(there)) for partner, there in areas.items()

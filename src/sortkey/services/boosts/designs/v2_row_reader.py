@@ -1,6 +1,7 @@
-"""What a lookup has to see of a row, read in C: which campaigns run, and how they rank.
+"""Reads from a row's JSON, in C, what a lookup needs: which campaigns run, and how they rank.
 
-Making items of fifty rows took longer than fetching them. The structures here name what matters and skip the rest.
+Decoding fifty rows to items took longer than fetching them. The structs here name the needed attributes and skip the
+others.
 """
 
 from __future__ import annotations
@@ -13,53 +14,51 @@ import msgspec
 
 from sortkey.services.boosts.designs.design import Rank
 from sortkey.services.boosts.model import PartnerRow
-from sortkey.services.boosts.schedule import Opening, bits
 
-_NAME: Final = len(PartnerRow.campaigns.prefix)
+_PREFIX_LENGTH: Final = len(PartnerRow.campaigns.prefix)
 
 
-class _Whole(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+class _Integer(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
     content: int
 
 
-class _Real(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+class _Float(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
     content: float
 
 
-class _Unread(msgspec.Struct, frozen=True, gc=False):
-    """A value of which it is enough that it is there."""
+class _Skipped(msgspec.Struct, frozen=True, gc=False):
+    """A value that only has to be present."""
 
 
 class _Campaign(msgspec.Struct, frozen=True, gc=False):
-    """As in `boosts.model`. All of it has defaults: a map that is no campaign must not stop a lookup."""
+    """As in `boosts.model`. Every field has a default: a map that is not a campaign must not stop a lookup."""
 
-    when: _Whole = _Whole(0)
-    score: _Real = _Real(0.0)
-    areas: _Unread | None = None
+    when: _Integer = _Integer(0)
+    score: _Float = _Float(0.0)
+    areas: _Skipped | None = None
 
 
 class _Attribute(msgspec.Struct, frozen=True, gc=False, rename={"campaign": "M"}):
     campaign: _Campaign | None = None
 
 
-RowSummary = dict[str, _Attribute]
-"""A row's attributes."""
+Row = dict[str, _Attribute]
 
-# Not strict, since DynamoDB's numbers are text.
-read: Final = msgspec.json.Decoder(list[RowSummary | None], strict=False).decode
+# Not strict: DynamoDB's numbers are strings.
+read_rows: Final = msgspec.json.Decoder(list[Row | None], strict=False).decode
 
 
-def best_of(partners: Sequence[str], rows: Iterable[RowSummary | None], openings: Sequence[Opening]) -> dict[str, Rank]:
-    """Of each partner the campaign that wins. The rows are those of the partners, in one area after the other."""
-    now = bits(openings)
+def best_campaigns(partners: Sequence[str], rows: Iterable[Row | None], bits: int) -> dict[str, Rank]:
+    """The winning campaign of each partner, in the day slots of these bits. The rows are in the order of the
+    partners, once for each area."""
     best: dict[str, Rank] = {}
     for partner, row in zip(cycle(partners), rows, strict=False):
         if row is None:
             continue
         for name, attribute in row.items():
             campaign = attribute.campaign
-            if campaign is not None and campaign.when.content & now:
-                found = (campaign.areas is not None, -campaign.score.content, name[_NAME:])
+            if campaign is not None and campaign.when.content & bits:
+                found = (campaign.areas is not None, -campaign.score.content, name[_PREFIX_LENGTH:])
                 if partner not in best or found < best[partner]:
                     best[partner] = found
     return best

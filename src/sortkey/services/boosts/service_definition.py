@@ -1,4 +1,4 @@
-"""The service as the command line knows it."""
+"""Boosts as the command line lists and makes it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sortkey.services.boosts.service import TABLES
 from sortkey.services.boosts.tenants import read_settings
 
 
-def _tables(given: Mapping[str, Any]) -> Sequence[type[sk.Item]]:
-    return TABLES[read_settings(given).design]
+def _tables(settings: Mapping[str, Any]) -> Sequence[type[sk.Item]]:
+    return TABLES[read_settings(settings).design]
 
 
-def _make(session: sk.AsyncSession, given: Mapping[str, Any]) -> BoostsService:
-    return BoostsService(session, read_settings(given))
+def _make(session: sk.AsyncSession, settings: Mapping[str, Any]) -> BoostsService:
+    return BoostsService(session, read_settings(settings))
 
 
 BOOSTS: Final = sk.ServiceDefinition(

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sortkey.services.boosts.parallel import in_parallel
+from sortkey.services.boosts.concurrent_map import concurrent_map
 
 
 def test_results_keep_the_order_of_the_things() -> None:
@@ -15,9 +15,9 @@ def test_results_keep_the_order_of_the_things() -> None:
             await asyncio.sleep(0)
         return number * 10
 
-    assert asyncio.run(in_parallel(slower_first, range(5), at_once=5)) == [0, 10, 20, 30, 40]
-    assert asyncio.run(in_parallel(slower_first, [], at_once=5)) == []
-    assert asyncio.run(in_parallel(slower_first, [3], at_once=5)) == [30]
+    assert asyncio.run(concurrent_map(slower_first, range(5), limit=5)) == [0, 10, 20, 30, 40]
+    assert asyncio.run(concurrent_map(slower_first, [], limit=5)) == []
+    assert asyncio.run(concurrent_map(slower_first, [3], limit=5)) == [30]
 
 
 def test_no_more_are_under_way_than_allowed() -> None:
@@ -30,7 +30,7 @@ def test_no_more_are_under_way_than_allowed() -> None:
         await asyncio.sleep(0)
         under_way -= 1
 
-    asyncio.run(in_parallel(count, range(20), at_once=3))
+    asyncio.run(concurrent_map(count, range(20), limit=3))
     assert most == 3
 
 
@@ -48,7 +48,7 @@ def test_a_failure_is_raised_when_nothing_is_under_way() -> None:
 
     async def fail() -> None:
         with pytest.raises(ValueError, match="one"):
-            await in_parallel(work, range(10), at_once=4)
+            await concurrent_map(work, range(10), limit=4)
         assert sorted(ended) == [0, 1, 2, 3]
 
     asyncio.run(fail())
