@@ -73,3 +73,10 @@ def test_links_resolve(page: Path) -> None:
 def test_modules_and_folders_exist(page: Path) -> None:
     named = MODULE.findall(page.read_text(encoding="utf-8"))
     assert [name for name in named if not any((place / name).exists() for place in (PACKAGE, ROOT))] == []
+
+
+# The tour is complete: a folder that it leaves out is a room that newcomers do not find.
+def test_the_architecture_names_every_folder() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    folders = {module.parent.relative_to(PACKAGE) for module in PACKAGE.glob("*/**/*.py")}
+    assert [str(folder) for folder in folders if len(folder.parts) <= 2 and f"{folder}/" not in text] == []
