@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,3 +88,10 @@ def test_make_targets_exist() -> None:
     targets = re.findall(r"^make (\w+)", "".join(SHELL.findall(README)), re.MULTILINE)
     assert targets
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_every_extra_is_in_the_table() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table = README.partition("| extra |")[2].partition("\n\n")[0]
+    named = {extra for row in table.splitlines()[2:] for extra in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == project["optional-dependencies"].keys() - {"dev", "test"}
