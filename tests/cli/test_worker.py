@@ -16,8 +16,8 @@ import pytest
 import sortkey as sk
 from sortkey.cli import worker
 from sortkey.cli.main import main
-from sortkey.services.boosts.definition import BOOSTS
 from sortkey.services.boosts.service import Boosts
+from sortkey.services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
 from tests.kafka.topic import everything, produce
