@@ -47,7 +47,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return await record_wait.records_arrived(self.database, ShardIterator, Timeout)
+            return await record_wait.wait_for_records_async(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
         # Closing waits for running writes and for the janitor.

@@ -97,13 +97,13 @@ def test_row_that_is_no_json(folder: Path) -> None:
         transaction.put(key, row[:-1] + b"?")
 
     damage(folder, harm)
-    assert "holds no item of this table (JSONDecodeError" in only_problem(folder)
+    assert "does not contain an item of this table (JSONDecodeError" in only_problem(folder)
 
 
 def test_row_that_is_shorter_than_its_header(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(row_of(transaction, "c")[0], b"\0"))
     lost, wrong_count = check(folder).problems
-    assert "holds no item of this table" in lost
+    assert "does not contain an item of this table" in lost
     assert "counted" in wrong_count
 
 
@@ -113,7 +113,7 @@ def test_item_without_the_tables_key(folder: Path) -> None:
         transaction.put(key, stored_item.encode({"di": text("c")}, stored_item.size(row), binary=False))
 
     damage(folder, harm)
-    assert "holds no item of this table (KeyError: 'id')" in only_problem(folder)
+    assert "does not contain an item of this table (KeyError: 'id')" in only_problem(folder)
 
 
 def test_item_in_another_items_place(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_item_in_another_items_place(folder: Path) -> None:
         transaction.put(key[:-1] + bytes([key[-1] ^ 1]), row)
 
     damage(folder, harm)
-    assert "its item belongs at" in only_problem(folder)
+    assert "its item belongs under" in only_problem(folder)
 
 
 def test_item_that_is_not_canonical(folder: Path) -> None:
@@ -144,7 +144,7 @@ def test_wrong_size(folder: Path) -> None:
 
     damage(folder, harm)
     size, count = check(folder).problems
-    assert "its size is said to be 99, and is 3" in size
+    assert "its size is stored as 99, but is 3" in size
     assert "counted" in count
 
 
@@ -154,7 +154,7 @@ def test_wrong_mark_of_binary(folder: Path) -> None:
         transaction.put(key, bytes([row[0] ^ 0x80]) + row[1:])
 
     damage(folder, harm)
-    assert "it is said to hold no binary" in only_problem(folder)
+    assert "it is marked as not binary" in only_problem(folder)
 
 
 def test_missing_row_is_seen_in_the_count(folder: Path) -> None:
@@ -165,7 +165,7 @@ def test_missing_row_is_seen_in_the_count(folder: Path) -> None:
 def test_missing_index_row(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.delete(row_of(transaction, "a", INDEX)[0]))
     lacking, count = check(folder).problems
-    assert "index orders/by_attribute: lacks a row for table row" in lacking
+    assert "index orders/by_attribute: has no row for table row" in lacking
     assert "index orders/by_attribute: counted 2 items" in count
 
 
@@ -192,7 +192,7 @@ def test_index_row_of_no_item(folder: Path) -> None:
 
 def test_missing_expiry_entry(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.delete(entries(transaction, spaces.EXPIRY)[0][0]))
-    assert "table orders: lacks an expiry entry for row" in only_problem(folder)
+    assert "table orders: has no expiry entry for row" in only_problem(folder)
 
 
 def test_expiry_entry_of_no_item(folder: Path) -> None:
@@ -205,22 +205,22 @@ def test_expiry_entry_of_no_item(folder: Path) -> None:
 
 def test_space_of_nothing(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.space_bytes(99) + b"x", b""))
-    assert only_problem(folder) == "space 99 belongs to nothing"
+    assert only_problem(folder) == "space 99 has no owner"
 
 
 def test_count_of_nothing(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.COUNTS + spaces.space_bytes(99), b""))
-    assert only_problem(folder) == "space 99 is counted, yet no table or index"
+    assert only_problem(folder) == "space 99 has a count, but is not a table or index"
 
 
 def test_space_given_up_while_in_use(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.GARBAGE + TABLE, b""))
-    assert only_problem(folder) == f"space {spaces.FIRST_FREE} is in use, yet given up"
+    assert only_problem(folder) == f"space {spaces.FIRST_FREE} is in use, but marked as garbage"
 
 
 def test_space_that_would_be_given_again(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.NEXT_SPACE, b"\1"))
-    assert only_problem(folder).endswith("is in use, yet would be given again")
+    assert only_problem(folder).endswith("is in use, but would be assigned again")
 
 
 def test_catalog_that_cannot_be_read(folder: Path) -> None:
@@ -265,13 +265,13 @@ def trimmed_beyond(transaction: Transaction) -> None:
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
-        pytest.param(moved(7, 1), "record 1 is in shard 7, which there is not", id="unknown shard"),
-        pytest.param(moved(0, 4), "record 4 is outside of its shard's range, 1 to 2", id="behind the shard's end"),
-        pytest.param(edited(SequenceNumber="0"), "record 1 says that it is 0", id="another number"),
-        pytest.param(edited(Keys={"id": {}}), "record 1 holds no change of this table", id="no key"),
-        pytest.param(edited(OldImage={}), "record 1 has not the images of NEW_IMAGE", id="wrong images"),
-        pytest.param(marked_as_binary, "record 1 is marked wrongly as to binary", id="wrong mark"),
-        pytest.param(trimmed_beyond, "record 1 is there, yet its shard was trimmed beyond it", id="trimmed"),
+        pytest.param(moved(7, 1), "record 1 is in shard 7, which does not exist", id="unknown shard"),
+        pytest.param(moved(0, 4), "record 4 is outside its shard's range, 1 to 2", id="behind the shard's end"),
+        pytest.param(edited(SequenceNumber="0"), "record 1 has the sequence number 0", id="another number"),
+        pytest.param(edited(Keys={"id": {}}), "record 1 is not a change of this table", id="no key"),
+        pytest.param(edited(OldImage={}), "record 1 does not have the images of NEW_IMAGE", id="wrong images"),
+        pytest.param(marked_as_binary, "record 1 has a wrong binary mark", id="wrong mark"),
+        pytest.param(trimmed_beyond, "record 1 exists, but its shard was trimmed past it", id="trimmed"),
     ],
 )
 def test_stream_record_out_of_place(folder: Path, harm: Damage, problem: str) -> None:
@@ -287,7 +287,7 @@ def test_stream_record_in_a_shard_of_other_items(folder: Path) -> None:
         transaction.put(STREAM + RECORD_KEY.pack(3 - shard, sequence), value)
 
     damage(folder, harm)
-    assert "is of an item outside of its shard's slice" in only_problem(folder)
+    assert "belongs to an item outside its shard's slice" in only_problem(folder)
 
 
 def test_more_problems_than_anybody_reads_are_summed_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sortkey.engine.database import Database
 from sortkey.engine.streams import record_wait
-from sortkey.engine.streams.record_wait import records_arrived, wait_for_records
+from sortkey.engine.streams.record_wait import wait_for_records, wait_for_records_async
 from sortkey.engine.streams.shards import reshard
 from tests.engine.orders import Orders, events
 
@@ -26,7 +26,7 @@ def orders(db: Database) -> Orders:
 @pytest.fixture
 def never_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only a commit's signal can end a wait; one that merely lasts until the time is up fails."""
-    monkeypatch.setattr(record_wait, "LOOK_SECONDS", LONG)
+    monkeypatch.setattr(record_wait, "POLL_SECONDS", LONG)
     begun = time.monotonic()
     yield
     assert time.monotonic() - begun < LONG / 2
@@ -77,7 +77,7 @@ def test_record_that_nobody_announced_is_found_by_looking(orders: Orders, monkey
 def test_commit_wakes_a_task_and_leaves_the_loop_free_meanwhile(orders: Orders) -> None:
     async def consume() -> list[tuple[str, str]]:
         iterator = orders.iterator("LATEST")
-        arrived = asyncio.create_task(records_arrived(orders.db, iterator, LONG))
+        arrived = asyncio.create_task(wait_for_records_async(orders.db, iterator, LONG))
         await asyncio.sleep(0)
         await asyncio.to_thread(orders.put, "a")
         assert await arrived
@@ -87,13 +87,13 @@ def test_commit_wakes_a_task_and_leaves_the_loop_free_meanwhile(orders: Orders) 
 
 
 def test_time_runs_out_for_a_task(orders: Orders) -> None:
-    assert not asyncio.run(records_arrived(orders.db, orders.iterator(), timeout=0.01))
+    assert not asyncio.run(wait_for_records_async(orders.db, orders.iterator(), timeout=0.01))
 
 
 @pytest.mark.usefixtures("never_looks")
 def test_cancelled_task_no_longer_listens(orders: Orders) -> None:
     async def give_up() -> None:
-        arrived = asyncio.create_task(records_arrived(orders.db, orders.iterator(), LONG))
+        arrived = asyncio.create_task(wait_for_records_async(orders.db, orders.iterator(), LONG))
         await asyncio.sleep(0)
         arrived.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,1 +1,1 @@
-"""The parts of `check`: what a sound store looks like."""
+"""The consistency check of a data folder."""

@@ -1,9 +1,9 @@
-"""Proving that a data folder is consistent: every byte in it is accounted for.
+"""Checks that a data folder is consistent: every byte in it is accounted for.
 
-One snapshot is walked from end to end, so others may write meanwhile. Each table row must decode to a canonical item
-that belongs where it lies; from the items, everything that is derived (index rows, expiry entries, counts) is
-computed afresh and compared with what is there; and whatever lies in a space must belong to something in the catalog,
-or be waiting for the janitor.
+The check walks one snapshot from end to end, so other processes may write meanwhile. Each table row must decode to a
+canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
+computed again and compared with what is stored. Every space must belong to a catalog entry or be garbage that waits for
+the janitor.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings
     streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
     garbage = _members(snapshot, spaces.GARBAGE)
     for space in sorted(garbage & (counted | streams)):
-        findings.problem(f"space {_number(space)} is in use, yet given up")
+        findings.problem(f"space {_number(space)} is in use, but marked as garbage")
     for space in _used_spaces(snapshot):
         if space not in counted | streams | garbage and space not in _OWN_SPACES:
-            findings.problem(f"space {_number(space)} belongs to nothing")
+            findings.problem(f"space {_number(space)} has no owner")
     for space in sorted(_members(snapshot, spaces.COUNTS) - counted):
-        findings.problem(f"space {_number(space)} is counted, yet no table or index")
+        findings.problem(f"space {_number(space)} has a count, but is not a table or index")
     _check_next_space(snapshot, counted | streams | garbage, findings)
 
 
@@ -85,7 +85,7 @@ def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
 
 
 def _used_spaces(snapshot: Transaction) -> list[bytes]:
-    """The spaces that hold anything, found by leaping from one to the next."""
+    """The spaces that are not empty, found by seeking from one to the next."""
     used: list[bytes] = []
     cursor = snapshot.cursor()
     found = cursor.first()
@@ -95,10 +95,10 @@ def _used_spaces(snapshot: Transaction) -> list[bytes]:
     return used
 
 
-def _check_next_space(snapshot: Transaction, given: set[bytes], findings: Findings) -> None:
+def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
     next_space = int.from_bytes(snapshot.get(spaces.NEXT_SPACE) or b"", "big")
-    if given and _number(max(given)) >= next_space:
-        findings.problem(f"space {_number(max(given))} is in use, yet would be given again")
+    if assigned and _number(max(assigned)) >= next_space:
+        findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
 
 
 def _number(space: bytes) -> int:

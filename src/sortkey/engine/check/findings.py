@@ -1,4 +1,4 @@
-"""What a check has found: counts of what it looked at, and problems in words."""
+"""The result of a check: counts of what it read, and the problems that it found."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being looked at, how much of it is done, and how much there is."""
+"""Called with a table's name, the number of items done, and the number of all its items."""
 
 MOST_PROBLEMS: Final = 1000
-"""A folder with more is lost anyway, and the list would fill the memory."""
+"""A bound on memory: a folder with more problems is lost anyway."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checking a table's streams: every record lies in a shard that was open for it, in its place, and says so."""
+"""Checks a table's streams: every record is in the right shard, within its range, and has the right content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IMAGES: Final = {
     "OLD_IMAGE": (False, True),
     "NEW_AND_OLD_IMAGES": (True, True),
 }
-"""By view type: whether records show the new image, and the old one."""
+"""By view type: whether records have the new image, and whether they have the old one."""
 
 
 def check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
@@ -47,40 +47,40 @@ class _StreamCheck:
             number, sequence = RECORD_KEY.unpack_from(key, spaces.SPACE_BYTES)
             shard = self._shards.get(number)
             if shard is None:
-                self._problem(sequence, f"is in shard {number}, which there is not")
+                self._problem(sequence, f"is in shard {number}, which does not exist")
             elif sequence == TRIM_MARK:
                 self._marks[number] = int.from_bytes(value, "big")
             else:
-                self._check_place(shard, sequence)
+                self._check_position(shard, sequence)
                 self._check_record(shard, sequence, value)
 
     def _problem(self, sequence: int, what: str) -> None:
         self._findings.problem(f"stream {self._table.name}/{self._stream.label}: record {sequence} {what}")
 
-    def _check_place(self, shard: ShardEntry, sequence: int) -> None:
+    def _check_position(self, shard: ShardEntry, sequence: int) -> None:
         last = self._last_sequence if shard.last_sequence is None else shard.last_sequence
         if not shard.first_sequence <= sequence <= last:
-            self._problem(sequence, f"is outside of its shard's range, {shard.first_sequence} to {last}")
+            self._problem(sequence, f"is outside its shard's range, {shard.first_sequence} to {last}")
         if sequence <= self._marks.get(shard.number, TRIM_MARK):
-            self._problem(sequence, "is there, yet its shard was trimmed beyond it")
+            self._problem(sequence, "exists, but its shard was trimmed past it")
 
     def _check_record(self, shard: ShardEntry, sequence: int, value: bytes) -> None:
         try:
             content = orjson.loads(value[HEADER.size :])
             change = content["dynamodb"]
-            place = self._table.row_prefix(change["Keys"])
+            row_key = self._table.row_prefix(change["Keys"])
             binary = _any_binary(change)
         except (orjson.JSONDecodeError, ValidationException, AttributeError, KeyError, TypeError) as error:
-            self._problem(sequence, f"holds no change of this table ({type(error).__name__}: {error})")
+            self._problem(sequence, f"is not a change of this table ({type(error).__name__}: {error})")
             return
         if change.get("SequenceNumber") != f"{sequence:021}":
-            self._problem(sequence, f"says that it is {change.get('SequenceNumber')}")
-        if not slice_holds(shard, place):
-            self._problem(sequence, "is of an item outside of its shard's slice")
+            self._problem(sequence, f"has the sequence number {change.get('SequenceNumber')}")
+        if not slice_holds(shard, row_key):
+            self._problem(sequence, "belongs to an item outside its shard's slice")
         if bool(HEADER.unpack_from(value)[0] & BINARY) != binary:
-            self._problem(sequence, "is marked wrongly as to binary")
+            self._problem(sequence, "has a wrong binary mark")
         if _images(change) != _expected_images(self._stream.view_type, content.get("eventName")):
-            self._problem(sequence, f"has not the images of {self._stream.view_type}")
+            self._problem(sequence, f"does not have the images of {self._stream.view_type}")
 
 
 def _images(change: dict[str, Any]) -> tuple[bool, bool]:

@@ -1,8 +1,8 @@
-"""Checking a table: its rows, and all that is derived from them.
+"""Checks a table: its rows, and everything that is derived from them.
 
-Index rows and expiry entries are looked up one by one as the items are walked, and then counted: when each that
-should be there is there, and there are no more than those, they agree exactly. A walk that is under way (see
-`backfill`) shifts what should be there: nothing yet for rows behind its position.
+Index rows and expiry entries are looked up one by one while the items are walked, and counted afterwards: if every
+expected one exists and there are no others, they agree exactly. During a backfill, rows after its position are expected
+to have none.
 """
 
 from __future__ import annotations
@@ -57,30 +57,30 @@ def _count(count: tuple[int, int]) -> str:
 
 
 def _item(table: Table, key: bytes, row: bytes, findings: Findings) -> Item | None:
-    """The item of a row, if it is sound."""
+    """The item of a row; None if it cannot be read."""
     where = f"table {table.name}, row {key.hex()}"
     try:
         item = stored_item.decode(row)
         normalised = normalise_item(item)
         expected_key = table.row_prefix(item)
     except (orjson.JSONDecodeError, ValidationException, AttributeError, KeyError, TypeError) as error:
-        findings.problem(f"{where}: holds no item of this table ({type(error).__name__}: {error})")
+        findings.problem(f"{where}: does not contain an item of this table ({type(error).__name__}: {error})")
         return None
-    for wrong in _unsound(normalised, item, row):
+    for wrong in _mistakes(normalised, item, row):
         findings.problem(f"{where}: {wrong}")
     if key != expected_key:
-        findings.problem(f"{where}: its item belongs at {expected_key.hex()}")
+        findings.problem(f"{where}: its item belongs under {expected_key.hex()}")
     return item
 
 
-def _unsound(normalised: Normalised, item: Item, row: bytes) -> list[str]:
+def _mistakes(normalised: Normalised, item: Item, row: bytes) -> list[str]:
     wrong = []
     if normalised.item != item:
         wrong.append("its item is not canonical")
     if normalised.size != stored_item.size(row):
-        wrong.append(f"its size is said to be {stored_item.size(row)}, and is {normalised.size}")
+        wrong.append(f"its size is stored as {stored_item.size(row)}, but is {normalised.size}")
     if normalised.binary != stored_item.has_binary(row):
-        wrong.append(f"it is said to hold {'' if stored_item.has_binary(row) else 'no '}binary")
+        wrong.append(f"it is marked as {'' if stored_item.has_binary(row) else 'not '}binary")
     return wrong
 
 
@@ -99,7 +99,7 @@ class _IndexCheck:
             return
         found = self._snapshot.get(expected.key)
         if found is None:
-            findings.problem(f"{self._name}: lacks a row for table row {key.hex()}")
+            findings.problem(f"{self._name}: has no row for table row {key.hex()}")
             return
         self._matched += 1
         if found != expected.value:
@@ -130,7 +130,7 @@ class _ExpiryCheck:
         if entry is None:
             return
         if self._snapshot.get(entry) is None:
-            findings.problem(f"table {self._table.name}: lacks an expiry entry for row {key.hex()}")
+            findings.problem(f"table {self._table.name}: has no expiry entry for row {key.hex()}")
             return
         self._matched += 1
 

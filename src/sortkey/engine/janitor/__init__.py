@@ -1,1 +1,1 @@
-"""What the janitor does in the background, in small transactions."""
+"""The janitor and its steps: work in the background, in small transactions."""

@@ -1,11 +1,12 @@
-"""Clearing away what nothing refers to any more: spaces given up, ownerless expiry entries, old idempotency tokens.
+"""Removes what nothing refers to any more: released spaces, ownerless expiry entries, old idempotency tokens.
 
-All of it is invisible already, so it goes bit by bit, in transactions short enough that writers hardly notice.
+All of it is invisible already, so it is removed in transactions that are too short to delay writers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -17,17 +18,17 @@ from sortkey.storage import Transaction, after_prefix, ascending
 
 CHUNK: Final = 5000
 TOKEN_INTERVAL_SECONDS: Final = 60.0
-"""Tokens lie in no order of time, so looking for old ones reads all of them: not on every sweep."""
+"""Tokens are not ordered by time, so a search for old ones reads them all. It does not run on every sweep."""
 
 
 def empty_spaces(core: Core) -> Iterator[None]:
     """Delete the rows of dropped tables, indexes and streams, chunk by chunk."""
-    while _garbage(core):
+    while _has_garbage(core):
         core.store.write(_empty_chunk)
         yield
 
 
-def _garbage(core: Core) -> bool:
+def _has_garbage(core: Core) -> bool:
     with core.read() as snapshot:
         return _first_garbage(snapshot) is not None
 
@@ -50,13 +51,13 @@ def _empty_chunk(batch: WriteBatch) -> None:
 
 
 def drop_ownerless_expiries(core: Core) -> Iterator[None]:
-    """Delete the expiry entries of tables that are gone, or whose TTL was switched off, chunk by chunk."""
-    while _any_ownerless(core):
+    """Delete the expiry entries of dropped tables, and of tables without TTL, chunk by chunk."""
+    while _has_ownerless(core):
         core.store.write(lambda batch: _drop_ownerless(core, batch))
         yield
 
 
-def _any_ownerless(core: Core) -> bool:
+def _has_ownerless(core: Core) -> bool:
     with core.read() as snapshot:
         return next(expiry_index.ownerless(snapshot, _owned(core, snapshot)), None) is not None
 
@@ -72,7 +73,7 @@ def _owned(core: Core, transaction: Transaction) -> set[bytes]:
 
 
 class TokenSweep:
-    """Forgets the idempotency tokens of transactions after ten minutes; looks once a minute."""
+    """Deletes the idempotency tokens of transactions after ten minutes; runs once a minute."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -85,20 +86,16 @@ class TokenSweep:
         with core.read() as snapshot:
             old = _old_tokens(snapshot, now)
         for at in range(0, len(old), CHUNK):
-            core.store.write(_Forget(old[at : at + CHUNK]))
+            core.store.write(partial(_delete_tokens, old[at : at + CHUNK]))
             yield
 
 
-class _Forget:
-    def __init__(self, keys: list[bytes]) -> None:
-        self._keys = keys
-
-    def __call__(self, batch: WriteBatch) -> None:
-        for key in self._keys:
-            value = batch.get(key)
-            # The token may have been used again since the look.
-            if value is not None and _is_old(value, batch.now):
-                batch.delete(key)
+def _delete_tokens(keys: list[bytes], batch: WriteBatch) -> None:
+    for key in keys:
+        value = batch.get(key)
+        # The token may have been used again since the snapshot.
+        if value is not None and _is_old(value, batch.now):
+            batch.delete(key)
 
 
 def _old_tokens(transaction: Transaction, now: float) -> list[bytes]:

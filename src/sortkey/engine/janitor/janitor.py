@@ -1,8 +1,8 @@
-"""The janitor: one thread that does, in the background and in small transactions, what no request waits for.
+"""The janitor: one thread that does background work in small transactions.
 
-Every step looks first, in a snapshot, whether there is anything to do, and looks again inside the transaction that
-does it. So a sweep over a tidy store writes nothing, two processes may sweep at once, and a crash between two chunks
-loses nothing. Steps take turns chunk by chunk: filling a large index does not hold up the expiry of items.
+Every step first looks for work in a snapshot, and looks again inside the transaction that does it. So a sweep over a
+clean store writes nothing, two processes may sweep at once, and a crash between two chunks loses nothing. Steps take
+turns chunk by chunk: filling a large index does not delay the expiry of items.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sortkey.engine.janitor.garbage import TokenSweep, drop_ownerless_expiries, 
 from sortkey.engine.janitor.stream_retention import trim_streams
 
 Step = Callable[[Core], Iterator[None]]
-"""Work in chunks: each `next` does one, and the end means that there is no more."""
+"""Work in chunks: each `next` does one chunk, and the iterator ends when there is no more work."""
 
 _logger = logging.getLogger(__name__)
 
@@ -46,16 +46,16 @@ class Janitor:
             self._thread.start()
 
     def wake(self) -> None:
-        """There is something to do: sweep at once, not at the next tick."""
+        """Sweep at once instead of after the interval."""
         self._woken.set()
 
     def sweep(self) -> None:
-        """Do all there is to do, here and now; raises what goes wrong."""
+        """Do all outstanding work in this thread; raises errors."""
         for _ in _in_turns([step(self._core) for step in self._steps]):
             pass
 
     def close(self) -> None:
-        """Stop after the chunk that is being done, and wait for it; the rest is done when the folder is next opened."""
+        """Stop after the current chunk and wait for it; the rest is done when the folder is opened again."""
         self._closing.set()
         self._woken.set()
         if self._thread is not None:
@@ -83,8 +83,8 @@ def _in_turns(steps: list[Iterator[None]]) -> Iterator[None]:
 
 
 def _surviving(step: Step, core: Core) -> Iterator[None]:
-    """The step, but an error ends it only until the next sweep."""
+    """The step; an error is logged and ends it until the next sweep."""
     try:
         yield from step(core)
     except Exception:
-        _logger.exception("the janitor could not do all of its work, and will try again")
+        _logger.exception("a janitor step failed; the next sweep tries again")

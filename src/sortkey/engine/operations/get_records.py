@@ -19,7 +19,7 @@ def get_records(core: Core, request: GetRecords) -> Answer:
     now = core.clock.now()
     iterator.check_age(now)
     with core.read() as snapshot:
-        shard = stream_reader.shard_at(core, snapshot, iterator)
+        shard = stream_reader.shard_of_iterator(core, snapshot, iterator)
         page = _Page(shard, iterator.sequence, request.limit or STREAM_RECORDS)
     answer: Answer = {"Records": page.json(core.settings.region)}
     if not page.ended:

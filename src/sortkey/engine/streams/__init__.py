@@ -1,1 +1,1 @@
-"""Reading streams: shards, iterators, records, and waiting for them."""
+"""Streams: shards, writing and reading records, shard iterators, and waiting for records."""

@@ -1,7 +1,7 @@
-"""Waiting for stream records instead of polling for them.
+"""Waits for stream records, so that a consumer need not poll.
 
-Commits of this process wake a waiter at once (`signal`). Other processes write to the same store without a word, so a
-waiter also looks for itself, ten times a second.
+Commits of this process wake a waiter at once (`stream_signal`). Other processes cannot signal their commits, so a
+waiter also polls the store ten times a second.
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from sortkey.engine.rows.spaces import space_bytes
 from sortkey.engine.streams import shard_iterator, stream_reader
 from sortkey.engine.streams.shard_iterator import ShardIterator
 
-LOOK_SECONDS: Final = 0.1
+POLL_SECONDS: Final = 0.1
 
 
 def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
-    """Block until GetRecords has something to say to this iterator: records, or that the shard has ended.
+    """Block until GetRecords has an answer for this iterator: records, or the end of the shard.
 
-    False when the time is up first.
+    Returns False after the timeout.
     """
-    place = shard_iterator.parse(iterator)
-    space = space_bytes(place.space)
+    position = shard_iterator.parse(iterator)
+    space = space_bytes(position.space)
     deadline = time.monotonic() + timeout
     while True:
         seen = core.signal.version(space)
-        if _any_news(core, place):
+        if _has_news(core, position):
             return True
         left = deadline - time.monotonic()
         if left <= 0:
             return False
-        core.signal.wait(space, seen, min(LOOK_SECONDS, left))
+        core.signal.wait(space, seen, min(POLL_SECONDS, left))
 
 
-async def records_arrived(core: Core, iterator: str, timeout: float) -> bool:
-    """As `wait_for_records`, without blocking the event loop."""
-    place = shard_iterator.parse(iterator)
-    space = space_bytes(place.space)
+async def wait_for_records_async(core: Core, iterator: str, timeout: float) -> bool:
+    """The same without blocking the event loop."""
+    position = shard_iterator.parse(iterator)
+    space = space_bytes(position.space)
     loop = asyncio.get_running_loop()
     written = asyncio.Event()
 
     def on_commit(streams: set[bytes]) -> None:
         if space in streams:
-            # A commit that was under way while the waiter left may find the loop closed: there is nobody left to tell.
+            # A commit that was under way when the waiter stopped may find the loop closed.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(written.set)
 
     deadline = loop.time() + timeout
     stop_listening = core.signal.listen(on_commit)
     try:
-        while not _any_news(core, place):
+        while not _has_news(core, position):
             left = deadline - loop.time()
             if left <= 0:
                 return False
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(LOOK_SECONDS, left)):
+                async with asyncio.timeout(min(POLL_SECONDS, left)):
                     await written.wait()
             written.clear()
         return True
@@ -66,7 +66,7 @@ async def records_arrived(core: Core, iterator: str, timeout: float) -> bool:
         stop_listening()
 
 
-def _any_news(core: Core, place: ShardIterator) -> bool:
+def _has_news(core: Core, position: ShardIterator) -> bool:
     with core.read() as snapshot:
-        shard = stream_reader.shard_at(core, snapshot, place)
-        return shard.is_closed or next(shard.records_from(place.sequence), None) is not None
+        shard = stream_reader.shard_of_iterator(core, snapshot, position)
+        return shard.is_closed or next(shard.records_from(position.sequence), None) is not None

@@ -1,10 +1,10 @@
-"""Shard iterators: opaque text that says where in a stream a reader stands.
+"""Shard iterators: a reader's position in a stream, as opaque text.
 
     <stream's ARN>|1|base64 of:  space(4) shard(4) sequence(8) millisecond(8) checksum(8)
 
-All that a read needs is inside, so iterators survive a restart and serve in other processes. `sequence` is the first
-one to read, or 0 for "from the oldest record that is kept", whichever that is by then; `millisecond` is when the
-iterator was given out. The checksum tells a damaged iterator from a good one.
+An iterator has everything that a read needs, so it survives a restart and works in other processes. `sequence` is the
+first sequence number to read, or 0 for the oldest record that exists at the time of the read. `millisecond` is when the
+iterator was issued. The checksum detects a damaged iterator.
 """
 
 from __future__ import annotations

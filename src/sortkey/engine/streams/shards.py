@@ -1,9 +1,9 @@
-"""Shards: how a stream is cut into slices of the hash space, and how their number changes.
+"""Shards: how a stream is divided into slices of the hash space, and how their number changes.
 
-Each shard takes the records of the items whose partition hash (its first eight bytes, as a number) lies in its slice,
-so all changes of one item are in one shard, in order. When the number of shards changes, the open ones are closed and
-each is followed by children that divide its slice; a reader who finishes a parent before its children still sees
-every item's changes in order.
+Each shard has the records of the items whose partition hash (its first eight bytes, as a number) is in its slice, so
+all changes of one item are in one shard, in order. When the number of shards changes, the open ones are closed and each
+gets children that divide its slice. A reader that finishes a parent before its children sees every item's changes in
+order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def shard_of(stream: StreamEntry, row_key: bytes) -> ShardEntry:
 
 
 def slice_holds(shard: ShardEntry, row_key: bytes) -> bool:
-    """Whether the item of a table row belongs in the shard's slice."""
+    """Whether the item of a table row belongs to the shard's slice."""
     return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _HASH_BYTES], "big") <= shard.high
 
 
@@ -41,8 +41,8 @@ def open_shards(stream: StreamEntry) -> list[ShardEntry]:
 
 
 def close(batch: WriteBatch, stream: StreamEntry) -> list[ShardEntry]:
-    """The stream's shards, with none open any more."""
-    # A number of its own, so that the span of a shard without records is not empty.
+    """The stream's shards, all closed."""
+    # Take a sequence number, so that the range of a shard without records is not empty.
     last = batch.next_sequence()
     return [
         shard
@@ -53,9 +53,9 @@ def close(batch: WriteBatch, stream: StreamEntry) -> list[ShardEntry]:
 
 
 def reshard(core: Core, table_name: str, count: int) -> None:
-    """Let the table's stream go on in `count` shards, each a slice of one that was open until now.
+    """Divide the open shards of the table's stream, so that `count` shards are open.
 
-    A shard names one parent only, so `count` must be a multiple of the present number.
+    A shard has only one parent, so `count` must be a multiple of the current number.
     """
 
     def work(batch: WriteBatch) -> None:
@@ -64,11 +64,11 @@ def reshard(core: Core, table_name: str, count: int) -> None:
             raise ValueError(f"table {table_name} has no stream")
         present = len(open_shards(table.stream))
         if count < present or count % present:
-            raise ValueError(f"{count} shards cannot follow {present}: their number must be a multiple of it")
+            raise ValueError(f"{present} shards cannot become {count}: the number must be a multiple of {present}")
         stream = msgspec.structs.replace(table.stream, shards=_divided(batch, table.stream, count // present))
         streams = [*table.entry.streams[:-1], stream]
         core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
-        # Whoever waits at the end of a shard that is now closed should go on with its children.
+        # A reader that waits at the end of a closed shard should continue with its children.
         batch.streams_written.add(stream.space.to_bytes(SPACE_BYTES, "big"))
 
     core.store.write(work)
@@ -100,5 +100,5 @@ def _slices(batch: WriteBatch, count: int, number: int, low: int, high: int, par
 
 
 def _shard_id(now: float, number: int) -> str:
-    """In AWS's form, and in the order in which the shards came to be."""
+    """In AWS's form, and in the order of creation."""
     return f"shardId-{int(now * 1000):020}-{number:08x}"

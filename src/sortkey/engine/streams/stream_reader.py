@@ -1,7 +1,6 @@
-"""Streams, where they are read: which there are, and a shard's records in order.
+"""Reads streams: which streams and shards exist, and a shard's records in order.
 
-Whatever is past its day is not there for a reader, by the clock and at once, whether the janitor has come by yet or
-not.
+Records, shards and streams older than a day are invisible at once, whether or not the janitor has removed them.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from sortkey.limits import STREAM_RETENTION_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending
 
 TRIM_MARK: Final = 0
-"""Sequence numbers begin with 1, so a shard's mark can lie where the record 0 would."""
+"""Sequence numbers begin with 1, so a shard's mark is stored under the number 0."""
 
 
 class Stream(NamedTuple):
-    """A stream of a table, and where it is called so."""
+    """A stream of a table, with its ARN."""
 
     arn: str
     table: Table
@@ -32,7 +31,7 @@ class Stream(NamedTuple):
 
     def shards(self, now: float) -> list[ShardEntry]:
         """In the order of their ids."""
-        kept = (shard for shard in self.entry.shards if not is_past(shard.closed, now))
+        kept = (shard for shard in self.entry.shards if not is_expired(shard.closed, now))
         return sorted(kept, key=lambda shard: shard.id)
 
 
@@ -45,7 +44,7 @@ def streams(core: Core, transaction: Transaction) -> list[Stream]:
 def _streams_of(core: Core, table: Table) -> Iterator[Stream]:
     now = core.clock.now()
     for entry in table.entry.streams:
-        if not is_past(entry.disabled, now):
+        if not is_expired(entry.disabled, now):
             yield Stream(f"{core.table_arn(table.name)}/stream/{entry.label}", table, entry)
 
 
@@ -58,8 +57,8 @@ def find(core: Core, transaction: Transaction, arn: str) -> Stream:
     raise ResourceNotFoundException(f"Requested resource not found: Stream: {arn} not found")
 
 
-def is_past(moment: float | None, now: float) -> bool:
-    """Whether what ended then has been kept for its day."""
+def is_expired(moment: float | None, now: float) -> bool:
+    """Whether a shard or stream that ended then is past its retention."""
     return moment is not None and moment < now - STREAM_RETENTION_SECONDS
 
 
@@ -82,21 +81,21 @@ class Shard:
         return self.prefix + sequence.to_bytes(8, "big")
 
     def trimmed_to(self) -> int:
-        """The last sequence number that the janitor has removed; 0 when none."""
+        """The last sequence number that the janitor has removed; 0 if none."""
         mark = self._transaction.get(self.key(TRIM_MARK))
         return 0 if mark is None else int.from_bytes(mark, "big")
 
-    def stored_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
-        """Sequence numbers and values from there on, old ones too."""
+    def all_records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
+        """Stored sequence numbers and records from there on, expired ones too."""
         start = self.key(max(sequence, TRIM_MARK + 1))
         for key, value in ascending(self._transaction, start, after_prefix(self.prefix)):
             yield RECORD_KEY.unpack_from(key, SPACE_BYTES)[1], value
 
     def records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
-        """What a reader sees from there on. One who asks for a record that has been lost is told so."""
+        """What a reader sees from there on; raises TrimmedDataAccessException if the first one has expired."""
         if sequence != TRIM_HORIZON and sequence <= self.trimmed_to():
             raise _trimmed()
-        for number, value in self.stored_from(sequence):
+        for number, value in self.all_records_from(sequence):
             if self.is_old(value):
                 if sequence != TRIM_HORIZON:
                     raise _trimmed()
@@ -108,8 +107,8 @@ class Shard:
         return header & ~BINARY < self._horizon
 
 
-def shard_at(core: Core, transaction: Transaction, iterator: ShardIterator) -> Shard:
-    """The shard that an iterator stands in."""
+def shard_of_iterator(core: Core, transaction: Transaction, iterator: ShardIterator) -> Shard:
+    """The shard that an iterator points to."""
     now = core.clock.now()
     stream = find(core, transaction, iterator.arn)
     for entry in stream.shards(now):
@@ -119,7 +118,7 @@ def shard_at(core: Core, transaction: Transaction, iterator: ShardIterator) -> S
 
 
 def sequence_text(sequence: int) -> str:
-    """As AWS writes sequence numbers; padded, so that they also compare as text."""
+    """A sequence number in AWS's form, padded so that it also compares as text."""
     return f"{sequence:021}"
 
 

@@ -1,8 +1,7 @@
-"""Telling those who wait for stream records that there are some.
+"""Wakes waiters when stream records are committed.
 
-After a commit that wrote records, their streams are announced here: to threads that wait, and to callbacks, which
-an event loop registers. Records that another process wrote are not announced; whoever waits so also looks from time
-to time.
+After a commit that wrote records, their streams are announced to waiting threads and to callbacks, which an event loop
+registers. Commits of other processes are not announced, so a waiter also polls.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ class StreamSignal:
         self._listeners: set[Callable[[set[bytes]], None]] = set()
 
     def version(self, stream: bytes) -> int:
-        """Grows with every commit that wrote to the stream; read it before looking, wait for a greater one after."""
+        """Grows with every commit that wrote to the stream. Read it before looking for records, then wait for more."""
         return self._versions.get(stream, 0)
 
     def notify(self, streams: set[bytes]) -> None:
@@ -31,12 +30,12 @@ class StreamSignal:
             listener(streams)
 
     def wait(self, stream: bytes, seen: int, timeout: float) -> bool:
-        """Block until the stream is past the version `seen`; False when the time is up first."""
+        """Block until the stream is past the version `seen`; returns False after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self.version(stream) > seen, timeout)
 
     def listen(self, listener: Callable[[set[bytes]], None]) -> Callable[[], None]:
-        """Call the listener, on the committing thread, with each commit's streams; returns how to stop."""
+        """Call the listener, on the committing thread, with each commit's streams; returns a function that stops it."""
         with self._changed:
             self._listeners.add(listener)
 

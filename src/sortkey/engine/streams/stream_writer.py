@@ -1,9 +1,9 @@
-"""Streams, where they are written: one record for each change of an item, in the transaction of the change.
+"""Writes streams: one record for each change of an item, in the transaction of the change.
 
-A record is stored as the JSON that GetRecords answers with (but for `awsRegion`, which is the reader's), the item's
-images spliced in as they lie in the store. Sequence numbers are one count over all tables and processes, drawn inside
-the write transaction, so their order is the order of commits and a reader who has seen number n has seen all before
-it.
+A record is stored as the JSON that GetRecords answers with (without `awsRegion`, which the reader adds), and has the
+item's images spliced in as they are stored. Sequence numbers are one sequence over all tables and processes, assigned
+inside the write transaction, so their order is the order of commits, and a reader that has seen number n has seen all
+before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sortkey.values.size import item_size
 HEADER: Final = struct.Struct(">Q")
 BINARY: Final = 1 << 63
 RECORD_KEY: Final = struct.Struct(">IQ")
-"""What follows the space in the row key of a stream record."""
+"""Shard number and sequence number, which follow the space in the row key of a stream record."""
 
 _NEW_IMAGE: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 _OLD_IMAGE: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
@@ -42,8 +42,8 @@ _RECORD: Final = (
 )
 
 
-class Before(Protocol):
-    """The row that a change found, as `write.Found` has it."""
+class FoundRow(Protocol):
+    """The row before a change, as `write.Found` has it."""
 
     @property
     def key(self) -> bytes: ...
@@ -58,7 +58,7 @@ class Before(Protocol):
 def new_stream(
     batch: WriteBatch, settings: Settings, view_type: str, earlier: list[StreamEntry] | None = None
 ) -> StreamEntry:
-    """An enabled stream; its label is none of those of the table's earlier streams, even within one millisecond."""
+    """A new, enabled stream. Its label differs from those of the table's earlier streams, even within a millisecond."""
     created = datetime.fromtimestamp(batch.now, UTC)
     taken = {stream.label for stream in earlier or ()}
     while (label := _label(created)) in taken:
@@ -77,7 +77,7 @@ def _label(moment: datetime) -> str:
 
 
 def close_stream(batch: WriteBatch, entry: StreamEntry) -> StreamEntry:
-    """The stream disabled: nothing is written any more, and what there is can be read for a day."""
+    """The stream, disabled: it gets no more records, and those that it has can be read for a day."""
     batch.streams_written.add(space_bytes(entry.space))
     return msgspec.structs.replace(entry, shards=shards.close(batch, entry), disabled=batch.now)
 
@@ -86,12 +86,12 @@ def write_record(
     batch: WriteBatch,
     table: Table,
     stream: StreamEntry,
-    found: Before,
+    found: FoundRow,
     new: Item | None,
     new_row: bytes | None,
     identity: dict[str, Any] | None,
 ) -> None:
-    """Tell the stream of a change from the found row to the new one; of no change, nothing."""
+    """Write the record of a change from the found row to the new one; none if the item did not change."""
     old_row = found.row
     if _same(found, new, new_row):
         return
@@ -116,8 +116,8 @@ def write_record(
     batch.streams_written.add(space)
 
 
-def _same(found: Before, new: Item | None, new_row: bytes | None) -> bool:
-    """Whether the items are equal. Equal items are equal JSON, but for the order in which attributes come."""
+def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
+    """Whether the items are equal. Equal items are equal JSON, except for the order of attributes."""
     old_row = found.row
     if old_row == new_row:
         return True
