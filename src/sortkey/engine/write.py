@@ -152,17 +152,16 @@ def replace(
         units = _delete_row(batch, found)
     else:
         new_row = stored_item.encode(*new)
-        units = put_row(batch, found, new_row, new.size)
+        units = put_row(batch, found.table, found.key, found.row, new_row, new.size)
     index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
     return Consumed(found.table, units, index_units)
 
 
-def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
+def put_row(batch: WriteBatch, table: Table, row_key: bytes, old_row: bytes | None, row: bytes, size: int) -> float:
     """Put an item's row and count it; returns the write units. Alone it suffices only if the table is not followed."""
-    old_row = found.row
     before = 0 if old_row is None else stored_item.size(old_row)
-    batch.put(found.key, row)
-    batch.count(found.table.space, old_row is None, size - before)
+    batch.put(row_key, row)
+    batch.count(table.space, old_row is None, size - before)
     return write_units(max(before, size))
 
 

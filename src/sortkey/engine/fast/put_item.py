@@ -14,6 +14,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.item_keys import row_key_in_item
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
+from sortkey.limits import ITEM_BYTES
 from sortkey.values.attribute import normalise_item
 
 
@@ -24,10 +25,11 @@ class FastPut(Shape, kw_only=True, forbid_unknown_fields=True):
     return_consumed_capacity: Literal["NONE"] | None = None
 
 
-def _plan(core: Core, known: Table, request: FastPut) -> FastWork:
+def _plan(core: Core, known: Table, request: FastPut) -> FastWork | None:
     name = known.name
     item, size, binary = normalise_item(request.item)
-    write.check_size(size)
+    if size > ITEM_BYTES:
+        return None
     row = stored_item.encode(item, size, binary)
 
     def work(batch: WriteBatch) -> FastAnswer | Answer:
@@ -35,8 +37,7 @@ def _plan(core: Core, known: Table, request: FastPut) -> FastWork:
         if table.followed:
             return _general(core, request)(batch)
         row_key = row_key_in_item(table, item)
-        found = write.Found(table, row_key, batch.get(row_key))
-        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, row, size)})
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, batch.get(row_key), row, size)})
 
     return work
 

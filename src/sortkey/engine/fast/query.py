@@ -108,7 +108,7 @@ def _key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
     members = [(f"member{number}", msgspec.Raw) for number in range(len(names))]
     key = msgspec.defstruct("Key", members, rename=dict(zip((name for name, _ in members), names, strict=True)))
     decode = msgspec.json.Decoder(key).decode
-    # The object's template: names in order, each followed by a place for its value.
+    # The object's template: names in order, each followed by a slot for its value.
     form = b"{%b}" % b",".join(b"%b:%%b" % orjson.dumps(name).replace(b"%", b"%%") for name in names)
     values = attrgetter(*(name for name, _ in members))
     return lambda text: form % values(decode(text))

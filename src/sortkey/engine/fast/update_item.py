@@ -50,7 +50,7 @@ def _plan(core: Core, known: Table, request: FastUpdate) -> FastWork | None:
             write.check_condition(found, test, None)
         new = write.apply_update(found, key, change)
         row = stored_item.encode(*new)
-        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, row, new.size)})
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, found.row, row, new.size)})
 
     return work
 

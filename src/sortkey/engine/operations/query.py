@@ -71,17 +71,17 @@ def _check_filter(request: Query, target: Keyed, condition: Condition | None) ->
 def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
     """The half-open range of row keys that a key condition selects."""
     start = target.partition_prefix(wanted.equal)
-    for name, kind in wanted.leading:
-        start += sort_bytes(kind, wanted.equal[name][kind])
+    for name, key_type in wanted.leading:
+        start += sort_bytes(key_type, wanted.equal[name][key_type])
     end = after_prefix(start)
     if wanted.ranged is None:
         return start, end
-    kind = wanted.ranged.type
-    operands = [operand[kind] for operand in wanted.operands]
+    key_type = wanted.ranged.type
+    operands = [operand[key_type] for operand in wanted.operands]
     if wanted.operator == "begins_with":
-        low, high = prefix_bounds(kind, operands[0])
+        low, high = prefix_bounds(key_type, operands[0])
         return start + low, start + high
-    first = start + sort_bytes(kind, operands[0])
+    first = start + sort_bytes(key_type, operands[0])
     match wanted.operator:
         case "=":
             return first, after_prefix(first)
@@ -94,7 +94,7 @@ def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
         case ">=":
             return first, end
         case _:
-            return first, after_prefix(start + sort_bytes(kind, operands[1]))
+            return first, after_prefix(start + sort_bytes(key_type, operands[1]))
 
 
 def _resume(

@@ -99,20 +99,20 @@ def row_key_in_item(table: Table, item: Item) -> bytes:
 
 def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:
     """Index keys must have their declared types. For an update, only `changed` attributes are checked."""
-    for name, (kind, index) in table.index_key_types.items():
+    for name, (key_type, index) in table.index_key_types.items():
         value = item.get(name)
         if value is None or (changed is not None and name not in changed):
             continue
-        if kind not in value:
+        if key_type not in value:
             if changed is not None:
                 raise ValidationException(_UPDATED_INDEX_KEY_TYPE)
             raise ValidationException(
                 f"{_INVALID}Type mismatch for Index Key {name} "
-                f"Expected: {kind} Actual: {type_of(value)} IndexName: {index}"
+                f"Expected: {key_type} Actual: {type_of(value)} IndexName: {index}"
             )
-        if not value[kind]:
+        if not value[key_type]:
             empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
-            raise EmptyKey(empty.format(TYPE_NAMES[kind], index, name))
+            raise EmptyKey(empty.format(TYPE_NAMES[key_type], index, name))
     for each in table.indexes.values():
         _check_index_lengths(each, item, changed)
 

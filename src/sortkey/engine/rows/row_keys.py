@@ -112,7 +112,7 @@ def compile_row_keys_of_json(
     if not _is_text(partition, sort):
         return _no_row_key
 
-    # Made when first needed, because a change of the catalog makes every table anew.
+    # Made when first needed, because a change of the catalog makes all tables new.
     @cache
     def decoder() -> Callable[[bytes], list[Any]]:
         names = {"partition": partition.name} | ({} if sort is None else {"sort": sort.name})
