@@ -56,6 +56,7 @@ def test_snippets_print_what_is_shown(tmp_path: Path) -> None:
         assert (done.stderr, done.stdout) == ("", shown)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_lines_get_the_answers_shown(services: str) -> None:
     examples = CURL.findall(README)
