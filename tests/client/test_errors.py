@@ -15,7 +15,7 @@ from sortkey.client.errors import CAPITAL_MESSAGE, EXCEPTIONS, UNMODELLED, clien
 from sortkey.errors import DynamoDBError
 from tests.client.orders import EVERY_TYPE, key
 
-SERVICES = DynamoDBError.__subclasses__()
+ERRORS = DynamoDBError.__subclasses__()
 NEVER_TWICE = {"TableName": "orders", "ConditionExpression": "attribute_not_exists(customer)"}
 
 
@@ -54,7 +54,7 @@ def test_cancellation_reasons_hold_items_in_boto3s_shape(orders: Client) -> None
 
 
 # What boto3 would make of the same error, had it come over the wire.
-@pytest.mark.parametrize("kind", SERVICES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
 def test_responses_are_what_boto3_would_parse(kind: type[DynamoDBError]) -> None:
     error = kind("why")
     ours: Any = client_error("ListTables", {}, error).response
@@ -81,7 +81,7 @@ def test_the_model_says_how_messages_are_called() -> None:
         for service in ("dynamodb", "dynamodbstreams")
         for shape in service_model.service_model(service).error_shapes
     }
-    assert {kind.__name__ for kind in SERVICES} - set(shapes) == UNMODELLED
+    assert {kind.__name__ for kind in ERRORS} - set(shapes) == UNMODELLED
     assert {name for name, shape in shapes.items() if "Message" in shape.members} == CAPITAL_MESSAGE
 
 

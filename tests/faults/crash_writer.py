@@ -19,7 +19,7 @@ from sortkey.client import Client
 from tests.faults import bank
 
 WRITERS = 4
-SERVICES = ("red", "green", "blue")
+COLOURS = ("red", "green", "blue")
 
 
 def main(path: str, seed: int, log: Connection) -> None:
@@ -84,7 +84,7 @@ def state_after(slot: str, step: int) -> dict[str, str | int] | None:
     return {
         "id": slot,
         "step": step,
-        "kind": SERVICES[step % len(SERVICES)],
+        "kind": COLOURS[step % len(COLOURS)],
         "expires": int(bank.FAR_FUTURE) + step,
         "padding": "x" * (37 * step % 2000),
     }

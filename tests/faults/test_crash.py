@@ -34,13 +34,13 @@ class Acknowledged:
         self.rounds += 1
         self.lines += len(lines)
         for line in lines:
-            kind, *words = line.split()
-            if kind == "transfer":
+            event, *words = line.split()
+            if event == "transfer":
                 self._tokens.add(words[0])
-            elif kind == "count":
+            elif event == "count":
                 self._increments += 1
                 self._counter = max(self._counter, int(words[0]))
-            elif kind == "slot":
+            elif event == "slot":
                 self._steps[words[0]] = int(words[1])
             else:
                 raise AssertionError(line)

@@ -41,7 +41,7 @@ class Kind(NamedTuple):
     """What the value sorts by, where it has no order of its own."""
 
 
-SERVICES = {
+FIELDS = {
     "text": Kind(str, "", texts, delimited=False),
     "bytes": Kind(bytes, "", st.binary(max_size=5), delimited=False),
     "int": Kind(int, "", integers, delimited=True),
@@ -69,7 +69,7 @@ class Sample(NamedTuple):
 
 
 def _sample(names: list[str], literals: list[str], first: str, tail: str) -> Sample:
-    kinds = tuple(SERVICES[name] for name in names)
+    kinds = tuple(FIELDS[name] for name in names)
     text = first
     for index, kind in enumerate(kinds):
         spec = f":{kind.spec}" if kind.spec else ""
@@ -82,7 +82,7 @@ def _sample(names: list[str], literals: list[str], first: str, tail: str) -> Sam
     return Sample(Template(parse_template(text), types), kinds)
 
 
-samples = st.lists(st.sampled_from(sorted(SERVICES)), min_size=1, max_size=4).flatmap(
+samples = st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=4).flatmap(
     lambda names: st.builds(
         _sample,
         st.just(names),

@@ -109,8 +109,12 @@ def units_of_index_rows(request: Request, ours: Answer, theirs: Answer) -> Answe
 
 def _charged(consumed: Answer) -> Any:
     """The table's own units, and the names of the indexes that are charged besides it."""
-    kinds = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
-    return consumed["TableName"], consumed.get("Table"), [sorted(consumed.get(kind, {})) for kind in kinds]
+    index_types = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+    return (
+        consumed["TableName"],
+        consumed.get("Table"),
+        [sorted(consumed.get(each, {})) for each in index_types],
+    )
 
 
 def missing_items_of_batches(request: Request, ours: Answer, theirs: Answer) -> Answer:

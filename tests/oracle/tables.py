@@ -10,7 +10,7 @@ KEY_TYPES: Final = ("HASH", "RANGE")
 
 def keys(*names: str) -> list[dict[str, str]]:
     """A key schema: the partition's attribute, and perhaps the sort key's."""
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, KEY_TYPES, strict=False)]
+    return [{"AttributeName": name, "KeyType": key_type} for name, key_type in zip(names, KEY_TYPES, strict=False)]
 
 
 def index(name: str, *key_names: str, include: Sequence[str] | str = "ALL") -> dict[str, Any]:

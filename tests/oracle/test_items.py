@@ -13,13 +13,13 @@ KEY = {"pk": {"S": "x"}}
 FULL = KEY | {"a": {"S": "1"}, "m": {"M": {"k": {"L": [{"N": "1"}, {"S": "two"}]}, "j": {"N": "5"}}}, "n": {"N": "3"}}
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
-def test_values_come_back_as_they_were_put(plain: Pair, kind: str) -> None:
-    item = KEY | {"a": VARIANTS[kind]}
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_values_come_back_as_they_were_put(plain: Pair, variant: str) -> None:
+    item = KEY | {"a": VARIANTS[variant]}
     plain.answer("PutItem", TableName="plain", Item=item)
     plain.answer("GetItem", TableName="plain", Key=KEY)
     plain.answer("PutItem", TableName="plain", Item=KEY, ReturnValues="ALL_OLD")
-    plain.answer("PutItem", TableName="plain", Item=KEY | {"deep": {"M": {"l": {"L": [VARIANTS[kind]]}}}})
+    plain.answer("PutItem", TableName="plain", Item=KEY | {"deep": {"M": {"l": {"L": [VARIANTS[variant]]}}}})
     plain.answer("GetItem", TableName="plain", Key=KEY, ConsistentRead=True)
     plain.answer("DeleteItem", TableName="plain", Key=KEY, ReturnValues="ALL_OLD")
     plain.answer("GetItem", TableName="plain", Key=KEY)

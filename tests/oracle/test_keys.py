@@ -43,17 +43,17 @@ def test_keys_that_fit_or_not(orders: Pair, case: str) -> None:
     orders.same("Scan", TableName="orders", ExclusiveStartKey=key, Limit=1)
 
 
-@pytest.mark.parametrize("kind", BY_TYPE)
-def test_key_attributes_of_every_type(orders: Pair, kind: str) -> None:
-    key = {"pk": BY_TYPE[kind], "sk": {"S": "s"}}
+@pytest.mark.parametrize("variant", BY_TYPE)
+def test_key_attributes_of_every_type(orders: Pair, variant: str) -> None:
+    key = {"pk": BY_TYPE[variant], "sk": {"S": "s"}}
     orders.same("PutItem", TableName="orders", Item=key)
     orders.same("GetItem", TableName="orders", Key=key)
 
 
 # An item may lack an index's key, but where it has it, it must be of the declared type and not empty.
 @pytest.mark.parametrize("attribute", ["n", "b", "kind", "city"])
-@pytest.mark.parametrize("kind", [*BY_TYPE, "S-empty", "B-empty", "S-long", "B-long"])
-def test_index_keys_of_every_type(orders: Pair, attribute: str, kind: str) -> None:
+@pytest.mark.parametrize("variant", [*BY_TYPE, "S-empty", "B-empty", "S-long", "B-long"])
+def test_index_keys_of_every_type(orders: Pair, attribute: str, variant: str) -> None:
     values = BY_TYPE | {
         "S-empty": {"S": ""},
         "B-empty": {"B": ""},
@@ -62,12 +62,14 @@ def test_index_keys_of_every_type(orders: Pair, attribute: str, kind: str) -> No
     }
     key = {"pk": {"S": "p"}, "sk": {"S": "s"}}
     others = {"n": {"N": "1"}, "kind": {"S": "k"}}
-    orders.same("PutItem", TableName="orders", Item=key | {attribute: values[kind]})
-    orders.same("PutItem", TableName="orders", Item=key | others | {attribute: values[kind]})
-    orders.same("BatchWriteItem", RequestItems={"orders": [{"PutRequest": {"Item": key | {attribute: values[kind]}}}]})
+    orders.same("PutItem", TableName="orders", Item=key | {attribute: values[variant]})
+    orders.same("PutItem", TableName="orders", Item=key | others | {attribute: values[variant]})
+    orders.same(
+        "BatchWriteItem", RequestItems={"orders": [{"PutRequest": {"Item": key | {attribute: values[variant]}}}]}
+    )
     orders.same("Scan", TableName="orders")
     update = {"UpdateExpression": "SET #a = :v", "ExpressionAttributeNames": {"#a": attribute}}
-    orders.same("UpdateItem", TableName="orders", Key=key, **update, ExpressionAttributeValues={":v": values[kind]})
+    orders.same("UpdateItem", TableName="orders", Key=key, **update, ExpressionAttributeValues={":v": values[variant]})
 
 
 NUMBERS = (
@@ -78,26 +80,27 @@ STRINGS = ["a", "A", "b", "ab", "a\u0000", "a\u0000b", "ä", "z", "\uffff", "\U0
 ORDERED = {"S": STRINGS, "N": NUMBERS, "B": BINARIES}
 
 
-@pytest.mark.parametrize("kind", ORDERED)
-def test_sort_keys_are_ordered(pair: Pair, kind: str) -> None:
-    pair.create(table("sorted", "pk", "sk", types=f"sk:{kind}"))
+@pytest.mark.parametrize("variant", ORDERED)
+def test_sort_keys_are_ordered(pair: Pair, variant: str) -> None:
+    pair.create(table("sorted", "pk", "sk", types=f"sk:{variant}"))
     pair.each(
-        ("PutItem", {"TableName": "sorted", "Item": {"pk": {"S": "p"}, "sk": {kind: value}}}) for value in ORDERED[kind]
+        ("PutItem", {"TableName": "sorted", "Item": {"pk": {"S": "p"}, "sk": {variant: value}}})
+        for value in ORDERED[variant]
     )
     request = {
         "TableName": "sorted",
         "KeyConditionExpression": "pk = :p",
         "ExpressionAttributeValues": {":p": {"S": "p"}},
     }
-    assert len(pair.answer("Query", **request)["Items"]) == len(ORDERED[kind])
+    assert len(pair.answer("Query", **request)["Items"]) == len(ORDERED[variant])
     pair.answer("Query", **request, ScanIndexForward=False)
 
 
-@pytest.mark.parametrize("kind", ORDERED)
-def test_partition_keys_of_every_type(pair: Pair, kind: str) -> None:
-    pair.create(table("sorted", "pk", types=f"pk:{kind}"))
-    pair.each(("PutItem", {"TableName": "sorted", "Item": {"pk": {kind: value}}}) for value in ORDERED[kind])
-    pair.each(("GetItem", {"TableName": "sorted", "Key": {"pk": {kind: value}}}) for value in ORDERED[kind])
+@pytest.mark.parametrize("variant", ORDERED)
+def test_partition_keys_of_every_type(pair: Pair, variant: str) -> None:
+    pair.create(table("sorted", "pk", types=f"pk:{variant}"))
+    pair.each(("PutItem", {"TableName": "sorted", "Item": {"pk": {variant: value}}}) for value in ORDERED[variant])
+    pair.each(("GetItem", {"TableName": "sorted", "Key": {"pk": {variant: value}}}) for value in ORDERED[variant])
     pair.answer("Scan", TableName="sorted")
 
 

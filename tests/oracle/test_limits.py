@@ -14,23 +14,23 @@ KEY = {"pk": {"S": "x"}}
 ITEM = 400 * 1024
 
 
-def nested(depth: int, kind: str) -> dict[str, Any]:
+def nested(depth: int, tag: str) -> dict[str, Any]:
     value: dict[str, Any] = {"S": "x"}
     for _ in range(depth):
-        value = {"L": [value]} if kind == "L" else {"M": {"m": value}}
+        value = {"L": [value]} if tag == "L" else {"M": {"m": value}}
     return value
 
 
-@pytest.mark.parametrize("kind", ["L", "M"])
+@pytest.mark.parametrize("tag", ["L", "M"])
 @pytest.mark.parametrize("depth", [30, 31, 32, 33])
-def test_nesting(plain: Pair, kind: str, depth: int) -> None:
-    plain.same("PutItem", TableName="plain", Item=KEY | {"a": nested(depth, kind)})
+def test_nesting(plain: Pair, tag: str, depth: int) -> None:
+    plain.same("PutItem", TableName="plain", Item=KEY | {"a": nested(depth, tag)})
     plain.same(
         "UpdateItem",
         TableName="plain",
         Key=KEY,
         UpdateExpression="SET a = :v",
-        ExpressionAttributeValues={":v": nested(depth, kind)},
+        ExpressionAttributeValues={":v": nested(depth, tag)},
     )
     plain.same("GetItem", TableName="plain", Key=KEY)
 

@@ -12,27 +12,27 @@ from tests.oracle.tables import index, table
 from tests.oracle.walk import walk_apart, walk_together
 
 COUNT = 7
-SERVICES = {"S": [{"S": text} for text in ("a", "ab", "abc", "b", "ba", "c", "ca")]}
-SERVICES["N"] = [{"N": number} for number in ("-20", "-3.5", "0", "0.5", "7", "70", "700")]
-SERVICES["B"] = [{"B": data} for data in ("AA==", "AAE=", "YQ==", "YWI=", "YWJj", "Yg==", "/w==")]
+SORT_VALUES = {"S": [{"S": text} for text in ("a", "ab", "abc", "b", "ba", "c", "ca")]}
+SORT_VALUES["N"] = [{"N": number} for number in ("-20", "-3.5", "0", "0.5", "7", "70", "700")]
+SORT_VALUES["B"] = [{"B": data} for data in ("AA==", "AAE=", "YQ==", "YWI=", "YWJj", "Yg==", "/w==")]
 
 
-def sorted_by(kind: str) -> dict[str, Any]:
+def sorted_by(tag: str) -> dict[str, Any]:
     """A table, a local and a global index, whose sort keys are all of this type."""
     return table(
         "reads",
         "pk",
         "sk",
-        types=f"sk:{kind} lk:{kind} gk:{kind}",
+        types=f"sk:{tag} lk:{tag} gk:{tag}",
         local=[index("local", "pk", "lk")],
         global_=[index("global", "gp", "gk"), index("hashed", "gk", include="KEYS_ONLY")],
     )
 
 
-def fill(pair: Pair, kind: str) -> None:
+def fill(pair: Pair, tag: str) -> None:
     """The same values, each in another order, in the sort keys of the table and of its indexes."""
-    pair.create(sorted_by(kind))
-    values = SERVICES[kind]
+    pair.create(sorted_by(tag))
+    values = SORT_VALUES[tag]
     for position in range(COUNT):
         item = {
             "pk": {"S": "p"},
@@ -71,10 +71,10 @@ def query(target: str, condition: str = "", values: dict[str, Any] | None = None
 
 
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
-@pytest.mark.parametrize("kind", SERVICES)
+@pytest.mark.parametrize("tag", SORT_VALUES)
 @pytest.mark.parametrize("target", TARGETS)
-def test_pages_at_every_limit(pair: Pair, target: str, kind: str, forward: bool) -> None:
-    fill(pair, kind)
+def test_pages_at_every_limit(pair: Pair, target: str, tag: str, forward: bool) -> None:
+    fill(pair, tag)
     for limit in range(1, COUNT + 2):
         whole = query(target, Limit=limit, ScanIndexForward=forward, ReturnConsumedCapacity="INDEXES")
         assert walk_together(pair, whole) == COUNT
@@ -94,26 +94,26 @@ def test_going_on_from_a_row_that_is_gone(pair: Pair, target: str, forward: bool
     pair.answer("Query", **request, ExclusiveStartKey=page["LastEvaluatedKey"])
 
 
-@pytest.mark.parametrize("kind", SERVICES)
+@pytest.mark.parametrize("tag", SORT_VALUES)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("operator", ["=", "<", "<=", ">", ">="])
-def test_comparisons_of_sort_keys(pair: Pair, target: str, kind: str, operator: str) -> None:
-    fill(pair, kind)
+def test_comparisons_of_sort_keys(pair: Pair, target: str, tag: str, operator: str) -> None:
+    fill(pair, tag)
     sort_key = SORT_KEYS[target]
-    for value in [*SERVICES[kind], {"S": "aa"}, {"N": "5"}, {"B": "AAA="}]:
+    for value in [*SORT_VALUES[tag], {"S": "aa"}, {"N": "5"}, {"B": "AAA="}]:
         for forward in (True, False):
             condition = f" AND {sort_key} {operator} :v"
             pair.same("Query", **query(target, condition, {":v": value}, ScanIndexForward=forward))
 
 
-@pytest.mark.parametrize("kind", SERVICES)
+@pytest.mark.parametrize("tag", SORT_VALUES)
 @pytest.mark.parametrize("target", TARGETS)
-def test_ranges_and_prefixes_of_sort_keys(pair: Pair, target: str, kind: str) -> None:
-    fill(pair, kind)
+def test_ranges_and_prefixes_of_sort_keys(pair: Pair, target: str, tag: str) -> None:
+    fill(pair, tag)
     sort_key = SORT_KEYS[target]
-    for value in SERVICES[kind]:
+    for value in SORT_VALUES[tag]:
         pair.same("Query", **query(target, f" AND begins_with({sort_key}, :v)", {":v": value}))
-        for other in SERVICES[kind]:
+        for other in SORT_VALUES[tag]:
             between = query(target, f" AND {sort_key} BETWEEN :l AND :h", {":l": value, ":h": other})
             pair.same("Query", **between)
 

@@ -97,8 +97,8 @@ def test_descriptions(pair: Pair, view: str) -> None:
 
 
 # Each side is asked with its own iterators; how many records come must be the same.
-@pytest.mark.parametrize("kind", ["TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
-def test_iterators(pair: Pair, kind: str) -> None:
+@pytest.mark.parametrize("iterator_type", ["TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
+def test_iterators(pair: Pair, iterator_type: str) -> None:
     pair.create(streamed("KEYS_ONLY"))
     for number in range(5):
         pair.answer("PutItem", TableName="streamed", Item={"pk": {"S": "same"}, "sk": {"N": str(number)}})
@@ -106,8 +106,8 @@ def test_iterators(pair: Pair, kind: str) -> None:
     for side in (pair.ours, pair.theirs):
         records = records_of(side)
         third = records[2]["dynamodb"]["SequenceNumber"]
-        start: dict[str, Any] = {"StreamArn": arn_of(side), "ShardIteratorType": kind}
-        if kind.endswith("NUMBER"):
+        start: dict[str, Any] = {"StreamArn": arn_of(side), "ShardIteratorType": iterator_type}
+        if iterator_type.endswith("NUMBER"):
             start["SequenceNumber"] = third
         counts.append(max(_count(side, start | {"ShardId": shard["ShardId"]}, 2) for shard in _with(side, third)))
     assert counts[0] == counts[1]

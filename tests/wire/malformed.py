@@ -129,7 +129,7 @@ def not_json(random: Random) -> bytes:
     return raw_request(operation, body)
 
 
-SERVICES = (
+MAKERS = (
     wrong_members,
     turned_bytes,
     cut_short,
@@ -146,5 +146,5 @@ SERVICES = (
 
 def malformed(random: Random) -> bytes:
     # Most often the kind that gets furthest in.
-    kind = wrong_members if random.random() < 0.4 else random.choice(SERVICES)
+    kind = wrong_members if random.random() < 0.4 else random.choice(MAKERS)
     return kind(random)

@@ -12,13 +12,13 @@ from tests.engine.samples import b, create, n, s, walk
 NUMBERS = ["-1E125", "-10", "-9.5", "0", "1E-130", "2", "10", "9.9E125"]
 TEXTS = ["A", "a", "aa", "ab", "b", "é", "\uffff", "\U0001f600"]
 BLOBS = [b"\x00", b"\x00\x00", b"\x00\x00\x00\x00\x00\x00\x00\x00\x01", b"\x01", b"\x7f", b"\x80", b"\xff", b"\xff\xff"]
-SERVICES = {"N": [n(each) for each in NUMBERS], "S": [s(each) for each in TEXTS], "B": [b(each) for each in BLOBS]}
+SORT_VALUES = {"N": [n(each) for each in NUMBERS], "S": [s(each) for each in TEXTS], "B": [b(each) for each in BLOBS]}
 
 
 def fill(call: Call, kind: str) -> list[dict[str, Any]]:
     """A table whose partition "p" has eight items in the order of their sort keys, between two other partitions."""
     create(call, "table", "id:S", f"at:{kind}")
-    values = SERVICES[kind]
+    values = SORT_VALUES[kind]
     for partition in ("o", "p", "q"):
         for value in reversed(values):
             call("PutItem", TableName="table", Item={"id": s(partition), "at": value, "v": n(values.index(value))})
@@ -151,7 +151,7 @@ def test_filter_comes_after_the_limit(call: Call) -> None:
     fill(call, "N")
     page = query(call, "id = :p", {":v": n(4)}, FilterExpression="v >= :v", Limit=6)
     assert (places(page), page["Count"], page["ScannedCount"]) == ([4, 5], 2, 6)
-    assert page["LastEvaluatedKey"]["at"] == SERVICES["N"][5]
+    assert page["LastEvaluatedKey"]["at"] == SORT_VALUES["N"][5]
 
 
 @pytest.mark.parametrize("name", ["id", "at"])
