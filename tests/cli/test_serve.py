@@ -69,7 +69,7 @@ def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pyt
         (["--config", "/dev/null/config"], "cannot read the configuration"),
         (["--tokens", "/dev/null/tokens"], "cannot read the tokens"),
         (["--access-log", "/dev/null/log"], "cannot write the access log"),
-        (["--host", "no such host"], "no address"),
+        (["--host", "no such host"], "cannot resolve the host"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "invalid int"),
     ],
@@ -99,7 +99,11 @@ class TestToken:
 
     @pytest.mark.parametrize(
         ("name", "scope", "told"),
-        [("a b", f"{SERVICE}:read", "no name"), ("a", "x:read", "no scope 'x:read'"), ("a", SERVICE, "no scope")],
+        [
+            ("a b", f"{SERVICE}:read", "not a token name"),
+            ("a", "x:read", "unknown scope 'x:read'"),
+            ("a", SERVICE, "unknown scope"),
+        ],
     )
     def test_mistakes(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, scope: str, told: str

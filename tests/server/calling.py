@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from sortkey.http.connection import Reply
 from sortkey.http.request_parser import Request
+from sortkey.http.response import ResponseWriter
+from sortkey.server.app_server import AppRequestHandler
 from sortkey.server.middleware import Middleware
-from sortkey.server.request_handler import RequestHandler
-from sortkey.server.response import Responses
 
 
 class Answer(NamedTuple):
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> dict[str, Any]:
-        """What every error_answer has, and nothing beside it."""
+        """The members of every error; there are no others."""
         answer = self.json()
         assert answer.keys() == {"error"}
         error: dict[str, Any] = answer["error"]
@@ -43,18 +43,16 @@ async def call(middleware: Middleware, method: str, path: str, body: object = No
 async def answer_to(middleware: Middleware, request: Request) -> Answer:
     answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
-    def expect() -> Reply:
-        return answered.set_result
-
-    answering = RequestHandler(middleware, Responses(0.0), "127.0.0.1")
-    return read(answering.begin(request, expect) or await answered)
+    pending: Any = SimpleNamespace(send=answered.set_result)
+    handler = AppRequestHandler(middleware, ResponseWriter(0.0), "127.0.0.1")
+    return read(handler.begin(request, lambda: pending) or await answered)
 
 
 def read(answer: bytes) -> Answer:
-    """An answer's parts, and a proof that it says its length."""
+    """An answer's parts; checks that it gives its length."""
     head, _, body = answer.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
-    headers = {name: value for name, _, value in (each.partition(": ") for each in lines)}
+    headers = {name.lower(): value for name, _, value in (each.partition(": ") for each in lines)}
     assert len(headers) == len(lines)
     assert body == b"" or int(headers["content-length"]) == len(body)
     return Answer(int(line.split()[1]), headers, body)

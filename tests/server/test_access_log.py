@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sortkey.server import access_log
-from sortkey.server.access_log import CannotLog, Clock, Entry, FileLog, NoLog, open_log
+from sortkey.server.access_log import CannotLog, Entry, FileLog, NoLog, TimeText, open_log
 from sortkey.server.middleware import Middleware
 from tests.server.calling import call
 from tests.server.conftest import WithApp
@@ -56,7 +56,7 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
 # A pipe that nobody empties holds 64 KiB; the server must not stop when it is full.
 def test_nobody_waits_for_a_reader_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_log, "WAITING_LINES", 1000)
-    monkeypatch.setattr(access_log, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(access_log, "CLOSE_SECONDS", 0.01)
     read, write = os.pipe()
     log = FileLog(write)
     for number in range(20_000):
@@ -80,7 +80,7 @@ def test_off_is_no_log() -> None:
 
 
 def test_the_time_has_milliseconds_and_its_zone() -> None:
-    clock = Clock()
-    assert clock.text(1787574600.0019) == "2026-08-24T12:30:00.001Z"
-    assert clock.text(1787574600.9999) == "2026-08-24T12:30:00.999Z"
-    assert clock.text(1787574601.5) == "2026-08-24T12:30:01.500Z"
+    text = TimeText()
+    assert text.at(1787574600.0019) == "2026-08-24T12:30:00.001Z"
+    assert text.at(1787574600.9999) == "2026-08-24T12:30:00.999Z"
+    assert text.at(1787574601.5) == "2026-08-24T12:30:01.500Z"

@@ -15,18 +15,18 @@ import uvloop
 
 from sortkey.http.connection import IDLE_SECONDS, LINGER_SECONDS, REQUEST_SECONDS, STALLED_SECONDS, Connection
 from sortkey.http.request_parser import HEAD_BYTES
-from sortkey.server.http_server import HttpServer
+from sortkey.server.app_server import AppServer
 from sortkey.server.metrics import Metrics
 from tests.server.conftest import notes_in_memory
 
 SEARCH = b'{"names": ["a"]}'
 POST = b"POST /notes/s/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-ADDRESSES: WeakKeyDictionary[HttpServer, tuple[str, int]] = WeakKeyDictionary()
+ADDRESSES: WeakKeyDictionary[AppServer, tuple[str, int]] = WeakKeyDictionary()
 
 
 class Client:
-    def __init__(self, server: HttpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, server: AppServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._server = server
         self._reader = reader
         self._writer = writer
@@ -83,7 +83,7 @@ class Client:
 
 
 @asynccontextmanager
-async def client_of(server: HttpServer) -> AsyncIterator[Client]:
+async def client_of(server: AppServer) -> AsyncIterator[Client]:
     client = Client(server, *await asyncio.open_connection(*ADDRESSES[server]))
     try:
         yield client
@@ -91,11 +91,11 @@ async def client_of(server: HttpServer) -> AsyncIterator[Client]:
         client.close()
 
 
-def with_server(use: Callable[[HttpServer], Awaitable[None]]) -> None:
+def with_server(use: Callable[[AppServer], Awaitable[None]]) -> None:
     async def whole() -> None:
         async with notes_in_memory() as (_, app):
             metrics = Metrics()
-            server = HttpServer(app(counted=metrics), metrics)
+            server = AppServer(app(metrics=metrics), metrics)
             listening = socket.create_server(("127.0.0.1", 0))
             ADDRESSES[server] = listening.getsockname()
             ready = asyncio.Event()
@@ -113,7 +113,7 @@ def with_server(use: Callable[[HttpServer], Awaitable[None]]) -> None:
 
 # Clients read until the answer is whole, so that one behind the other needs lengths that are right.
 def test_requests_one_behind_the_other_on_one_connection() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             post = POST + b"Content-Length: %d\r\n\r\n" % len(SEARCH) + SEARCH
             await client.send(post + GET + post)
@@ -123,7 +123,7 @@ def test_requests_one_behind_the_other_on_one_connection() -> None:
 
 
 def test_a_chunked_body_and_one_that_asks_first() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(POST + b"Transfer-Encoding: chunked\r\n\r\n10\r\n" + SEARCH + b"\r\n0\r\n\r\n")
             assert (await client.answer())[0] == 200
@@ -139,7 +139,7 @@ def test_a_chunked_body_and_one_that_asks_first() -> None:
     "sent", [b"nonsense\r\n\r\n", b"GET /\x00 HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nA b: c\r\n\r\n"]
 )
 def test_what_is_not_http_gets_an_error_of_ours(sent: bytes) -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(sent)
             status, headers, body = await client.answer()
@@ -152,7 +152,7 @@ def test_what_is_not_http_gets_an_error_of_ours(sent: bytes) -> None:
 
 @pytest.mark.parametrize("line", [b"X: " + b"x" * 100, b"X"], ids=["many headers", "one endless header"])
 def test_a_head_without_end(line: bytes) -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(b"GET /health HTTP/1.1\r\n")
             end = b"\r\n" if b":" in line else b""
@@ -185,7 +185,7 @@ def test_a_head_without_end(line: bytes) -> None:
     ],
 )
 def test_clients_that_do_not_go_on_are_left(sent: bytes, answers: int, seconds: int) -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(sent)
             for _ in range(answers):
@@ -204,7 +204,7 @@ def test_clients_that_do_not_go_on_are_left(sent: bytes, answers: int, seconds: 
 
 
 def test_a_client_that_does_not_take_its_answers_is_left() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             page = GET.replace(b"/health", b"/docs")
             await client.send(page * 2000)
@@ -230,7 +230,7 @@ def test_a_client_that_does_not_take_its_answers_is_left() -> None:
     ],
 )
 def test_a_connection_stays_or_ends_as_the_client_wishes(head: bytes, connection: str | None) -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(head + b"Host: x\r\n\r\n")
             status, headers, _ = await client.answer()
@@ -245,7 +245,7 @@ def test_a_connection_stays_or_ends_as_the_client_wishes(head: bytes, connection
 
 
 def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(GET.replace(b"GET", b"HEAD") + GET)
             head = await client.head()
@@ -261,7 +261,7 @@ def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
     [(b"/notes/s/%61?x=%62", 200), (b"/notes/s/b", 404), (b"*", 400), (b"http://x/health?y", 200), (b"HTTP://x", 404)],
 )
 def test_a_target_is_a_path(target: bytes, status: int) -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             text = b'{"text": "x"}'
             await client.send(b"PUT /notes/s/a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
@@ -273,7 +273,7 @@ def test_a_target_is_a_path(target: bytes, status: int) -> None:
 
 
 def test_too_many_connections_are_told() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         server._room = 1
         async with client_of(server) as first:
             await first.send(GET)
@@ -306,7 +306,7 @@ def test_mutilated_requests_are_never_our_fault() -> None:
                     data[place:place] = random.randbytes(random.randint(1, 20))
         return bytes(data)
 
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         statuses: list[int] = []
         for _ in range(300):
             async with client_of(server) as client:
@@ -326,7 +326,7 @@ def test_mutilated_requests_are_never_our_fault() -> None:
 
 
 def test_a_stop_answers_what_has_begun_and_closes_the_rest() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as idle, client_of(server) as busy:
             await idle.send(GET)
             await idle.answer()
@@ -343,11 +343,11 @@ def test_a_stop_answers_what_has_begun_and_closes_the_rest() -> None:
 
 
 def test_metrics_count_connections() -> None:
-    async def use(server: HttpServer) -> None:
+    async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             await client.send(GET)
             await client.answer()
-            server.second()
+            server.each_second()
             samples = server.metrics.samples()
             assert samples["sortkey_http_connections"] == 1
             assert samples["sortkey_http_received_bytes_total"] == len(GET)

@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def tokens_of(file: Path, **scopes: list[str]) -> tuple[KnownTokens, dict[str, str]]:
-    made = {name: tokens.made(name, each) for name, each in scopes.items()}
+    made = {name: tokens.create(name, each) for name, each in scopes.items()}
     file.write_text("\n".join(entry for _, entry in made.values()))
     return tokens.load(file, SERVICES), {name: token for name, (token, _) in made.items()}
 
@@ -81,10 +81,10 @@ def test_what_belongs_to_no_service_is_open(with_app: WithApp, file: Path, path:
 
 
 def test_the_file_does_not_hold_the_token() -> None:
-    token, entry = tokens.made("search", ["notes:read"])
+    token, entry = tokens.create("search", ["notes:read"])
     assert token not in entry
     assert hashlib.sha256(token.encode()).hexdigest() in entry
-    assert tokens.made("search", ["notes:read"])[0] != token
+    assert tokens.create("search", ["notes:read"])[0] != token
 
 
 HASH = "0" * 64
@@ -93,13 +93,13 @@ HASH = "0" * 64
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "holds no token"),
-        ("[a", "does not hold tokens"),
+        ("", "contains no tokens"),
+        ("[a", "is not a tokens file"),
         ("[a]\n", "sha256"),
         (f'[a]\nsha256 = "{HASH}"\nscopes = 3\n', "scopes"),
-        (f'[a]\nsha256 = "{HASH}"\nscopes = []\n', "'a': a token without scopes"),
-        (f'[a]\nsha256 = "{HASH}"\nscopes = ["note:read"]\n', "there is no scope 'note:read'; there are notes:read"),
-        (f'[a]\nsha256 = "{HASH}"\nscopes = ["notes"]\n', "there is no scope 'notes'"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = []\n', "'a': a token needs at least one scope"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = ["note:read"]\n', "unknown scope 'note:read'; the scopes are notes:read"),
+        (f'[a]\nsha256 = "{HASH}"\nscopes = ["notes"]\n', "unknown scope 'notes'"),
         (f'[a]\nsha256 = "{HASH}"\nscopes = ["notes:read"]\nuntil = 3\n', "until"),
         ('[a]\nsha256 = "abc"\nscopes = ["notes:read"]\n', "64 hexadecimal digits"),
     ],
@@ -113,5 +113,5 @@ def test_a_file_that_cannot_be_used_is_told(file: Path, content: str, told: str)
 
 @pytest.mark.parametrize("name", ["", "a b", 'a"', "x" * 65, "a.b"])
 def test_a_name_that_would_break_the_file(name: str) -> None:
-    with pytest.raises(BadTokens, match="no name"):
-        tokens.made(name, ["notes:read"])
+    with pytest.raises(BadTokens, match="not a token name"):
+        tokens.create(name, ["notes:read"])

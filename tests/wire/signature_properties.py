@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import HttpError
+from sortkey.wire.protocol import CoralError
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 queries = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=8), max_size=3).map(
@@ -46,7 +46,7 @@ def test_no_other_body_passes(request: Request, body: bytes) -> None:
     if body == request.body:
         body += b"!"
     request.body = body
-    with pytest.raises(HttpError):
+    with pytest.raises(CoralError):
         verify(request)
 
 
@@ -55,5 +55,5 @@ def test_no_other_body_passes(request: Request, body: bytes) -> None:
 def test_noise_is_rejected(authorization: bytes, date: bytes, query: bytes) -> None:
     for start in (b"", b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260824/r/dynamodb/aws4_request,SignedHeaders=host,"):
         given = {b"host": b"x", b"authorization": start + authorization, b"x-amz-date": date}
-        with pytest.raises(HttpError):
+        with pytest.raises(CoralError):
             verify(Request(b"POST", b"/?" + query, given, b"", True))

@@ -15,8 +15,7 @@ from sortkey.engine.database import Database
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.http.outbox import Outbox
 from sortkey.wire import commit_scheduler
-from sortkey.wire.commit_scheduler import CommitScheduler
-from sortkey.wire.endpoint import PendingWrite
+from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.metrics import Metrics
 
 KEY = b"\0\0\0\0test"
@@ -34,15 +33,13 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
 class Writes:
     """Writes brought to a database, and the threads on which they were done."""
 
-    def __init__(self, database: Database, leads: bool = True) -> None:
+    def __init__(self, database: Database, commits_on_loop: bool = True) -> None:
         self.threads: list[str] = []
         self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
         self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
-        self.scheduler = CommitScheduler(database, self.finished.put_nowait, self.outbox, leads)
+        self.scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
 
     def begin(self) -> None:
-        write: Any = object()
-
         def work(batch: WriteBatch) -> Answer:
             batch.put(KEY, b"written")
             return {}
@@ -51,7 +48,9 @@ class Writes:
             self.threads.append(threading.current_thread().name)
             self.scheduler.post(write)
 
-        self.scheduler.submit(work, done)
+        write: Any = done
+        write.finish = self.finished.put_nowait
+        self.scheduler.submit(work, write)
 
     async def finish(self, count: int) -> None:
         for _ in range(count):
@@ -158,7 +157,7 @@ def test_a_slow_disk_is_left_to_the_thread(database: Database) -> None:
 # Others depend on a shared loop, and other processes may be writing.
 def test_a_loop_that_does_not_lead_never_commits(database: Database) -> None:
     async def story() -> None:
-        writes = Writes(database, leads=False)
+        writes = Writes(database, commits_on_loop=False)
         writes.begin()
         await writes.finish(1)
         assert writes.threads == ["sortkey-writer"]

@@ -8,16 +8,16 @@ from botocore.session import Session
 
 from sortkey import errors
 from sortkey.engine.rows.stored_item import Json
-from sortkey.http.request_parser import BODY_BYTES, Request
+from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.wire import protocol
-from sortkey.wire.protocol import HttpError
+from sortkey.wire.protocol import CoralError
 
 
 def request(body: bytes, coding: bytes | None = None) -> Request:
     return Request(b"POST", b"/", {} if coding is None else {b"content-encoding": coding}, body, True)
 
 
-# Each service has its own prefix, and knows nothing of the other's operations.
+# Each service has its own prefix, and only its own operations.
 @pytest.mark.parametrize("service", ["dynamodb", "dynamodbstreams"])
 def test_targets_are_those_of_the_service_model(service: str) -> None:
     model = Session().get_service_model(service)
@@ -34,10 +34,12 @@ def test_targets_are_those_of_the_service_model(service: str) -> None:
         (errors.UnknownOperationException("m"), "com.amazon.coral.service#UnknownOperationException"),
         (errors.ThrottlingException("m"), "com.amazon.coral.availability#ThrottlingException"),
         (errors.ResourceNotFoundException("m"), "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"),
-        (HttpError(400, "InvalidSignatureException", "m"), "com.amazon.coral.service#InvalidSignatureException"),
+        (CoralError(400, "InvalidSignatureException", "m"), "com.amazon.coral.service#InvalidSignatureException"),
     ],
 )
-def test_errors_bear_the_namespace_of_whoever_raises_them(error: errors.DynamoDBError | HttpError, kind: str) -> None:
+def test_errors_have_the_namespace_of_the_layer_that_raises_them(
+    error: errors.DynamoDBError | CoralError, kind: str
+) -> None:
     assert json.loads(protocol.error_json(error)) == {"__type": kind, "message": "m"}
 
 
@@ -57,28 +59,36 @@ def test_what_an_error_holds_comes_along() -> None:
 
 
 @pytest.mark.parametrize("coding", [None, b"identity", b"amz-1.0"])
-def test_plain_bodies(coding: bytes | None) -> None:
+def test_uncompressed_bodies(coding: bytes | None) -> None:
     assert protocol.content(request(b"{}", coding)) == b"{}"
 
 
-def test_packed_bodies() -> None:
+def test_compressed_bodies() -> None:
     assert protocol.content(request(gzip.compress(b"{}", mtime=0), b"GZIP")) == b"{}"
 
 
 @pytest.mark.parametrize(
-    ("body", "coding", "status"),
+    ("body", "coding", "status", "code"),
     [
-        (b"{}", b"br", 415),
-        (b"{}", b"gzip", 400),
-        (gzip.compress(b"{}", mtime=0)[:-1], b"gzip", 400),
-        (gzip.compress(b"{}", mtime=0) + b"more", b"gzip", 400),
-        (b"", b"gzip", 400),
-        # A small request that would fill the memory.
-        (gzip.compress(bytes(BODY_BYTES + 1), mtime=0), b"gzip", 413),
+        (b"{}", b"br", 415, "UnsupportedMediaTypeException"),
+        (b"{}", b"gzip", 400, "SerializationException"),
+        (gzip.compress(bytes(BODY_BYTES + 1), mtime=0), b"gzip", 413, "RequestEntityTooLargeException"),
     ],
-    ids=["other coding", "not packed", "cut off", "more behind it", "empty", "too large"],
+    ids=["other encoding", "not compressed", "too large"],
 )
-def test_bodies_that_cannot_be_unpacked(body: bytes, coding: bytes, status: int) -> None:
-    with pytest.raises(HttpError) as caught:
+def test_bodies_that_cannot_be_decompressed(body: bytes, coding: bytes, status: int, code: str) -> None:
+    with pytest.raises(CoralError) as caught:
         protocol.content(request(body, coding))
-    assert caught.value.status == status
+    assert (caught.value.status, caught.value.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "MalformedHttpRequestException"),
+        (413, "RequestEntityTooLargeException"),
+        (503, "ServiceUnavailableException"),
+    ],
+)
+def test_unacceptable_http_has_a_code(status: int, code: str) -> None:
+    assert protocol.http_error(RequestError(status, "m")).code == code

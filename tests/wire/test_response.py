@@ -6,7 +6,7 @@ from zlib import crc32
 import pytest
 
 from sortkey.http.request_parser import Request
-from sortkey.wire.response import ID_LETTERS, Responses, accepts_gzip
+from sortkey.wire.response import ID_LETTERS, Responses
 
 
 @pytest.fixture
@@ -57,24 +57,9 @@ def test_others_are_not(responses: Responses, size: int, accepted: bytes) -> Non
     assert parts(responses.success(request(accept_encoding=accepted), bytes(size)))[2] == bytes(size)
 
 
-@pytest.mark.parametrize(
-    ("header", "accepted"),
-    [
-        (b"gzip", True),
-        (b"deflate, GZIP;q=0.5", True),
-        (b"*", True),
-        (b"gzip; q=0", False),
-        (b"br", False),
-        (b"", False),
-    ],
-)
-def test_accept_encoding(header: bytes, accepted: bool) -> None:
-    assert accepts_gzip(header) is accepted
-
-
 def test_a_last_answer_says_so(responses: Responses) -> None:
     assert parts(responses.success(request(keep_alive=False), b"{}"))[1][b"connection"] == b"close"
-    assert parts(responses.error(400, b"{}"))[1][b"connection"] == b"close"
+    assert parts(responses.answer(None, 400, b"{}"))[1][b"connection"] == b"close"
 
 
 # HTTP/1.0 clients that ask for it wait for it.

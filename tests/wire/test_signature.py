@@ -8,7 +8,7 @@ import pytest
 
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import HttpError
+from sortkey.wire.protocol import CoralError
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 OTHER = "The request signature we calculated does not match the signature you provided. "
@@ -19,7 +19,7 @@ def verify(request: Request, region: str | None = None) -> str:
 
 
 def rejected(request: Request, code: str, region: str | None = None) -> str:
-    with pytest.raises(HttpError) as caught:
+    with pytest.raises(CoralError) as caught:
         verify(request, region)
     assert (caught.value.code, caught.value.status) == (code, 400)
     return caught.value.message

@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_replaced(shared: ServerProcess) -> None:
     before = clients_of_all(shared.url)
     os.kill(worker_ids(shared)[0], signal.SIGKILL)
     assert shared.process.stderr is not None
-    assert "another takes its place" in shared.process.stderr.readline()
+    assert "starting another" in shared.process.stderr.readline()
     lost = [name for name, client in before.items() if is_gone(client)]
     assert len(lost) == 1
     for client in before.values():

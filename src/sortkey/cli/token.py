@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         tokens.check_scopes(arguments.scopes, SERVICES.keys())
         if path.exists() and arguments.name in tokens.read(path):
             raise BadTokens(f"{path} already has a token {arguments.name!r}; remove it first")
-        token, entry = tokens.made(arguments.name, arguments.scopes)
+        token, entry = tokens.create(arguments.name, arguments.scopes)
         _append(path, entry)
     except BadTokens as error:
         return print_error("token", str(error))

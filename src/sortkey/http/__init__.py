@@ -1,1 +1,1 @@
-"""HTTP without DynamoDB: sockets, parsing, answers and the metrics' text format."""
+"""HTTP/1.1 servers: sockets, parsing, answers, metrics and their text format. Nothing here knows what is served."""

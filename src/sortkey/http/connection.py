@@ -1,10 +1,10 @@
 """One client's connection: bytes in, requests begun, answers out in the order of their requests.
 
-Requests of one connection behave as if they were executed one after the other. A read waits until the writes before it
-are answered; writes may be under way together, since the write queue keeps their order, and so share commits.
+Requests of one connection behave as if they were executed one after the other. A request waits until the requests
+before it are answered, unless its handler allows an overlap.
 
-Memory stays bounded whatever the client does: while it does not take its answers, or has many requests under way,
-nothing more is read from it.
+Memory stays bounded whatever the client does: nothing more is read from a client that does not take its answers, or
+that has many requests under way.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 UNDER_WAY: Final = 64
 """Requests of one connection that may wait or be under way before reading from it pauses."""
 TURN_BYTES: Final = 256 * KIB
-"""Answers put together before others get their turn."""
+"""Bytes of answers that one connection may add before other connections get their turn."""
 TURN_REQUESTS: Final = 64
+"""Requests that one connection may begin before other connections get their turn."""
 
 REQUEST_SECONDS: Final = 60
 """From a request's first byte to its last."""
 IDLE_SECONDS: Final = 350
-"""Between two requests. SDKs keep a connection for less, and so close first: no request meets a closing connection."""
+"""Between two requests. SDKs close idle connections earlier, so no request meets a closing connection."""
 STALLED_SECONDS: Final = 60
-"""For a client to take answers that wait for it."""
+"""For a client to take the answers that wait for it."""
 LINGER_SECONDS: Final = 2
-"""To let a rejected client read its answer before the connection is torn down under what it still sends."""
+"""For a rejected client to read its answer before the connection is aborted."""
 
 BUFFERED_BYTES: Final = 512 * MIB
-"""Of bodies that are not complete yet, over all connections."""
+"""Of incomplete bodies, over all connections."""
 
 KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -46,53 +47,11 @@ KEEPALIVE: Final = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 )
-"""A peer that vanished without a word is noticed within two minutes."""
+"""Detects a peer that vanished within two minutes."""
 
 
-Reply = Callable[[bytes], None]
-Expect = Callable[[], Reply]
-"""Keeps a place for an answer that comes later, and says who takes it."""
-
-
-class RequestHandler(Protocol):
-    """Who answers requests."""
-
-    def begin(self, request: Request, expect: Expect) -> bytes | None:
-        """The answer; or nothing yet, and then `expect` was called for who will be told."""
-
-    def reject(self, error: RequestError) -> bytes:
-        """The answer to what is not acceptable HTTP."""
-
-    def writes(self, request: Request) -> bool:
-        """Whether the request may begin although answers to earlier ones are outstanding."""
-
-
-class Owner(Protocol):
-    """What connections have in common: the server."""
-
-    tick: int
-    """Seconds, counted by the loop; cheaper than asking the clock for each request."""
-    buffered: int
-    """Bytes of bodies that are not complete yet, of all connections."""
-    stopping: bool
-    """Nothing more is begun than what has come already."""
-    call_soon: Callable[[Callable[[], None]], object]
-    outbox: Outbox
-
-    @property
-    def metrics(self) -> ServerMetrics: ...
-
-    def handler(self, peer: str) -> RequestHandler:
-        """Who answers the requests of a connection from there."""
-
-    def joins(self, connection: Connection) -> bool:
-        """Whether there is room for one more connection."""
-
-    def leaves(self, connection: Connection) -> None: ...
-
-
-class Slot:
-    """The place of an answer among those of its connection."""
+class PendingAnswer:
+    """The place of an answer that comes later, among the answers of its connection."""
 
     __slots__ = ("_connection", "answer", "last")
 
@@ -101,46 +60,93 @@ class Slot:
         self.answer: bytes | None = None
         self.last = False
 
-    def fill(self, answer: bytes) -> None:
+    def send(self, answer: bytes) -> None:
+        """Send it after the answers before it, at the end of the loop's turn."""
         self.answer = answer
-        if not self._connection.sends_alone(self):
-            self._connection.flush()
+        self._connection.send_ready(self)
+
+    def send_now(self, answer: bytes) -> None:
+        """Send it after the answers before it, without waiting for the end of the loop's turn."""
+        self.answer = answer
+        self._connection.send_ready(self)
+        self._connection.outbox.send()
+
+
+Defer = Callable[[], PendingAnswer]
+"""Reserves the place of an answer that comes later."""
+
+
+class RequestHandler(Protocol):
+    """Answers requests."""
+
+    def begin(self, request: Request, defer: Defer) -> bytes | None:
+        """Return the answer; or call `defer`, return None, and send the answer later."""
+
+    def reject(self, error: RequestError) -> bytes:
+        """The answer to bytes that are not acceptable HTTP."""
+
+    def may_overlap(self, request: Request) -> bool:
+        """Whether the request may begin before the requests before it are answered."""
+
+
+class Host(Protocol):
+    """What a connection needs from its server."""
+
+    tick: int
+    """Seconds, counted by the loop; cheaper than reading the clock for each request."""
+    buffered: int
+    """Bytes of incomplete bodies, of all connections."""
+    stopping: bool
+    """Only requests that have arrived already are begun."""
+    call_soon: Callable[[Callable[[], None]], object]
+    outbox: Outbox
+
+    @property
+    def metrics(self) -> ServerMetrics: ...
+
+    def handler_for(self, peer: str) -> RequestHandler:
+        """Answers the requests of a connection from this address."""
+
+    def add(self, connection: Connection) -> bool:
+        """Whether there is room for the connection."""
+
+    def remove(self, connection: Connection) -> None: ...
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
-        self._endpoint: RequestHandler
-        self._metrics = owner.metrics
-        self._outbox = owner.outbox
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._handler: RequestHandler
+        self._metrics = host.metrics
+        self.outbox = host.outbox
         self._parser = RequestParser()
         self._backlog: deque[Event] = deque()
-        self._slots: deque[Slot] = deque()
+        self._pending: deque[PendingAnswer] = deque()
         self._transport: asyncio.Transport
         self._closed = False
         self._lingering = False
         self._ended = False
         self._stalled = False
         self._paused = False
-        self._since = owner.tick
+        self._since = host.tick
         self._buffered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
-        self._endpoint = self._owner.handler(address[0] if address else "")
+        self._handler = self._host.handler_for(address[0] if address else "")
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             for option in KEEPALIVE:
                 sock.setsockopt(*option)
-        if not self._owner.joins(self):
-            self._part(self._endpoint.reject(RequestError(503, "Too many connections are open.")))
+        if not self._host.add(self):
+            self._send_last(self._handler.reject(RequestError(503, "Too many connections are open.")))
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._closed = True
-        self._owner.buffered -= self._buffered
+        self._host.buffered -= self._buffered
         self._backlog.clear()
-        self._owner.leaves(self)
+        self._host.remove(self)
 
     def data_received(self, data: bytes) -> None:
         if self._lingering:
@@ -150,96 +156,99 @@ class Connection(asyncio.Protocol):
         begins = not parser.receiving
         events = parser.feed(data)
         if begins or events:
-            self._since = self._owner.tick
-        if len(events) == 1 and not (parser.receiving or self._buffered) and self._answer_alone(events[0]):
+            self._since = self._host.tick
+        if len(events) == 1 and not (parser.receiving or self._buffered) and self._begin_fast(events[0]):
             return
         self._backlog.extend(events)
         if parser.receiving or self._buffered:
-            self._keep_count()
+            self._count_buffered()
         self._advance()
 
-    def _answer_alone(self, event: Event) -> bool:
-        """The usual case, one request and nothing else under way, without the bookkeeping that the others need."""
-        if type(event) is not Request or self._slots or self._backlog or self._stalled:
+    def _begin_fast(self, event: Event) -> bool:
+        """Handles the common case, one request and nothing else under way; returns False otherwise."""
+        if type(event) is not Request or self._pending or self._backlog or self._stalled:
             return False
-        if not event.keep_alive or self._owner.stopping:
+        if not event.keep_alive or self._host.stopping:
             return False
-        answer = self._endpoint.begin(event, self._expect)
+        answer = self._handler.begin(event, self._defer)
         if answer is not None:
-            self._outbox.put(self._transport, answer)
+            self.outbox.put(self._transport, answer)
         return True
 
-    def _expect(self) -> Reply:
-        """A place behind the answers that are under way, for one that is, too."""
-        slot = Slot(self)
-        self._slots.append(slot)
-        return slot.fill
+    def _defer(self) -> PendingAnswer:
+        """Reserve the place behind the answers that are pending."""
+        pending = PendingAnswer(self)
+        self._pending.append(pending)
+        return pending
 
     def eof_received(self) -> bool:
-        """The client has sent its last; it may still read."""
+        """The client sends nothing more; it may still read."""
         self._ended = True
-        self._outbox.send()
-        return bool(self._backlog or self._slots)
+        self.outbox.send()
+        return bool(self._backlog or self._pending)
 
     def pause_writing(self) -> None:
         self._stalled = True
-        self._since = self._owner.tick
-        self._steer()
+        self._since = self._host.tick
+        self._pause_or_resume_reading()
 
     def resume_writing(self) -> None:
         self._stalled = False
         self._advance()
 
-    def sends_alone(self, slot: Slot) -> bool:
-        """The usual case again: the answer is the only one outstanding, and nothing waits behind it."""
-        if len(self._slots) != 1 or self._backlog or slot.last or self._closed or self._ended or self._owner.stopping:
+    def send_ready(self, pending: PendingAnswer) -> None:
+        """`pending` has its answer: send the answers whose turn has come."""
+        if not self._send_fast(pending):
+            self._send_in_order()
+
+    def _send_fast(self, pending: PendingAnswer) -> bool:
+        """Handles the common case, one pending answer and nothing behind it; returns False otherwise."""
+        if len(self._pending) != 1 or self._backlog or pending.last or pending.answer is None:
             return False
-        self._slots.clear()
-        self._since = self._owner.tick
-        if slot.answer is not None:
-            self._outbox.put(self._transport, slot.answer)
+        if self._closed or self._ended or self._host.stopping:
+            return False
+        self._pending.clear()
+        self._since = self._host.tick
+        self.outbox.put(self._transport, pending.answer)
         return True
 
-    def flush(self) -> None:
-        """Send the answers whose turn has come."""
-        slots = self._slots
+    def _send_in_order(self) -> None:
         ready = []
         last = False
-        while slots and slots[0].answer is not None:
-            slot = slots.popleft()
-            ready.append(slot.answer or b"")
-            last = slot.last
+        while self._pending and (answer := self._pending[0].answer) is not None:
+            ready.append(answer)
+            last = self._pending.popleft().last
         if not ready or self._closed:
             return
-        self._since = self._owner.tick
+        self._since = self._host.tick
         if last:
-            self._part(b"".join(ready))
+            self._send_last(b"".join(ready))
             return
         self._send(ready)
         self._advance()
 
     def check(self) -> None:
-        """Once a second: whether the client has had its time."""
-        waited = self._owner.tick - self._since
+        """Once a second: end the connection of a client that exceeds a time limit."""
+        waited = self._host.tick - self._since
         if self._lingering:
             if waited > LINGER_SECONDS:
                 self._transport.abort()
         elif self._stalled:
             if waited > STALLED_SECONDS:
                 self._transport.abort()
-        elif self._backlog or self._slots:
+        elif self._backlog or self._pending:
             return
         elif self._parser.receiving:
             if waited > REQUEST_SECONDS:
-                self._part(self._endpoint.reject(RequestError(408, "The request took too long to arrive.")))
+                self._send_last(self._handler.reject(RequestError(408, "The request took too long to arrive.")))
         elif waited > IDLE_SECONDS:
             self._transport.close()
 
     def stop(self) -> None:
-        """Close as soon as nothing is under way."""
+        """Close if nothing is under way."""
         half = self._parser.receiving and not self._ended
-        if not (self._backlog or self._slots or half or self._lingering):
-            self._outbox.send()
+        if not (self._backlog or self._pending or half or self._lingering):
+            self.outbox.send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -253,78 +262,80 @@ class Connection(asyncio.Protocol):
         turns = TURN_REQUESTS
         while backlog and not self._stalled and not self._lingering:
             event = backlog[0]
-            if self._slots and not self._may_join(event):
+            if self._pending and not self._may_overlap(event):
                 break
             if size > TURN_BYTES or not turns:
-                self._owner.call_soon(self._advance)
+                self._host.call_soon(self._advance)
                 break
             del backlog[0]
             turns -= 1
             answer = self._begin(event)
             if answer is None:
                 continue
-            if self._last(event):
-                self._part(b"".join((*ready, answer)))
+            if self._is_last(event):
+                self._send_last(b"".join((*ready, answer)))
                 return
             ready.append(answer)
             size += len(answer)
         if ready:
             self._send(ready)
         if self._stalled or self._paused or len(backlog) > UNDER_WAY:
-            self._steer()
-        if self._ended or self._owner.stopping:
+            self._pause_or_resume_reading()
+        if self._ended or self._host.stopping:
             self.stop()
 
-    def _may_join(self, event: Event) -> bool:
-        """Whether it may begin although answers to earlier requests are outstanding."""
+    def _may_overlap(self, event: Event) -> bool:
+        """Whether it may begin while earlier answers are pending."""
         return (
             isinstance(event, Request)
-            and len(self._slots) < UNDER_WAY
-            and not self._slots[-1].last
-            and self._endpoint.writes(event)
+            and len(self._pending) < UNDER_WAY
+            and not self._pending[-1].last
+            and self._handler.may_overlap(event)
         )
 
     def _begin(self, event: Event) -> bytes | None:
-        """The answer; or nothing, and a slot waits for it."""
+        """The answer to send; None if it comes later, or waits behind pending ones."""
         if isinstance(event, Request):
-            if self._owner.stopping:
+            if self._host.stopping:
                 event.keep_alive = False
-            answer = self._endpoint.begin(event, self._expect)
+            answer = self._handler.begin(event, self._defer)
             if answer is not None:
-                if not self._slots:
+                if not self._pending:
                     return answer
-                self._expect()
-                self._slots[-1].answer = answer
-            self._slots[-1].last = not event.keep_alive
+                self._defer().answer = answer
+            self._pending[-1].last = not event.keep_alive
             return None
         if isinstance(event, RequestError):
-            return self._endpoint.reject(event)
+            return self._handler.reject(event)
         return CONTINUE_BYTES
 
-    def _last(self, event: Event) -> bool:
+    def _is_last(self, event: Event) -> bool:
         return isinstance(event, RequestError) or (isinstance(event, Request) and not event.keep_alive)
 
     def _send(self, answers: list[bytes]) -> None:
-        self._outbox.put(self._transport, answers[0] if len(answers) == 1 else b"".join(answers))
+        self.outbox.put(self._transport, answers[0] if len(answers) == 1 else b"".join(answers))
 
-    def _part(self, answer: bytes) -> None:
-        """Send a last answer. What the client still sends is thrown away for a while, or it would never read it."""
+    def _send_last(self, answer: bytes) -> None:
+        """Send the connection's last answer, and discard what still arrives.
+
+        Closing at once would reset the connection, and a client that is still sending would not read the answer.
+        """
         self._lingering = True
-        self._since = self._owner.tick
+        self._since = self._host.tick
         self._backlog.clear()
-        self._slots.clear()
+        self._pending.clear()
         if self._closed:
             return
-        self._outbox.put(self._transport, answer)
-        self._outbox.send()
+        self.outbox.put(self._transport, answer)
+        self.outbox.send()
         if self._ended:
             self._transport.close()
         else:
             self._transport.write_eof()
             self._transport.resume_reading()
 
-    def _steer(self) -> None:
-        """Read from the client, or leave it waiting."""
+    def _pause_or_resume_reading(self) -> None:
+        """Stop reading while too much is under way."""
         pause = self._stalled or len(self._backlog) > UNDER_WAY
         if self._closed or self._lingering or pause == self._paused:
             return
@@ -334,10 +345,10 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.resume_reading()
 
-    def _keep_count(self) -> None:
-        """Bodies that come slowly must not fill the memory, however many they are."""
+    def _count_buffered(self) -> None:
+        """Bound the memory that incomplete bodies take, over all connections."""
         size = self._parser.body_bytes if self._parser.receiving else 0
-        self._owner.buffered += size - self._buffered
+        self._host.buffered += size - self._buffered
         self._buffered = size
-        if self._owner.buffered > BUFFERED_BYTES:
-            self._backlog.append(RequestError(503, "Too much is being received at once."))
+        if self._host.buffered > BUFFERED_BYTES:
+            self._backlog.append(RequestError(503, "Too many bytes are being received at once."))

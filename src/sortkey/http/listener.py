@@ -1,4 +1,4 @@
-"""The socket that a server listens on, and who can reach it."""
+"""The socket that a server listens on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import socket
 
 
 class CannotListen(Exception):
-    """The address is not to be had; the message says why."""
+    """The address cannot be used; the message says why."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address, whichever of its addresses a name means."""
+    """Whether only this machine can reach the host: all of its addresses are loopback addresses."""
     return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for _, address in _addresses(host))
 
 
 def listen(host: str, port: int, shared: bool = False) -> socket.socket:
-    """A bound socket. A shared one leaves the port open to others of its kind: several workers."""
+    """A bound socket. Several workers may bind the same port if each of them passes `shared`."""
     family, address = _addresses(host)[0]
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -42,6 +42,6 @@ def _addresses(host: str) -> list[tuple[socket.AddressFamily, str]]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
-        raise CannotListen(f"there is no address {host}: {error.strerror}") from error
-    # IPv4 first: where `localhost` means both, that is what clients try last and every machine has.
+        raise CannotListen(f"cannot resolve the host {host}: {error.strerror}") from error
+    # IPv4 first: where `localhost` has both, every machine has IPv4, and clients try it too.
     return sorted((family, str(address[0])) for family, _, _, _, address in found)

@@ -1,8 +1,8 @@
-"""Answers on their way out: those of one turn of the loop leave together, when everything that had arrived is begun.
+"""Answers on their way out: those of one turn of the loop are sent together, at the end of the turn.
 
-An answer that is sent alone finds its client asleep, and waking it costs the sender half of what a GetItem does;
-while the first of several wakes it, the others are on their way. (GetItem at 64 connections: 27.7 µs of processor time
-sent one by one, 21.3 together; Query of 64 items 92 µs and 74.)
+An answer that is sent alone wakes its client, which costs the sender half of what a small read costs. While the first
+of several answers wakes the client, the others follow. (At 64 connections, processor time of a read of one item:
+27.7 µs sent one by one, 21.3 together; of 64 items: 92 and 74.)
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from sortkey.http.metrics import ServerMetrics
 from sortkey.limits import KIB
 
 SEND_BYTES: Final = 256 * KIB
-"""More than this does not wait for the end of the turn, nor do more answers than the next: a turn may be long."""
+"""More bytes than this do not wait for the end of the turn, which may be long."""
 SEND_ANSWERS: Final = 64
+"""Nor do this many answers."""
 
 
 class Outbox:
-    """Of one event loop. Answers of one connection leave in the order in which they came here."""
+    """Belongs to one event loop. Keeps the order of one connection's answers."""
 
     __slots__ = ("_bytes", "_call_soon", "_metrics", "_planned", "_waiting")
 
@@ -42,13 +43,13 @@ class Outbox:
             self.send()
 
     def send(self) -> None:
-        """Everything that waits; whoever closes a connection, or is about to hold up the loop, does this first."""
+        """Send everything that waits. Call it before closing a connection and before blocking the loop."""
         waiting = self._waiting
         self._waiting = []
         self._metrics.sent += self._bytes
         self._bytes = 0
         for transport, answer in waiting:
-            # It may have broken meanwhile, and then it raises.
+            # Writing to a transport that has broken meanwhile would raise.
             if not transport.is_closing():
                 transport.write(answer)
 

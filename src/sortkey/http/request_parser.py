@@ -1,13 +1,13 @@
 """HTTP requests out of a stream of bytes: a state machine without sockets.
 
-`feed` takes whatever arrived, in pieces of any size, and gives what became complete by it, in order:
+`feed` takes bytes as they arrive, in pieces of any size, and returns what they completed, in order:
 
-    Request     a whole request, its body as it was sent
-    CONTINUE    the client sent its head and waits to be told that the body is welcome
-    RequestError     what came is not acceptable HTTP; answer it and close, nothing after it is read
+    Request        a whole request, its body as it was sent
+    CONTINUE       the client sent a head with `Expect: 100-continue` and waits before it sends the body
+    RequestError   the bytes are not acceptable HTTP; answer and close, nothing after it is read
 
-httptools (llhttp) knows the grammar: chunked bodies, requests one behind the other, contradicting lengths. What it
-does not know, and what is added here, is where to stop: how many bytes and headers a head may have, and a body.
+httptools (llhttp) knows the grammar: chunked bodies, pipelined requests, contradicting lengths. It sets no limits;
+those on the size of the head, the number of headers and the size of the body are enforced here.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ class Request:
         self.method = method
         self.target = target
         self.headers = headers
-        """By their names in small letters; of a repeated one, the last."""
+        """By lower-case name; of a repeated header, the last."""
         self.body = body
         self.keep_alive = keep_alive
 
 
-class RequestError:
-    __slots__ = ("message", "status")
+class RequestError(Exception):
+    """A request that is not acceptable HTTP; the status and the message are for its answer."""
 
     def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
         self.message = message
 
@@ -55,17 +56,17 @@ Event: TypeAlias = Request | RequestError | Continue
 
 
 class _Stop(Exception):
-    """Raised inside a callback of the parser to end its work."""
+    """Raised inside a callback to stop llhttp."""
 
 
 class RequestParser:
-    """The callbacks' names (`on_…`) are httptools's."""
+    """The names of the callbacks (`on_…`) are those of httptools."""
 
     def __init__(self) -> None:
         self.receiving = False
         """A request has begun and is not complete."""
         self.body_bytes = 0
-        """How much of its body has come."""
+        """Bytes of its body that have arrived."""
         self._parser = httptools.HttpRequestParser(self)
         self._events: list[Event] = []
         self._rejected = False
@@ -91,7 +92,7 @@ class RequestParser:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._reject(400, "The request is not valid HTTP.")
         if self._silent > HEAD_BYTES:
-            # So much without one callback can only be a name or a line that does not end.
+            # Only a name or a line without end causes no callback for this long.
             self._reject(431, f"A line of the request has more than {HEAD_BYTES} bytes.")
         if self._expects:
             self._expects = False
@@ -115,7 +116,7 @@ class RequestParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._silent = 0
-        # A header behind a chunked body comes too late to mean anything.
+        # Headers behind a chunked body (trailers) are ignored.
         if self._in_head:
             self._headers[name.lower()] = value
             if self._fed > HEAD_BYTES:
@@ -125,15 +126,15 @@ class RequestParser:
         self._in_head = False
         headers = self._headers
         if self._parser.should_upgrade():
-            # One may stay with HTTP/1.1, but llhttp hands over here, and takes the body for what comes after.
-            self._stop(400, "This endpoint speaks HTTP/1.1 and nothing else.")
+            # Ignoring the upgrade would be legal, but llhttp stops here and does not parse the body.
+            self._stop(400, "Upgrades are not supported; this server speaks HTTP/1.1.")
         if len(headers) > HEADERS:
             self._stop(431, f"The request has more than {HEADERS} headers.")
         if len(headers.get(b"content-length", b"")) > 7 and int(headers[b"content-length"]) > BODY_BYTES:
             self._stop(413, f"The request's body has more than {BODY_BYTES} bytes.")
         if b"expect" in headers:
             if headers[b"expect"].lower() != b"100-continue":
-                self._stop(417, "The only expectation that can be met is 100-continue.")
+                self._stop(417, "The only Expect that is supported is 100-continue.")
             self._expects = True
 
     def on_body(self, body: bytes) -> None:
@@ -162,18 +163,18 @@ class RequestParser:
         self._body = []
 
     def _check_head(self) -> None:
-        """Exact, and therefore only done when what was fed could be too much at all."""
+        """Exact and slow, so it runs only when more bytes were fed than a head may have."""
         size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items())
-        # A repeated header is kept once, but what came after the first piece is all of this head.
+        # A repeated header is kept once, but all bytes after the first piece belong to this head.
         if max(size, self._fed - self._first_bytes) > HEAD_BYTES or len(self._headers) > HEADERS:
-            self._stop(431, f"The request's headers have more than {HEAD_BYTES} bytes, or are more than {HEADERS}.")
+            self._stop(431, f"The request has more than {HEADERS} headers, or more than {HEAD_BYTES} bytes of headers.")
 
     def _stop(self, status: int, message: str) -> None:
         self._reject(status, message)
         raise _Stop
 
     def _reject(self, status: int, message: str) -> None:
-        """The first reason counts; the parser's complaint about a callback that stopped it is none."""
+        """Keeps the first error; llhttp raises another one after a callback that stopped it."""
         if not self._rejected:
             self._rejected = True
             self._expects = False

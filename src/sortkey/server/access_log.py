@@ -1,8 +1,8 @@
-"""One line of JSON for each request.
+"""The access log: one line of JSON for each request.
 
-Requests must never wait for whoever reads the log, and a pipe that nobody empties would stop them all. So lines are
-collected, and a thread of their own writes them, several times a second; when it falls behind, lines are left out, and
-one line says how many.
+Requests must never wait for the reader of the log; a pipe that is not read would block all of them. So lines are
+collected, and a thread writes them several times a second. When it falls behind, lines are left out, and one line gives
+their number.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Final, Protocol
 import msgspec
 
 WAITING_LINES: Final = 100_000
-"""So many may wait; further ones are left out."""
+"""Lines that may wait; further lines are left out."""
 PAUSE_SECONDS: Final = 0.25
-PATIENCE_SECONDS: Final = 2.0
-"""For the last lines, at the end."""
+CLOSE_SECONDS: Final = 2.0
+"""How long `close` waits for the last lines to be written."""
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
@@ -42,26 +42,26 @@ class AccessLog(Protocol):
 
 
 class CannotLog(Exception):
-    """The place for the log is not to be had; the message says why."""
+    """The log cannot be opened; the message says why."""
 
 
 class NoLog:
     def write(self, entry: Entry) -> None:
-        """Nobody wants to know."""
+        pass
 
     def close(self) -> None:
-        """There is nothing to close."""
+        pass
 
 
 class FileLog:
     def __init__(self, file: int) -> None:
-        """Writes to an open file, and closes it in the end."""
+        """Takes an open file, and closes it at the end."""
         self._file = file
         self._encode = msgspec.json.Encoder().encode
         self._lines: deque[bytes] = deque()
         self._left_out = 0
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="sortkey-access-log", daemon=True)
+        self._thread = threading.Thread(target=self._write_lines, name="sortkey-access-log", daemon=True)
         self._thread.start()
 
     def write(self, entry: Entry) -> None:
@@ -71,23 +71,23 @@ class FileLog:
             self._left_out += 1
 
     def close(self) -> None:
-        """Write what is left. Whoever does not take it within a while does not get it."""
+        """Write the lines that are left, as far as the reader takes them within `CLOSE_SECONDS`."""
         self._closing.set()
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(CLOSE_SECONDS)
 
-    def _work(self) -> None:
+    def _write_lines(self) -> None:
         closing = False
         while not closing:
             closing = self._closing.wait(PAUSE_SECONDS)
             try:
-                self._put()
+                self._write_waiting()
             except OSError:
-                # A full disk or a reader that left must not end the server. What could not be written is lost.
+                # A full disk or a closed pipe must not end the server. Lines that cannot be written are lost.
                 continue
         os.close(self._file)
 
-    def _put(self) -> None:
-        # As many as there are now: a deque is filled at one end and emptied at the other without a lock.
+    def _write_waiting(self) -> None:
+        # As many as there are now: a deque can be filled at one end and emptied at the other without a lock.
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         if self._left_out:
             lines.append(b'{"leftOut":%d}' % self._left_out)
@@ -97,14 +97,14 @@ class FileLog:
             text = text[os.write(self._file, text) :]
 
 
-class Clock:
-    """The time as the log writes it; the text of a second is made once."""
+class TimeText:
+    """The time as the log writes it; the text of a second is formatted once."""
 
     def __init__(self) -> None:
         self._second = 0
         self._text = ""
 
-    def text(self, now: float) -> str:
+    def at(self, now: float) -> str:
         second = int(now)
         if second != self._second:
             self._second = second
@@ -112,13 +112,13 @@ class Clock:
         return f"{self._text}{int((now - second) * 1000):03}Z"
 
 
-def open_log(place: str) -> AccessLog:
-    """`-` is standard error, `off` is none, anything else a file that is appended to. Raises CannotLog."""
-    if place == "off":
+def open_log(target: str) -> AccessLog:
+    """`-` is standard error, `off` is no log, anything else a file to append to. Raises CannotLog."""
+    if target == "off":
         return NoLog()
-    if place == "-":
+    if target == "-":
         return FileLog(os.dup(2))
     try:
-        return FileLog(os.open(Path(place), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640))
+        return FileLog(os.open(Path(target), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640))
     except OSError as error:
-        raise CannotLog(f"cannot write the access log to {place}: {error.strerror}") from error
+        raise CannotLog(f"cannot write the access log to {target}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""The page at /docs: reads /openapi.json, shows every route, and lets you try it. Loads nothing from elsewhere."""
+"""The page at /docs: shows the routes of /openapi.json and sends requests to them. Loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import Final
 
 PAGE: Final = files("sortkey.server").joinpath("docs.html").read_bytes()
 POLICY: Final = "default-src 'self'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
-"""So that the browser, too, does not load anything from elsewhere."""
+"""Has the browser enforce that, too."""

@@ -1,4 +1,4 @@
-"""What went wrong, as clients see it: one shape for every error_answer.
+"""Errors as clients see them, all in one shape.
 
 {"error": {"code": "invalid_request", "message": "…", "details": [{"field": "partnerIds[3]", "message": "…"}]}}
 """
@@ -47,16 +47,16 @@ _THROTTLING: Final = frozenset(
     }
 )
 _BROKEN: Final = frozenset({"InternalServerError", "ServiceUnavailable", "ServiceUnavailableException"})
-"""What a store says when the fault is its own; a full disk is one."""
+"""Errors of the store itself, such as a full disk."""
 
-_PLACE: Final = re.compile(r"(?s)(.*) - at `(?:key in )?\$(.*?)`")
-"""How msgspec ends its message."""
+_FIELD: Final = re.compile(r"(?s)(.*) - at `(?:key in )?\$(.*?)`")
+"""msgspec's message, and the field that it names at the end."""
 
 
 class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
     field: str | None = None
-    """Where in the request, such as `partnerIds[3]`; absent where it is the whole."""
+    """Where in the request, such as `partnerIds[3]`; None means the whole request."""
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     details: tuple[Detail, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     logged: bool = False
-    """Whether the fault is on this side, so that its trace belongs in the log."""
+    """Whether the error is the server's, so that its trace belongs in the log."""
 
     def json(self) -> bytes:
         error = {"code": self.code, "message": self.message, "details": self.details}
@@ -74,11 +74,11 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 class ApiError(Exception):
-    """A request that gets this error_answer for an answer."""
+    """Ends a request with this answer."""
 
-    def __init__(self, error_answer: ErrorAnswer) -> None:
-        super().__init__(error_answer.message)
-        self.error_answer = error_answer
+    def __init__(self, answer: ErrorAnswer) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
 
 
 def api_error(status: int, message: str, **headers: str) -> ApiError:
@@ -90,8 +90,8 @@ def overloaded(message: str, code: str = OVERLOADED, logged: bool = False) -> Er
     return ErrorAnswer(503, code, message, headers=(("retry-after", str(RETRY_SECONDS)),), logged=logged)
 
 
-def undecoded(error: msgspec.DecodeError | UnicodeDecodeError) -> ErrorAnswer:
-    """A body that is not JSON, or not what the route takes."""
+def body_error(error: msgspec.DecodeError | UnicodeDecodeError) -> ErrorAnswer:
+    """For a body that is not JSON, or does not fit the route's type."""
     if isinstance(error, UnicodeDecodeError):
         return ErrorAnswer(400, MALFORMED, f"The body is not UTF-8: {error.reason}.")
     if not isinstance(error, msgspec.ValidationError):
@@ -99,58 +99,59 @@ def undecoded(error: msgspec.DecodeError | UnicodeDecodeError) -> ErrorAnswer:
     return _invalid([_detail(str(error))])
 
 
-def error_answer_of(error: Exception, request_id: str) -> ErrorAnswer:
+def error_answer(error: Exception, request_id: str) -> ErrorAnswer:
+    """The answer to a request that raised this."""
     match error:
         case ApiError():
-            return error.error_answer
+            return error.answer
         case NotFound():
             return ErrorAnswer(404, CODES[404], str(error))
         case BadRequest():
             return ErrorAnswer(400, INVALID, str(error), tuple(map(Detail, error.details)))
         case CursorError() | KeyPartError():
-            # A value of the request's that no key can hold is the request's fault, whatever its type allows.
+            # A value that no key can hold is the client's error, even if its type allows it.
             return ErrorAnswer(400, INVALID, str(error))
         case DeadlineExceeded():
             return overloaded("The store did not answer in time; try again.")
         case ClientError():
-            return _of_store(error, request_id)
+            return _store_error(error, request_id)
         case HTTPClientError():
             return overloaded("The store cannot be reached; try again.", UNAVAILABLE, logged=True)
         case HTTPException():
-            return _of_litestar(error, request_id)
-    return internal(request_id)
+            return _litestar_error(error, request_id)
+    return internal_error(request_id)
 
 
-def internal(request_id: str) -> ErrorAnswer:
-    """Nothing about the cause: that is in the log, under this id."""
-    return ErrorAnswer(500, INTERNAL, f"Something went wrong here; the log tells more about {request_id}.", logged=True)
+def internal_error(request_id: str) -> ErrorAnswer:
+    """Hides the cause, which the log has under this id."""
+    return ErrorAnswer(500, INTERNAL, f"Internal error; see request {request_id} in the server's log.", logged=True)
 
 
-def _of_store(error: ClientError, request_id: str) -> ErrorAnswer:
+def _store_error(error: ClientError, request_id: str) -> ErrorAnswer:
     code = error.response["Error"]["Code"]
     if code in _THROTTLING:
-        return overloaded("The store has too much to do; try again.")
+        return overloaded("The store is overloaded; try again.")
     if code in _BROKEN:
         return overloaded("The store failed; try again.", UNAVAILABLE, logged=True)
-    return internal(request_id)
+    return internal_error(request_id)
 
 
-def _of_litestar(error: HTTPException, request_id: str) -> ErrorAnswer:
+def _litestar_error(error: HTTPException, request_id: str) -> ErrorAnswer:
     headers = tuple((error.headers or {}).items())
     cause = error.__cause__
     if error.status_code >= 500 and error.status_code != 503:
-        return internal(request_id)
+        return internal_error(request_id)
     if error.status_code == 400 and cause is not None and isinstance(cause.__cause__, msgspec.DecodeError):
-        return undecoded(cause.__cause__)
+        return body_error(cause.__cause__)
     if error.status_code == 400 and isinstance(error.extra, list):
-        return _invalid([_of_extra(each) for each in error.extra])
+        return _invalid([_extra_detail(each) for each in error.extra])
     code = CODES.get(error.status_code, INVALID)
     return ErrorAnswer(error.status_code, code, _MESSAGES.get(error.status_code, error.detail), headers=headers)
 
 
 _MESSAGES: Final[Mapping[int, str]] = {
-    404: "There is nothing here; /docs shows what there is.",
-    405: "This is not what can be done here; the Allow header says what can.",
+    404: "Not found. /docs lists the routes.",
+    405: "The method is not allowed here. The Allow header lists those that are.",
 }
 
 
@@ -161,16 +162,16 @@ def _invalid(details: Sequence[Detail]) -> ErrorAnswer:
 
 
 def _detail(message: str) -> Detail:
-    found = _PLACE.fullmatch(message)
+    found = _FIELD.fullmatch(message)
     if found is None:
         return Detail(message)
     return Detail(found[1], found[2].removeprefix(".") or None)
 
 
-def _of_extra(extra: Any) -> Detail:
-    """One of Litestar's own findings; `data` is the body as a whole."""
+def _extra_detail(extra: Any) -> Detail:
+    """One of the errors that Litestar found; `data` is the whole body."""
     message, field = str(extra["message"]), extra.get("key")
     if field == "data":
-        # Litestar says no more than the name of what is not there.
+        # Of a missing body, Litestar gives only the name.
         return Detail("The body is missing" if message == "'data'" else message)
     return Detail(message, field)

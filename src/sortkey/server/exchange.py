@@ -1,7 +1,7 @@
-"""One request and its answer, as everything in the server sees them.
+"""One request and its answer, while the server works on them.
 
-A request is there as a whole before it begins, and an answer before it is sent: either is one piece, and a error_answer
-half-way leaves nothing half told.
+A request is complete before it begins, and an answer is complete before it is sent. So an error in the middle leaves no
+half-sent answer.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any, Final, cast
 
 from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Scope
 
+from sortkey.http.request_parser import Request
 from sortkey.limits import MIB
-from sortkey.server.errors import ApiError, ErrorAnswer, api_error, undecoded
+from sortkey.server.errors import ApiError, ErrorAnswer, api_error, body_error
 
 BODY_BYTES: Final = 8 * MIB
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 _ACCEPTED: Final = frozenset({b"application/json", b"application/x-www-form-urlencoded"})
-"""The second is what curl says of `-d '{…}'` when it is told nothing else."""
+"""The second is what `curl -d '{…}'` sends by default."""
 _KEY: Final = "sortkey.exchange"
-"""Where a scope keeps its exchange."""
+"""The key of the exchange in an ASGI scope."""
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 Header = tuple[bytes, bytes]
@@ -31,12 +32,12 @@ class Exchange:
         "_received",
         "answer_body",
         "answer_headers",
+        "body_limit",
         "client",
         "code",
         "headers",
         "id",
         "method",
-        "most",
         "path",
         "query",
         "raw_path",
@@ -46,67 +47,60 @@ class Exchange:
         "token",
     )
 
-    def __init__(
-        self,
-        method: str,
-        raw_path: bytes,
-        path: str,
-        query: bytes,
-        headers: dict[bytes, bytes],
-        body: bytes,
-        client: str,
-    ) -> None:
-        self.method = method
+    def __init__(self, request: Request, raw_path: bytes, path: str, query: bytes, client: str) -> None:
+        self.method = request.method.decode()
+        self.headers = request.headers
+        self.sent = request.body
         self.raw_path = raw_path
         self.path = path
+        """Without percent-encoding."""
         self.query = query
-        self.headers = headers
-        self.sent = body
         self.client = client
+        """The client's address."""
         self.id = ""
         self.template = ""
-        """The path as it is declared, if Litestar has found a route."""
+        """The path as the route declares it; empty if there is no route."""
         self.token: str | None = None
         self.status = 0
         self.code: str | None = None
-        """The error_answer's; None where all went well."""
-        self.most = BODY_BYTES
-        """The most bytes that its body may have."""
+        """The error's code; None if there was no error."""
+        self.body_limit = BODY_BYTES
+        """In bytes."""
         self.answer_headers: list[Header] = []
         self.answer_body = b""
         self._received = False
 
     def body(self) -> bytes:
-        """Raises ApiError where it is too large or no JSON."""
+        """The request's body. Raises ApiError if it is too large or not sent as JSON."""
         headers = self.headers
         content_type = headers.get(b"content-type", b"application/json")
         if content_type not in _ACCEPTED:
             _check_type(content_type)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise api_error(415, "The body must not be compressed.")
-        if len(self.sent) > self.most:
-            raise api_error(413, f"The body is too large: at most {self.most:,} bytes.")
+            raise api_error(415, "Content-Encoding is not supported; send the body uncompressed.")
+        if len(self.sent) > self.body_limit:
+            raise api_error(413, f"The body is too large; the limit is {self.body_limit:,} bytes.")
         return self.sent
 
     def answer(self, status: int, body: bytes, headers: list[Header]) -> None:
-        """The whole answer; `headers` besides its length and the request's id."""
+        """Set the whole answer. `headers` are without the body's length and the request's id."""
         self.status = status
         self.answer_headers = headers
         self.answer_body = body
 
-    def fail(self, error_answer: ErrorAnswer) -> None:
-        self.code = error_answer.code
-        headers = [(name.encode(), value.encode()) for name, value in error_answer.headers]
-        self.answer(error_answer.status, error_answer.json(), [JSON_TYPE, *headers])
+    def answer_error(self, error: ErrorAnswer) -> None:
+        self.code = error.code
+        headers = [(name.encode(), value.encode()) for name, value in error.headers]
+        self.answer(error.status, error.json(), [JSON_TYPE, *headers])
 
-    # As an ASGI app has it
+    # ASGI
 
     def scope(self) -> HTTPScope:
         scope = {
             "type": "http",
             "asgi": _ASGI,
             "http_version": "1.1",
-            # A HEAD is answered as a GET is; the body is left out of what is sent.
+            # A HEAD is handled as a GET; its body is not sent.
             "method": "GET" if self.method == "HEAD" else self.method,
             "scheme": "http",
             "path": self.path,
@@ -123,15 +117,15 @@ class Exchange:
 
     async def receive(self) -> HTTPReceiveMessage:
         if self._received:
-            # Nothing more will come; that the client leaves is noticed elsewhere.
+            # Nothing more arrives; the connection notices when the client leaves.
             await asyncio.get_running_loop().create_future()
         self._received = True
         body = self.body()
         try:
-            # Litestar would take what is no text for a fault of ours.
+            # Litestar would answer 500 to a body that is not UTF-8.
             body.decode()
         except UnicodeDecodeError as error:
-            raise ApiError(undecoded(error)) from None
+            raise ApiError(body_error(error)) from None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
@@ -149,7 +143,7 @@ def exchange_of(scope: Scope) -> Exchange:
 
 
 def _check_type(content_type: bytes) -> None:
-    kind = content_type.partition(b";")[0].strip().lower()
-    if kind not in _ACCEPTED and not kind.endswith(b"+json"):
-        told = kind.decode("latin-1")
-        raise api_error(415, f"The body must be JSON, 'Content-Type: application/json', not {told!r}.")
+    media_type = content_type.partition(b";")[0].strip().lower()
+    if media_type not in _ACCEPTED and not media_type.endswith(b"+json"):
+        given = media_type.decode("latin-1")
+        raise api_error(415, f"The body must be JSON with 'Content-Type: application/json', not {given!r}.")

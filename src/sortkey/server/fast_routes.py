@@ -1,8 +1,8 @@
-"""The short way to a handler that is marked `fast`: path and body to its arguments, its answer to JSON.
+"""The fast path to handlers that are marked `fast`: path and body to arguments, the returned value to JSON.
 
-Litestar's way costs more than most answers do: a request with fifty ids and a constant answer took 53 microseconds of
-the processor this way, sockets and all, and 155 the long one. The handler stays one of Litestar's: it is documented as
-such, and whatever this way does not take (another method, a path that is not written as declared) goes the long one.
+Litestar's general path costs more than most answers: a request with fifty ids and a constant answer took 53 µs of
+processor time here, sockets included, and 155 through Litestar. The handler remains a Litestar handler: Litestar
+documents it, and takes the requests that do not fit here (another method, a path that is not written as declared).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import BaseRoute, HTTPRoute
 
 from sortkey.http.metrics import RequestMetrics
-from sortkey.server.errors import ApiError, undecoded
+from sortkey.server.errors import ApiError, body_error
 from sortkey.server.metrics import Metrics
 from sortkey.server.scopes import scope_of
 
@@ -42,13 +42,13 @@ class FastRoute:
         return self._decode is not None
 
     async def answer(self, parameters: dict[str, str], body: bytes) -> bytes:
-        """Raises ApiError for a body that does not fit, and whatever the handler raises."""
+        """Raises ApiError if the body does not fit, and what the handler raises."""
         if self._decode is None:
             return self._encode(await self._handle(**parameters))
         try:
             data = self._decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiError(undecoded(error)) from None
+            raise ApiError(body_error(error)) from None
         return self._encode(await self._handle(**parameters, data=data))
 
 
@@ -57,7 +57,7 @@ FastRoutes = Mapping[str, list[FastRoute]]
 
 
 def fast_routes(routes: Iterable[BaseRoute], metrics: Metrics) -> FastRoutes:
-    """Those that are marked. Raises ImproperlyConfiguredException where one asks for more than the short way has."""
+    """The marked routes. Raises ImproperlyConfiguredException if a handler takes more than the fast path provides."""
     found: dict[str, list[FastRoute]] = {}
     for route, method, handler in _marked(routes):
         found.setdefault(method, []).append(FastRoute(route, method, handler, metrics))
@@ -83,6 +83,6 @@ def _decoder(route: HTTPRoute, handler: HTTPRouteHandler) -> Callable[[bytes], A
     texts = {name for name, parameter in route.path_parameters.items() if parameter.type is str}
     if handler.has_sync_callable or parameters.keys() != texts or texts != route.path_parameters.keys():
         raise ImproperlyConfiguredException(
-            f"{route.path}: a fast handler is async and takes the path's parameters, as text, and data; nothing else"
+            f"{route.path}: a fast handler must be async and take only `data` and the path's parameters, as str"
         )
     return None if body is None else msgspec.json.Decoder(body.annotation).decode

@@ -1,4 +1,4 @@
-"""A server's whole life: the store opened, services started, demonstration data loaded, everything served and ended."""
+"""A server from start to stop: opens the store, starts services, loads demonstration data, serves, and closes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.engine.database import Database
 from sortkey.http import process
+from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession, open_session
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
-from sortkey.server.http_server import HttpServer
+from sortkey.server.app_server import AppServer
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
 from sortkey.service_interface import BadSettings, Progress, Service, ServiceDefinition
@@ -29,16 +30,12 @@ from sortkey.wire.worker_metrics import NoOtherWorkers
 
 
 class CannotStart(Exception):
-    """What is needed to serve is not to be had; the message says what, in one line."""
-
-
-class Stoppable(Protocol):
-    def stop(self) -> None: ...
+    """The server cannot start; the message says why, in one line."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """DynamoDB's protocol on the same store."""
+    """A DynamoDB endpoint on the same store."""
 
     listening: socket.socket
     authentication: Authentication
@@ -53,26 +50,26 @@ class Plan:
     tokens: Tokens
     log: AccessLog
     ready: Callable[[], None]
-    """Called once everything accepts requests."""
+    """Called once all servers accept requests."""
     demo: Callable[[str], Progress] | None = None
-    """Who is told how the loading of a service's demonstration data goes; None loads none."""
+    """Returns the progress display for loading a service's demonstration data; None loads no data."""
     endpoint: Endpoint | None = None
 
 
 def run(plan: Plan) -> None:
     """Serve until SIGTERM or SIGINT; then everything that was answered is stored. Raises CannotStart."""
-    # Cancelled is what a signal makes of it before it serves.
+    # A signal before it serves cancels it.
     with suppress(asyncio.CancelledError):
-        process.run(_Life(plan).live())
+        process.run(_Lifecycle(plan).run())
 
 
-class _Life:
+class _Lifecycle:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._servers: list[Stoppable] = []
+        self._servers: list[HttpServer] = []
         self._unready = 0
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         process.on_stop_signal(partial(self._stop, task))
@@ -92,7 +89,7 @@ class _Life:
     async def _open(self) -> AsyncSession:
         plan = self._plan
         try:
-            tables = [table for kind, settings in plan.services for table in kind.tables(settings)]
+            tables = [table for service, settings in plan.services for table in service.tables(settings)]
             return await open_session(plan.store, tables=tables)
         except (BadSettings, StorageError, ModelError, ClientError, BotoCoreError) as error:
             raise _cannot_start(error) from error
@@ -100,7 +97,7 @@ class _Life:
     async def _start(self, session: AsyncSession) -> list[Service]:
         demo = self._plan.demo
         try:
-            services = [kind.make(session, settings) for kind, settings in self._plan.services]
+            services = [definition.make(session, settings) for definition, settings in self._plan.services]
             for service in services:
                 await service.start()
                 if demo is not None:
@@ -116,14 +113,14 @@ class _Life:
             lambda: path_samples(session.meter.readings()),
             plan.tokens,
             plan.log,
-            counted=metrics,
+            metrics=metrics,
         )
-        http = HttpServer(middleware, metrics)
+        http = AppServer(middleware, metrics)
         serving = [http.serve(plan.listening, self._one_is_ready)]
         self._servers.append(http)
         if plan.endpoint is not None:
-            # On the same loop: in a thread of its own it would take turns with us by the interpreter's lock, and a
-            # lookup beside a busy endpoint took 29 ms at p99 instead of 12, the medians of six turns each.
+            # On the same loop: a thread of its own would compete with this one for the interpreter's lock. A lookup
+            # beside a busy endpoint then took 29 ms at p99 instead of 12 (medians of six alternating runs).
             endpoint = Server(_database(session), plan.endpoint.authentication, NoOtherWorkers())
             serving.append(endpoint.serve(plan.endpoint.listening, self._one_is_ready))
             self._servers.append(endpoint)
@@ -140,7 +137,7 @@ class _Life:
 def _database(session: AsyncSession) -> Database:
     database = session.client.database
     if database is None:
-        raise CannotStart("a store that is elsewhere has an endpoint of its own")
+        raise CannotStart("a remote store has an endpoint of its own; none can be served here")
     return database
 
 

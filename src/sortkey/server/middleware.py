@@ -1,7 +1,7 @@
-"""What stands before every route: the request's id, limits, failures, metrics and the log.
+"""What every request passes through: its id, limits, errors, metrics and the access log.
 
-It is one plain function around Litestar's, not a stack of middleware, so that it costs a few microseconds and covers
-everything alike: the routes that go the short way, Litestar's own, raw ASGI routes, and what is no route at all.
+It is one function around Litestar, not a stack of middleware. So it costs a few microseconds and covers all requests
+alike: fast routes, Litestar's own routes, raw ASGI routes, and paths without a route.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Final
 from litestar.types import ASGIApp
 
 from sortkey.http.metrics import OK, RequestMetrics
-from sortkey.server.access_log import AccessLog, Clock, Entry, NoLog
-from sortkey.server.errors import ApiError, error_answer_of, overloaded
+from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
+from sortkey.server.errors import ApiError, error_answer, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, Metrics
 from sortkey.server.tokens import Tokens
 
 IN_FLIGHT: Final = 1000
-"""Requests that may be under way; with more, answers would only come later for all."""
+"""Requests that may be under way at once; more would only make all answers later."""
 
 _REQUEST_ID: Final = re.compile(rb"[\x21\x23-\x5b\x5d-\x7e]{1,128}")
-"""Visible letters without quotation marks and backslashes, so that a log line needs no second thought."""
+"""Visible ASCII without quotation marks and backslashes, so that it needs no escaping in a log."""
 _logger = logging.getLogger(__name__)
 
 
@@ -47,19 +47,19 @@ class Middleware:
         self._tokens = tokens
         self._metrics = metrics
         self._log = None if isinstance(log, NoLog) else log
-        self._clock = Clock()
+        self._time = TimeText()
         self._body_bytes = body_bytes
         self._limit = in_flight
-        # Unique over processes and restarts, and cheap: eight random bytes once, and a number.
+        # Request ids are unique over processes and restarts: eight random bytes, drawn once, and a number.
         self._identity = secrets.token_hex(8)
         self._numbers = itertools.count(1)
 
     async def answer(self, exchange: Exchange) -> None:
-        """Whatever happens, the exchange has an answer afterwards."""
+        """Answer the exchange; an exception becomes an error answer."""
         started = perf_counter()
         metrics = self._metrics
         exchange.id = self._request_id(exchange.headers)
-        exchange.most = self._body_bytes
+        exchange.body_limit = self._body_bytes
         counted: RequestMetrics | None = None
         metrics.in_flight += 1
         try:
@@ -69,29 +69,29 @@ class Middleware:
                 found = route.path.fullmatch(exchange.path)
                 if found is not None:
                     counted = route.metrics
-                    await self._answer(route, found.groupdict(), exchange)
+                    await self._answer_fast(route, found.groupdict(), exchange)
                     break
             else:
-                await self._pass_on(exchange)
+                await self._answer_by_litestar(exchange)
         except Exception as error:
-            error_answer = error_answer_of(error, exchange.id)
-            if error_answer.logged:
+            answer = error_answer(error, exchange.id)
+            if answer.logged:
                 _logger.exception("request %s (%s %s) failed", exchange.id, exchange.method, exchange.path)
-            exchange.fail(error_answer)
+            exchange.answer_error(answer)
         finally:
             metrics.in_flight -= 1
             seconds = perf_counter() - started
-            counted = counted or metrics.requests(_name(exchange))
+            counted = counted or metrics.requests(_route_name(exchange))
             counted.count(exchange.code or (OK if exchange.status < 400 else str(exchange.status)), seconds)
             if self._log is not None:
                 self._log.write(self._entry(exchange, seconds))
 
-    async def _answer(self, route: FastRoute, parameters: dict[str, str], exchange: Exchange) -> None:
+    async def _answer_fast(self, route: FastRoute, parameters: dict[str, str], exchange: Exchange) -> None:
         exchange.token = self._tokens.check(exchange.headers, route.scope)
         body = exchange.body() if route.takes_body else b""
         exchange.answer(route.status, await route.answer(parameters, body), [JSON_TYPE])
 
-    async def _pass_on(self, exchange: Exchange) -> None:
+    async def _answer_by_litestar(self, exchange: Exchange) -> None:
         scope = exchange.scope()
         try:
             await self._app(scope, exchange.receive, exchange.send)
@@ -106,7 +106,7 @@ class Middleware:
 
     def _entry(self, exchange: Exchange, seconds: float) -> Entry:
         return Entry(
-            self._clock.text(time()),
+            self._time.at(time()),
             exchange.id,
             exchange.client,
             exchange.method,
@@ -118,6 +118,6 @@ class Middleware:
         )
 
 
-def _name(exchange: Exchange) -> str:
-    """A route as the metrics call it: the method and the path as declared."""
+def _route_name(exchange: Exchange) -> str:
+    """The route in the metrics: the method and the declared path."""
     return f"{exchange.method} {exchange.template}" if exchange.template else NO_ROUTE

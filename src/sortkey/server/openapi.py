@@ -1,7 +1,7 @@
-"""What `GET /openapi.json` says: Litestar's description of the routes, with our errors and tokens in it.
+"""The OpenAPI document: Litestar's description of the routes, with our errors and tokens.
 
-Litestar serves its description together with pages that load their scripts from elsewhere, and describes its own
-shape of errors. So it is asked for the description alone, by an app that serves nothing.
+Litestar would serve it together with pages that load scripts from other hosts, and describes its own shape of errors.
+So an app that serves nothing produces the description only.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ERROR: Final[dict[str, Any]] = {
             "type": "object",
             "required": ["code", "message", "details"],
             "properties": {
-                "code": {"type": "string", "description": "For programs: stays as it is."},
-                "message": {"type": "string", "description": "For people."},
+                "code": {"type": "string", "description": "For programs; stable."},
+                "message": {"type": "string", "description": "For people; may change."},
                 "details": {
                     "type": "array",
                     "items": {
@@ -50,7 +50,7 @@ _ERROR_ANSWER: Final[dict[str, Any]] = {
 _BEARER: Final = "token"
 
 
-def document(routes: Sequence[ControllerRouterHandler], services: Sequence[Service], with_tokens: bool) -> bytes:
+def openapi_document(routes: Sequence[ControllerRouterHandler], services: Sequence[Service], tokens: bool) -> bytes:
     config = OpenAPIConfig(
         title="Sortkey",
         version=version("sortkey"),
@@ -60,14 +60,14 @@ def document(routes: Sequence[ControllerRouterHandler], services: Sequence[Servi
     described = Litestar(routes, openapi_config=config, logging_config=None).openapi_schema.to_schema()
     components = described.setdefault("components", {})
     components.setdefault("schemas", {})["Error"] = _ERROR
-    if with_tokens:
+    if tokens:
         components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     names = {service.name for service in services}
     for operation in _operations(described):
-        # Litestar's own shape of an error, which our middleware replaces.
+        # Litestar's shape of an error, which the middleware replaces.
         operation["responses"].pop("400", None)
         operation["responses"]["default"] = _ERROR_ANSWER
-        if with_tokens and names.intersection(operation.get("tags", ())):
+        if tokens and names.intersection(operation.get("tags", ())):
             operation["security"] = [{_BEARER: []}]
     return msgspec.json.encode(described)
 

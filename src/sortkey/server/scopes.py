@@ -1,4 +1,4 @@
-"""What a token must be good for, route by route."""
+"""The scope that a token needs for a route."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SERVICE: Final = "service"
-"""The option of a route that names its service; the app sets it for all routes of one."""
+"""The route option that holds the service's name; the app sets it for all routes of a service."""
 SCOPE: Final = "scope"
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

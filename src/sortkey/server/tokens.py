@@ -1,10 +1,10 @@
-"""Who may ask for what: the file that `--tokens` names.
+"""The tokens file that `--tokens` names: which clients may do what.
 
     [search]
     sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
     scopes = ["boosts:read"]
 
-A token is 256 random bits, so its plain hash gives nothing away, and the file may be read by others. It is sent as
+A token is 256 random bits, so its hash needs no salt and need not be secret. Clients send the token as
 `Authorization: Bearer TOKEN`.
 """
 
@@ -32,11 +32,11 @@ RIGHTS: Final = ("read", "write")
 
 
 class BadTokens(Exception):
-    """Tokens that cannot be used; the message says why, in one line."""
+    """The tokens cannot be used; the message says why, in one line."""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Whoever has a token."""
+    """A client that has a token."""
 
     name: str
     digest: bytes
@@ -45,20 +45,20 @@ class Holder(msgspec.Struct, frozen=True):
 
 class Tokens(Protocol):
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
-        """The name of whoever asks; None where nobody has one. Raises ApiError where they may not."""
+        """The name of the token's holder; None if there are no tokens. Raises ApiError if it may not do this."""
 
 
 class NoTokens:
-    """Whoever reaches the port may use it, which only programs of this machine can.
+    """Every program that can reach the port may use it, and only programs of this machine can.
 
-    Web pages are the exception: a browser here runs what strangers wrote. It names the page's origin with whatever
-    changes anything, and only our own documentation page has ours.
+    Web pages of other origins may not, since a browser on this machine runs them. It sends the page's `Origin` with
+    every request that changes anything; only our own documentation page has the server's origin.
     """
 
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:  # noqa: ARG002
         origin = headers.get(b"origin")
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
-            raise api_error(403, "Web pages of other places may not use this server unless it was given tokens.")
+            raise api_error(403, "Web pages of other origins may use this server only if it was started with --tokens.")
         return None
 
 
@@ -74,12 +74,12 @@ class KnownTokens:
 
     def _holder(self, authorization: bytes) -> Holder:
         if authorization[: len(_PREFIX)].lower() != _PREFIX:
-            raise api_error(401, "Send a token: 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
+            raise api_error(401, "A token is required: send 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
         digest = hashlib.sha256(authorization[len(_PREFIX) :].strip()).digest()
-        # All are looked at, each in constant time, so that the time says nothing of how near a guess was.
+        # Compares all, each in constant time, so that the time reveals nothing about a guess.
         found = [holder for holder in self._holders if hmac.compare_digest(holder.digest, digest)]
         if not found:
-            raise api_error(401, "There is no such token.", www_authenticate='Bearer error="invalid_token"')
+            raise api_error(401, "The token is not valid.", www_authenticate='Bearer error="invalid_token"')
         return found[0]
 
 
@@ -87,7 +87,7 @@ def load(path: Path, services: Collection[str]) -> KnownTokens:
     """The tokens of a file, for these services. Raises BadTokens."""
     entries = read(path)
     if not entries:
-        raise BadTokens(f"{path} holds no token, so nobody could use the server; 'sortkey token' makes one")
+        raise BadTokens(f"{path} contains no tokens, so no client could use the server; 'sortkey token' creates one")
     return KnownTokens([_holder(path, name, entry, services) for name, entry in entries.items()])
 
 
@@ -102,7 +102,7 @@ def read(path: Path) -> dict[str, Entry]:
     except OSError as error:
         raise BadTokens(f"cannot read the tokens in {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise BadTokens(f"{path} does not hold tokens: {error}") from error
+        raise BadTokens(f"{path} is not a tokens file: {error}") from error
 
 
 def check_scopes(scopes: Collection[str], services: Collection[str]) -> None:
@@ -110,18 +110,18 @@ def check_scopes(scopes: Collection[str], services: Collection[str]) -> None:
         service, _, right = scope.partition(":")
         if service not in services or right not in RIGHTS:
             known = ", ".join(f"{name}:{right}" for name in sorted(services) for right in RIGHTS) or "none"
-            raise BadTokens(f"there is no scope {scope!r}; there are {known}")
+            raise BadTokens(f"unknown scope {scope!r}; the scopes are {known}")
     if not scopes:
-        raise BadTokens("a token without scopes is good for nothing")
+        raise BadTokens("a token needs at least one scope")
 
 
-def made(name: str, scopes: Collection[str]) -> tuple[str, str]:
+def create(name: str, scopes: Collection[str]) -> tuple[str, str]:
     """A new token, and its entry for the file. Raises BadTokens."""
     if not _NAME.fullmatch(name):
-        raise BadTokens(f"{name!r} is no name for a token: letters, digits, '_' and '-', at most 64")
+        raise BadTokens(f"{name!r} is not a token name: use at most 64 letters, digits, '_' and '-'")
     token = f"sk_{secrets.token_urlsafe(32)}"
-    listed = ", ".join(f'"{scope}"' for scope in scopes)
-    return token, f'[{name}]\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\nscopes = [{listed}]\n'
+    quoted = ", ".join(f'"{scope}"' for scope in scopes)
+    return token, f'[{name}]\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\nscopes = [{quoted}]\n'
 
 
 def _holder(path: Path, name: str, entry: Entry, services: Collection[str]) -> Holder:

@@ -1,1 +1,1 @@
-"""The DynamoDB endpoint: bytes to operations to bytes (pure), and the sockets that carry them (`server`)."""
+"""The DynamoDB endpoint: HTTP requests to operations (`endpoint`), on sockets (`server`), in one or more processes."""

@@ -1,4 +1,4 @@
-"""Who may ask: everybody on this machine, or the holders of keys."""
+"""Who may use the endpoint: every program of this machine, or the holders of keys."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from sortkey.wire.rights import Rights
 
 
 class Caller(Protocol):
+    """A caller whose rights are limited."""
+
     def check(self, operation: str, request: Shape) -> None:
-        """Raises AccessDeniedException where the caller has no right to this."""
+        """Raises AccessDeniedException if the caller may not do this."""
 
 
 class Authentication(Protocol):
     def admit(self, request: Request) -> Caller | None:
-        """Who sent the request; None where the sender may do everything. Raises what AWS says to strangers."""
+        """The caller; None if the caller may do everything. Raises AWS's error if the request is not admitted."""
 
 
 class NoAuthentication:
-    """No keys: whoever can reach the port may use it, which only programs of this machine can.
+    """No keys: every program that can reach the port may use it, and only programs of this machine can.
 
-    Web pages are the exception: a browser here runs what strangers wrote. It names the page in `Origin` with every
-    request that changes anything, which no SDK sends.
+    Web pages may not, since a browser on this machine runs pages of other origins. It sends `Origin` with every
+    request that changes anything; SDKs never do.
     """
 
     def admit(self, request: Request) -> Caller | None:
         if b"origin" in request.headers:
-            raise AccessDeniedException("Web pages may not use this endpoint unless it was given keys.")
+            raise AccessDeniedException("Web pages may use this endpoint only if it was started with --keys.")
         return None
 
 
 class KeyAuthentication:
-    """Only what is signed by one of the keys gets through."""
+    """Admits requests that are signed with one of the keys."""
 
     def __init__(self, keys: Mapping[str, Key], clock: Clock) -> None:
         self._keys = keys

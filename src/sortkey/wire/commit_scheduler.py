@@ -1,14 +1,14 @@
-"""When the writes that connections have brought are committed, and by whom.
+"""When the writes that connections have brought are committed, and on which thread.
 
-A commit may happen on the loop, once everything that has arrived is begun: no thread has to be woken, and none fights
-the loop for the interpreter, which is worth half of a write's cost. But meanwhile nobody is served. So the loop
-commits only while writing is most of what it does and the disk is quick; else the write queue's own thread does it, and
-reads go on beside it. (PutItem at 8 connections took 105 µs of processor time on the loop, 178 beside it; of nine reads
-and a write, the loop served a third less.)
+The loop may commit by itself, once everything that has arrived is begun. No thread has to be woken, and none competes
+with the loop for the interpreter, which saves half of a write's cost. But the loop serves nothing meanwhile. So it
+commits only while it mostly writes and the disk is quick; otherwise the write queue's own thread commits, and reads go
+on beside it. (PutItem at 8 connections took 105 µs of processor time on the loop, 178 on the thread; at nine reads to
+one write, the loop served a third fewer requests.)
 
-Clients whose writes shared a commit get their answers together, and come back together. The loop waits for them a
-little before the next commit, or half of them would be one sync late. (PutItem at 8 connections: 4.5 writes a commit
-without, 8 with, and a quarter more a second.)
+Clients whose writes shared a commit get their answers together, and send their next writes together. The loop waits for
+them a little before the next commit; otherwise half of them would be one sync late. (PutItem at 8 connections: 4.5
+writes a commit without the wait, 8 with it, and a quarter more requests a second.)
 """
 
 from __future__ import annotations
@@ -19,73 +19,105 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastWork
+from sortkey.engine.fast import FastAnswer, FastWork
+from sortkey.http.connection import PendingAnswer
 from sortkey.http.outbox import Outbox
-from sortkey.storage import Done
-from sortkey.wire.endpoint import PendingWrite
+from sortkey.http.request_parser import Request
+from sortkey.wire.route import Route
 
 QUICK_SECONDS: Final = 0.002
-"""A commit that takes no longer may hold up the loop."""
+"""A commit that takes no longer may block the loop."""
 PATIENCE: Final = 0.5
-"""Of the time that a commit takes: how long in all it waits for writes to come, while there are fewer than lately."""
+"""How long a commit waits in all for more writes, while there are fewer than lately; in durations of a commit."""
+
+
+class PendingWrite:
+    """A write between its request and its answer; the write queue calls it when the write is durable."""
+
+    __slots__ = ("_scheduler", "answer", "error", "finish", "hides_capacity", "pending", "request", "route", "started")
+
+    def __init__(
+        self,
+        scheduler: CommitScheduler,
+        finish: Callable[[PendingWrite], None],
+        route: Route,
+        request: Request,
+        started: float,
+        hides_capacity: bool,
+    ) -> None:
+        """`finish` answers the request, on the loop."""
+        self._scheduler = scheduler
+        self.finish = finish
+        self.route = route
+        self.request = request
+        self.started = started
+        self.hides_capacity = hides_capacity
+        self.pending: PendingAnswer
+        self.answer: Answer | FastAnswer = {}
+        self.error: BaseException | None = None
+
+    def __call__(self, answer: Answer | FastAnswer | None, error: BaseException | None) -> None:
+        self.answer = answer or {}
+        self.error = error
+        self._scheduler.post(self)
 
 
 class CommitScheduler:
-    """Takes writes from the endpoint and hands them back when they are durable."""
+    """Takes writes from the endpoint and finishes them when they are durable."""
 
-    def __init__(self, database: Database, finish: Callable[[PendingWrite], None], outbox: Outbox, leads: bool) -> None:
-        """`finish` puts a write's answer into the outbox."""
+    def __init__(self, database: Database, outbox: Outbox, commits_on_loop: bool) -> None:
         self._queue = database.store.queue
-        self._finish = finish
         self._outbox = outbox
-        self._leads = leads
+        self._commits_on_loop = commits_on_loop
         self._loop = asyncio.get_running_loop()
-        self._planned = False
+        self._commit_planned = False
+        self._finish_planned = False
+        self._on_loop = False
+        """The loop is committing."""
         self._writes = 0
-        self._done: deque[PendingWrite] = deque()
-        self._leading = False
-        self._woken = False
+        """Submitted since the last commit."""
+        self._durable: deque[PendingWrite] = deque()
         self._expected = 0
-        """How many writes the next commit hopes for."""
+        """How many writes the next commit waits for."""
         self._seen = 0
         self._looked = 0.0
         self._idle = 0.0
-        """Seconds in which it waited and none came."""
+        """Seconds in which it waited and no write arrived."""
         self.reads = 0
         """Begun since the last commit was planned."""
 
-    def submit(self, work: FastWork, done: Done) -> None:
-        """As `WriteQueue.submit`."""
-        self._queue.enqueue(work, done)
+    def submit(self, work: FastWork, write: PendingWrite) -> None:
+        self._queue.enqueue(work, write)
         self._writes += 1
-        if not self._planned:
-            self._planned = True
-            # After everything else that has arrived, so that it comes along.
+        if not self._commit_planned:
+            self._commit_planned = True
+            # After everything else that has arrived, so that it shares the commit.
             self._loop.call_soon(self._commit)
 
     def post(self, write: PendingWrite) -> None:
-        """A write's commit has ended; on whatever thread that was."""
-        self._done.append(write)
-        # A write whose client left before the server stopped may outlast the loop; nobody waits for its answer.
-        if not self._leading and not self._woken and not self._loop.is_closed():
-            self._woken = True
-            self._loop.call_soon_threadsafe(self._take)
+        """A write's commit has ended. May be called on any thread."""
+        self._durable.append(write)
+        # The write of a client that left before the server stopped may outlast the loop.
+        if not self._on_loop and not self._finish_planned and not self._loop.is_closed():
+            self._finish_planned = True
+            self._loop.call_soon_threadsafe(self._finish_durable)
 
     def _commit(self) -> None:
-        mostly_writing = self.reads <= self._writes
-        leads = self._leads and mostly_writing and self._queue.commit_seconds < QUICK_SECONDS
-        if leads and self._more_to_come():
+        mostly_writes = self.reads <= self._writes
+        on_loop = self._commits_on_loop and mostly_writes and self._queue.commit_seconds < QUICK_SECONDS
+        if on_loop and self._expects_more():
             self._loop.call_soon(self._commit)
             return
-        self._planned = False
+        self._commit_planned = False
         self._writes = self.reads = self._seen = 0
         self._idle = 0.0
-        if not (leads and self._lead()):
+        if not (on_loop and self._commit_on_loop()):
             self._queue.summon()
 
-    def _more_to_come(self) -> bool:
-        """Whether clients whose writes shared the last commit are likely to be back in a moment."""
+    def _expects_more(self) -> bool:
+        """Whether clients whose writes shared the last commit are likely to write again in a moment."""
         if self._writes >= self._expected:
             self._expected = self._writes
             return False
@@ -97,24 +129,24 @@ class CommitScheduler:
         self._looked = now
         if self._idle < self._queue.commit_seconds * PATIENCE:
             return True
-        # They may have left, or only be late: a lone client waits for nobody after a few commits.
+        # They may have left, or only be late: after a few commits, a single client waits no longer.
         self._expected = (self._expected + self._writes) // 2
         return False
 
-    def _lead(self) -> bool:
-        # Nobody's answer waits for the disk whose request did not need it.
+    def _commit_on_loop(self) -> bool:
+        """False when another thread is committing."""
+        # Answers that do not depend on the commit must not wait for the disk.
         self._outbox.send()
-        self._leading = True
+        self._on_loop = True
         try:
             return self._queue.lead()
         finally:
-            self._leading = False
-            self._take()
+            self._on_loop = False
+            self._finish_durable()
 
-    def _take(self) -> None:
+    def _finish_durable(self) -> None:
         # Before the first look: a write posted after the last look must wake the loop again.
-        self._woken = False
-        while self._done:
-            self._finish(self._done.popleft())
-            # Not all at the end: whose answer is out may send its next write before the next commit.
-            self._outbox.send()
+        self._finish_planned = False
+        while self._durable:
+            write = self._durable.popleft()
+            write.finish(write)

@@ -5,7 +5,7 @@
       "AKIDORDERS": {"secret": "…", "region": "eu-west-1", "tables": {"orders*": "readwrite", "prices": "read"}}
     }
 
-A key without `tables` may do everything; one without `region` may be scoped to any.
+A key without `tables` may do everything; a key without `region` is good for any region.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def load(path: Path) -> dict[str, Key]:
     except OSError as error:
         raise BadKeysFile(f"cannot read the keys in {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadKeysFile(f"{path} does not hold keys: {error}") from error
+        raise BadKeysFile(f"{path} is not a keys file: {error}") from error
     if not keys:
-        raise BadKeysFile(f"{path} holds no key, so nobody could use the endpoint")
+        raise BadKeysFile(f"{path} contains no keys, so no client could use the endpoint")
     for key_id, key in keys.items():
         if not key_id or not key.secret or "/" in key_id:
-            raise BadKeysFile(f"{path}: key {key_id!r} needs a name without slashes, and a secret")
+            raise BadKeysFile(f"{path}: key {key_id!r}: needs an id without '/', and a secret")
     return keys

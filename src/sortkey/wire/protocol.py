@@ -1,18 +1,18 @@
-"""DynamoDB's JSON 1.0 protocol: which operation a request means, what its body says, how an error reads.
+"""DynamoDB's JSON 1.0 protocol: the operation of a request, its body, and errors as JSON.
 
-An error is JSON whose `__type` bears the namespace of whoever raises it at AWS: the operations of DynamoDB itself, or
-Coral, the framework around them, which checks shapes and signatures. SDKs look at what is behind the `#`.
+The `__type` of an error starts with a namespace: that of DynamoDB's operations, or that of Coral, AWS's framework
+around them, which checks shapes and signatures. SDKs read only what follows the `#`.
 """
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, Final
 
 from sortkey.engine import requests
 from sortkey.engine.answers import to_json
 from sortkey.errors import DynamoDBError
-from sortkey.http.request_parser import BODY_BYTES, Request
+from sortkey.http.content_encoding import decompress
+from sortkey.http.request_parser import Request, RequestError
 
 SERVICE: Final = "DynamoDB_20120810"
 STREAMS: Final = "DynamoDBStreams_20120810"
@@ -35,12 +35,11 @@ NAMESPACES: Final = {
 }
 CAPITAL_MESSAGE: Final = frozenset({"AccessDeniedException", "SerializationException", "TransactionCanceledException"})
 """Errors that AWS sends with `Message` instead of `message`; SDKs read both."""
+TOO_LARGE: Final = "RequestEntityTooLargeException"
 
-GZIP_WINDOW: Final = zlib.MAX_WBITS | 16
 
-
-class HttpError(Exception):
-    """A request that is rejected before it means an operation."""
+class CoralError(Exception):
+    """An error of the layer before the operations: HTTP, signatures, encodings."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -49,44 +48,35 @@ class HttpError(Exception):
         self.message = message
 
 
-def error_json(error: DynamoDBError | HttpError) -> bytes:
-    """The error as AWS words it; what an error holds besides (`Item`, `CancellationReasons`) comes along."""
+def error_json(error: DynamoDBError | CoralError) -> bytes:
+    """The error as AWS sends it, with its further members (`Item`, `CancellationReasons`)."""
     code = error.code
-    if isinstance(error, HttpError):
+    if isinstance(error, CoralError):
         namespace, members = CORAL, {}
     else:
         namespace, members = NAMESPACES.get(code, DYNAMODB), error.members
-    said: dict[str, Any] = {"__type": namespace + code}
+    answer: dict[str, Any] = {"__type": namespace + code}
     if error.message:
-        said["Message" if code in CAPITAL_MESSAGE else "message"] = error.message
-    return to_json(said | members)
+        answer["Message" if code in CAPITAL_MESSAGE else "message"] = error.message
+    return to_json(answer | members)
 
 
 def content(request: Request) -> bytes:
-    """The request's body as its sender meant it, unpacked."""
-    coding = request.headers.get(b"content-encoding", b"").strip().lower()
-    # Old SDKs of AWS call their own way of writing JSON an encoding.
-    if coding in (b"", b"identity", b"amz-1.0"):
+    """The request's body, decompressed."""
+    encoding = request.headers.get(b"content-encoding", b"").strip().lower()
+    # `amz-1.0` is what old AWS SDKs call their JSON.
+    if encoding in (b"", b"identity", b"amz-1.0"):
         return request.body
-    if coding != b"gzip":
-        raise HttpError(415, "UnsupportedMediaTypeException", "The only Content-Encoding that can be read is gzip.")
-    return _unpacked(request.body)
-
-
-def _unpacked(body: bytes) -> bytes:
-    unpacker = zlib.decompressobj(GZIP_WINDOW)
+    if encoding != b"gzip":
+        raise CoralError(415, "UnsupportedMediaTypeException", "The only Content-Encoding that is supported is gzip.")
     try:
-        unpacked = unpacker.decompress(body, BODY_BYTES + 1)
-    except zlib.error as error:
-        raise HttpError(400, "SerializationException", "The request's body is not gzip.") from error
-    if len(unpacked) > BODY_BYTES:
-        raise too_large()
-    if not unpacker.eof or unpacker.unused_data:
-        raise HttpError(400, "SerializationException", "The request's body is not one whole gzip stream.")
-    return unpacked
+        return decompress(request.body)
+    except RequestError as error:
+        code = TOO_LARGE if error.status == 413 else "SerializationException"
+        raise CoralError(error.status, code, error.message) from error
 
 
-def too_large() -> HttpError:
-    return HttpError(
-        413, "RequestEntityTooLargeException", f"The request's body has more than {BODY_BYTES} bytes, unpacked."
-    )
+def http_error(error: RequestError) -> CoralError:
+    """The error for a request that is not acceptable HTTP."""
+    codes = {413: TOO_LARGE, 503: "ServiceUnavailableException"}
+    return CoralError(error.status, codes.get(error.status, "MalformedHttpRequestException"), error.message)

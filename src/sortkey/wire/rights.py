@@ -5,8 +5,8 @@
     readwrite  both
     admin      both, and create, change, tag and delete the table
 
-A condition check inside a transaction reads. Operations about no table in particular (ListTables, DescribeLimits, …)
-are open to every key.
+A condition check inside a transaction needs `read`. Operations that name no table (ListTables, DescribeLimits, …) are
+open to every key.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "Tran
 ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBackups"}
 
 ACTIONS: Final = {"get": READ, "condition_check": READ, "put": WRITE, "update": WRITE, "delete": WRITE}
-"""What the actions of a transaction take."""
+"""The rights that the actions of a transaction need."""
 
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
 ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator")
-"""Where requests about one table name it. A shard iterator begins with its stream's ARN."""
+"""Members that name a request's table. A shard iterator begins with its stream's ARN."""
 
-# Nothing in it may be read in two ways: the engine must find the very table that the rights were looked up for.
+# Unambiguous: the engine must find the same table that the rights were checked for.
 ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)
 
 
@@ -68,7 +68,7 @@ class Rights:
 
 
 def needs(operation: str, request: Any) -> Iterator[tuple[str, str]]:
-    """Each table that the request is about, and the right that it takes there."""
+    """Each table that the request names, and the right that it needs there."""
     if operation in ("TransactGetItems", "TransactWriteItems"):
         for item in request.transact_items:
             yield from _transaction_needs(item)
@@ -90,13 +90,7 @@ def needs(operation: str, request: Any) -> Iterator[tuple[str, str]]:
 
 
 def _transaction_needs(item: Any) -> Iterator[tuple[str, str]]:
-    for member, right in (
-        ("get", READ),
-        ("condition_check", READ),
-        ("put", WRITE),
-        ("update", WRITE),
-        ("delete", WRITE),
-    ):
+    for member, right in ACTIONS.items():
         action = getattr(item, member, None)
         if action is not None:
             yield table_name_of(action.table_name), right

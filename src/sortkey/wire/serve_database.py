@@ -1,4 +1,4 @@
-"""Serving a database as the command line says, in this process."""
+"""Serves a database in this process, as the options of the command line say."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def authentication_for(options: Options) -> Authentication:
-    """Raises CannotListen where strangers could reach a server that has no keys, and BadKeysFile."""
+    """Raises BadKeysFile; and CannotListen if other machines could reach a server without keys."""
     if options.keys is not None:
         return KeyAuthentication(keys_file.load(options.keys), SystemClock())
     if not is_loopback(options.host):
         raise CannotListen(
-            f"without --keys everybody may do everything, so only a loopback address will do, not {options.host}"
+            f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"
         )
     return NoAuthentication()
 
@@ -44,10 +44,11 @@ def serve(
     other_workers: OtherWorkers,
     ready: Callable[[Server], None],
 ) -> None:
-    """Serve until a signal or `Server.stop`; then everything answered is on disk, and the folder is let go."""
+    """Serve until a signal or `Server.stop`. Then everything that was answered is on disk, and the folder is closed."""
 
     async def serve_until_stopped() -> None:
-        server = Server(database, authentication, other_workers, leads=isinstance(other_workers, NoOtherWorkers))
+        single = isinstance(other_workers, NoOtherWorkers)
+        server = Server(database, authentication, other_workers, commits_on_loop=single)
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 

@@ -1,11 +1,11 @@
-"""AWS's Signature Version 4, verified. Pure: the time is an argument.
+"""Verifies AWS's Signature Version 4. Pure: the time is an argument.
 
 A signature is an HMAC over a canonical form of the request: method, path, query, the signed headers, and the SHA-256 of
 the body as sent. It comes in the `Authorization` header, or in the query (a presigned URL). The key for it is derived
 from the secret, the day, the region and the service.
 
-Where AWS accepts a declared hash of the body, this does not look at it: the body itself is hashed, always. So neither
-an unsigned body nor another one under the same signature gets through.
+AWS accepts a declared hash of the body; here the body itself is always hashed. So an unsigned body is rejected, and so
+is another body with the same signature.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from sortkey.http.request_parser import Request
-from sortkey.wire.protocol import HttpError
+from sortkey.wire.protocol import CoralError
 from sortkey.wire.signing_key import ALGORITHM, DATE_FORMAT, TERMINATOR, signing_key
 
 SERVICE: Final = "dynamodb"
@@ -32,7 +32,7 @@ MISMATCH: Final = (
 
 
 class Signed(NamedTuple):
-    """What a request says about its signature."""
+    """A request's signature and its parameters."""
 
     key_id: str
     day: str
@@ -44,23 +44,23 @@ class Signed(NamedTuple):
     date: str
     lifetime: timedelta
     expires: bool
-    """Whether the request itself says for how long it is good: a presigned one."""
+    """Whether the request is presigned, and so states its own lifetime."""
 
 
 Secret = Callable[[str], str | None]
 
 
 def verify(request: Request, secret_of: Secret, now: float, region: Callable[[str], str | None]) -> str:
-    """The access key id that signed the request. Raises what AWS says of any other signature.
+    """Return the id of the access key that signed the request. Raises AWS's error if the signature is not valid.
 
-    `region` gives the one region that a key is good for, or None for any.
+    `region` returns the only region that a key is good for, or None for any.
     """
     path, _, query = request.target.partition(b"?")
     parameters = _parameters(query)
     signed = _presigned(parameters) if "X-Amz-Signature" in parameters else _in_header(request.headers)
     secret = secret_of(signed.key_id)
     if secret is None:
-        raise HttpError(400, "UnrecognizedClientException", "The security token included in the request is invalid.")
+        raise CoralError(400, "UnrecognizedClientException", "The security token included in the request is invalid.")
     _check_scope(signed, region(signed.key_id))
     _check_time(signed, datetime.fromtimestamp(now, UTC))
     canonical = _canonical_request(request, path, parameters, signed)
@@ -75,18 +75,18 @@ def verify(request: Request, secret_of: Secret, now: float, region: Callable[[st
 def _in_header(headers: Mapping[bytes, bytes]) -> Signed:
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if not authorization:
-        raise HttpError(400, "MissingAuthenticationTokenException", "Missing Authentication Token")
+        raise CoralError(400, "MissingAuthenticationTokenException", "Missing Authentication Token")
     algorithm, _, rest = authorization.partition(" ")
     if algorithm != ALGORITHM:
         raise _incomplete(f"Unsupported AWS 'algorithm': '{algorithm}'.")
     parts = dict(_pair(part) for part in rest.split(","))
     missing = [name for name in ("Credential", "Signature", "SignedHeaders") if not parts.get(name)]
     date = (headers.get(b"x-amz-date") or headers.get(b"date") or b"").decode("latin-1")
-    faults = [f"Authorization header requires '{name}' parameter." for name in missing]
+    problems = [f"Authorization header requires '{name}' parameter." for name in missing]
     if not date:
-        faults.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
-    if faults:
-        raise _incomplete(f"{' '.join(faults)} Authorization={algorithm}")
+        problems.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
+    if problems:
+        raise _incomplete(f"{' '.join(problems)} Authorization={algorithm}")
     return _signed(parts["Credential"], parts["SignedHeaders"], parts["Signature"], date, None)
 
 
@@ -97,9 +97,9 @@ def _pair(part: str) -> tuple[str, str]:
 
 def _presigned(parameters: Mapping[str, str]) -> Signed:
     needed = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires")
-    faults = [f"AWS query-string parameters must include '{name}'." for name in needed if not parameters.get(name)]
-    if faults:
-        raise _incomplete(" ".join(faults))
+    problems = [f"AWS query-string parameters must include '{name}'." for name in needed if not parameters.get(name)]
+    if problems:
+        raise _incomplete(" ".join(problems))
     if parameters["X-Amz-Algorithm"] != ALGORITHM:
         raise _incomplete(f"Unsupported AWS 'algorithm': '{parameters['X-Amz-Algorithm']}'.")
     expires = parameters["X-Amz-Expires"]
@@ -134,17 +134,17 @@ def _signed(credential: str, headers: str, signature: str, date: str, lifetime: 
 
 
 def _check_scope(signed: Signed, region: str | None) -> None:
-    faults = []
+    problems = []
     if region is not None and signed.region != region:
-        faults.append(f"Credential should be scoped to a valid region, not '{signed.region}'. ")
+        problems.append(f"Credential should be scoped to a valid region, not '{signed.region}'. ")
     if signed.service != SERVICE:
-        faults.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
+        problems.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
     if signed.terminator != TERMINATOR:
-        faults.append(
+        problems.append(
             f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{signed.terminator}'. "
         )
-    if faults:
-        raise _invalid("".join(faults))
+    if problems:
+        raise _invalid("".join(problems))
 
 
 def _check_time(signed: Signed, now: datetime) -> None:
@@ -182,7 +182,7 @@ def _canonical_request(request: Request, path: bytes, parameters: Mapping[str, s
         if value is None:
             raise _invalid(MISMATCH)
         lines.append(f"{name}:{' '.join(value.decode('latin-1').split())}\n")
-    # Sorted as pairs: `a=1` comes before `a-b=1`, although as text it would not.
+    # Sorted as pairs: `a=1` comes before `a-b=1`, which text order would reverse.
     pairs = sorted((_quoted(name), _quoted(value)) for name, value in parameters.items() if name != "X-Amz-Signature")
     text = "\n".join(
         (
@@ -198,7 +198,7 @@ def _canonical_request(request: Request, path: bytes, parameters: Mapping[str, s
 
 
 def _parameters(query: bytes) -> dict[str, str]:
-    """The query's parameters, as Latin-1 text, which keeps every byte."""
+    """The query's parameters as Latin-1 text, which preserves every byte."""
     pairs = (part.partition(b"=") for part in query.split(b"&") if part)
     return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
 
@@ -215,9 +215,9 @@ def _scope(signed: Signed) -> str:
     return "/".join((signed.day, signed.region, signed.service, signed.terminator))
 
 
-def _incomplete(message: str) -> HttpError:
-    return HttpError(400, "IncompleteSignatureException", message)
+def _incomplete(message: str) -> CoralError:
+    return CoralError(400, "IncompleteSignatureException", message)
 
 
-def _invalid(message: str) -> HttpError:
-    return HttpError(400, "InvalidSignatureException", message)
+def _invalid(message: str) -> CoralError:
+    return CoralError(400, "InvalidSignatureException", message)

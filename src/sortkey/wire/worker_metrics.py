@@ -1,6 +1,7 @@
-"""How workers know each other's numbers: each leaves its own in a folder once a second, and adds up what it finds.
+"""Metrics over several workers: each writes its numbers into a shared folder once a second, and adds up what it finds.
 
-A scrape reaches any one of them and must tell of all. Its own numbers are exact, the others' at most a second old.
+A scrape reaches any one of them and must show the sum. A worker's own numbers are exact, the others' at most a second
+old.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from sortkey.http.prometheus import Samples
 
 class OtherWorkers(Protocol):
     def publish(self, samples: Samples) -> None:
-        """Let the others know."""
+        """Show this worker's numbers to the others."""
 
-    def others(self) -> list[Samples]:
-        """What the others let known last."""
+    def samples(self) -> list[Samples]:
+        """What each of the others published last."""
 
 
 class NoOtherWorkers:
     def publish(self, samples: Samples) -> None:
-        """There is nobody to know."""
+        pass
 
-    def others(self) -> list[Samples]:
+    def samples(self) -> list[Samples]:
         return []
 
 
@@ -36,11 +37,11 @@ class MetricsFolder:
         self._own = folder / f"{number}.json"
 
     def publish(self, samples: Samples) -> None:
-        # Renamed into place, so nobody reads half of it.
-        beside = self._own.with_suffix(".new")
-        beside.write_bytes(msgspec.json.encode(samples))
-        os.replace(beside, self._own)
+        # Renamed into place, so that no reader sees half of it.
+        new = self._own.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(samples))
+        os.replace(new, self._own)
 
-    def others(self) -> list[Samples]:
+    def samples(self) -> list[Samples]:
         files = [path for path in sorted(self._folder.glob("*.json")) if path != self._own]
         return [msgspec.json.decode(path.read_bytes(), type=Samples) for path in files]

@@ -1,11 +1,11 @@
-"""Several processes on one port and one data folder, and the parent that looks after them.
+"""Several processes on one port and one data folder, and the parent that supervises them.
 
-Each worker binds the port for itself (SO_REUSEPORT), and the system spreads connections over them. The parent holds the
-port too, without listening, so that it stays theirs while a worker is replaced; it serves nothing.
+Each worker binds the port (SO_REUSEPORT), and the system spreads connections over them. The parent binds the port too,
+without listening, so that no other program can take it while a worker is replaced.
 
-A worker that dies after it had served is replaced: nothing that it answered is lost, and LMDB frees the lock of a
-dead writer. One that dies before it could serve would die again, so then all stop, with exit code 1. Workers whose
-parent is gone stop by themselves.
+A worker that dies while serving is replaced: nothing that it answered is lost, and LMDB frees the lock of a dead
+writer. A worker that dies before it serves would die again, so all workers stop, with exit code 1. Workers whose parent
+is gone stop by themselves.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from sortkey.wire.worker_metrics import MetricsFolder
 
 
 class Worker:
-    """One process, and the pipe on which it says that it serves."""
+    """One process, and the pipe on which it reports that it serves."""
 
     def __init__(self, context: SpawnContext, options: Options, folder: Path, number: int) -> None:
         self.number = number
         self.serving = False
-        self.news: Connection
-        self.news, theirs = context.Pipe(duplex=False)
+        self.reports: Connection
+        self.reports, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(
             target=work, args=(options, folder, number, theirs), name=f"sortkey-worker-{number}"
         )
         self.process.start()
         theirs.close()
 
-    def hear(self) -> None:
-        """Take what came through the pipe; its end says nothing that the process's end does not."""
+    def receive(self) -> None:
+        """Read a report from the pipe. The end of the pipe is ignored; the end of the process is noticed anyway."""
         try:
-            self.serving = self.news.recv()
+            self.serving = self.reports.recv()
         except EOFError:
-            self.news.close()
+            self.reports.close()
 
 
 class Supervisor:
     def __init__(self, options: Options, number: int, ready: Callable[[], None]) -> None:
-        """`options` bear the real port; `ready` is called once all serve."""
+        """`options` has the real port, never 0; `ready` is called once all workers serve."""
         self._options = options
         self._number = number
         self._ready = ready
@@ -62,7 +62,7 @@ class Supervisor:
         self._exit = 0
 
     def run(self) -> int:
-        """Until a signal comes or the workers cannot serve; the exit code."""
+        """Run until a signal arrives or the workers cannot serve; return the exit code."""
         signalled, signals = os.pipe()
         os.set_blocking(signals, False)
         for stop in (signal.SIGTERM, signal.SIGINT):
@@ -72,24 +72,24 @@ class Supervisor:
             for number in range(self._number):
                 self._start(Path(folder), number)
             while self._workers:
-                self._attend(Path(folder), signalled)
+                self._handle_events(Path(folder), signalled)
         signal.set_wakeup_fd(-1)
         os.close(signalled)
         os.close(signals)
         return self._exit
 
-    def _attend(self, folder: Path, signalled: int) -> None:
-        """Wait until something happens, and see to it."""
-        pipes = [worker.news for worker in self._workers.values() if not worker.news.closed]
-        happened = wait([signalled, *pipes, *(worker.process.sentinel for worker in self._workers.values())])
-        if signalled in happened:
+    def _handle_events(self, folder: Path, signalled: int) -> None:
+        """Wait for signals, reports and ends of workers, and handle them."""
+        pipes = [worker.reports for worker in self._workers.values() if not worker.reports.closed]
+        ready_objects = wait([signalled, *pipes, *(worker.process.sentinel for worker in self._workers.values())])
+        if signalled in ready_objects:
             os.read(signalled, 1024)
             self._stop()
         for worker in tuple(self._workers.values()):
-            if worker.news in happened:
-                worker.hear()
-            if worker.process.sentinel in happened:
-                self._bury(folder, worker)
+            if worker.reports in ready_objects:
+                worker.receive()
+            if worker.process.sentinel in ready_objects:
+                self._handle_end(folder, worker)
         if not self._announced and self._workers and all(worker.serving for worker in self._workers.values()):
             self._announced = True
             self._ready()
@@ -102,32 +102,32 @@ class Supervisor:
         for worker in self._workers.values():
             worker.process.terminate()
 
-    def _bury(self, folder: Path, worker: Worker) -> None:
+    def _handle_end(self, folder: Path, worker: Worker) -> None:
         worker.process.join()
         code = worker.process.exitcode
         del self._workers[worker.number]
-        if not worker.news.closed:
-            worker.news.close()
+        if not worker.reports.closed:
+            worker.reports.close()
         if self._stopping:
             self._exit = self._exit or (1 if code else 0)
         elif worker.serving:
-            sys.stderr.write(f"sortkey: worker {worker.number} ended with {code}; another takes its place\n")
+            sys.stderr.write(f"sortkey: worker {worker.number} ended with exit code {code}; starting another\n")
             self._start(folder, worker.number)
         else:
-            sys.stderr.write(f"sortkey: worker {worker.number} could not serve (exit code {code}); all stop\n")
+            sys.stderr.write(f"sortkey: worker {worker.number} could not serve (exit code {code}); stopping all\n")
             self._exit = 1
             self._stop()
 
 
-def work(options: Options, folder: Path, number: int, news: Connection) -> None:
-    """A worker's whole life."""
+def work(options: Options, folder: Path, number: int, reports: Connection) -> None:
+    """The main function of a worker."""
     parent = multiprocessing.parent_process()
 
     def ready(server: Server) -> None:
         if parent is not None:
             asyncio.get_running_loop().add_reader(parent.sentinel, server.stop)
-        news.send(True)
-        news.close()
+        reports.send(True)
+        reports.close()
 
     listening = listen(options.host, options.port, shared=True)
     serve(options, authentication_for(options), listening, MetricsFolder(folder, number), ready)

@@ -1,7 +1,6 @@
-"""The sockets: one event loop's connections, and their end.
+"""A server's sockets: accepts connections on one event loop, and ends them.
 
-Nothing here knows what the bytes mean. A stop closes the door, lets every request that has arrived be answered, closes
-the connections, and only then returns.
+A stop accepts no more connections, waits until every request that has arrived is answered, and closes the connections.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ OTHER_FILES: Final = 64
 """Files that are open besides connections."""
 BACKLOG: Final = 4096
 GRACE_SECONDS: Final = 10.0
-"""For clients to send the rest of what they began, and to take their answers, before a stop leaves them."""
+"""At a stop, for clients to send the rest of a request and to take their answers."""
 
 
-class Host(ABC):
-    """Serves until told to stop. Belongs to one event loop."""
+class HttpServer(ABC):
+    """Serves until `stop`. Belongs to one event loop."""
 
     def __init__(self, metrics: ServerMetrics) -> None:
         self._connections: set[Connection] = set()
         self._room = connections_allowed()
         self._stop = asyncio.Event()
-        self._all_left = asyncio.Event()
+        self._all_closed = asyncio.Event()
         self.metrics = metrics
         self.tick = 0
         self.buffered = 0
@@ -42,12 +41,12 @@ class Host(ABC):
         self.outbox = Outbox(metrics, self.call_soon)
 
     @abstractmethod
-    def handler(self, peer: str) -> RequestHandler:
-        """Who answers the requests of a connection from there."""
+    def handler_for(self, peer: str) -> RequestHandler:
+        """Answers the requests of a connection from this address."""
 
     @abstractmethod
-    def second(self) -> None:
-        """Another second has passed."""
+    def each_second(self) -> None:
+        """Called once a second."""
 
     async def serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
         """Accept connections until `stop`, then until everything under way is answered."""
@@ -58,27 +57,27 @@ class Host(ABC):
         await self._stop.wait()
         self.stopping = True
         server.close()
-        await self._part()
+        await self._close_connections()
         ticking.cancel()
 
     def stop(self) -> None:
         self._stop.set()
 
-    def joins(self, connection: Connection) -> bool:
+    def add(self, connection: Connection) -> bool:
         self._connections.add(connection)
         metrics = self.metrics
         metrics.connections = len(self._connections)
         metrics.connections_accepted += 1
-        welcome = metrics.connections <= self._room
-        if not welcome:
+        has_room = metrics.connections <= self._room
+        if not has_room:
             metrics.connections_rejected += 1
-        return welcome
+        return has_room
 
-    def leaves(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self.metrics.connections = len(self._connections)
         if self.stopping and not self._connections:
-            self._all_left.set()
+            self._all_closed.set()
 
     async def _tick(self) -> None:
         while True:
@@ -86,21 +85,21 @@ class Host(ABC):
             self.tick += 1
             for connection in tuple(self._connections):
                 connection.check()
-            self.second()
+            self.each_second()
 
-    async def _part(self) -> None:
+    async def _close_connections(self) -> None:
         for connection in tuple(self._connections):
             connection.stop()
         if not self._connections:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._all_left.wait(), GRACE_SECONDS)
+            await asyncio.wait_for(self._all_closed.wait(), GRACE_SECONDS)
         for connection in tuple(self._connections):
             connection.abort()
 
 
 def connections_allowed() -> int:
-    """As many as wanted, or as the system lets the process have files."""
+    """`CONNECTIONS`, or fewer where the system limits open files; raises the soft limit if it can."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS + OTHER_FILES
     if soft < wanted:

@@ -1,0 +1,77 @@
+"""The app on sockets: requests of a connection to the middleware, and its answers as bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from time import time
+from typing import Final
+from urllib.parse import unquote
+
+from sortkey.http.connection import Defer, PendingAnswer
+from sortkey.http.request_parser import Request, RequestError
+from sortkey.http.response import ResponseWriter
+from sortkey.http.server import HttpServer
+from sortkey.server.errors import CODES, INVALID, ErrorAnswer
+from sortkey.server.exchange import JSON_TYPE, Exchange
+from sortkey.server.metrics import Metrics
+from sortkey.server.middleware import Middleware
+
+NOT_A_PATH: Final = RequestError(400, "The request's target is not a path.")
+
+
+class AppServer(HttpServer):
+    """Serves until `stop`; then every request that has begun is answered."""
+
+    metrics: Metrics
+
+    def __init__(self, middleware: Middleware, metrics: Metrics) -> None:
+        super().__init__(metrics)
+        self._middleware = middleware
+        self._responses = ResponseWriter(time())
+
+    def handler_for(self, peer: str) -> AppRequestHandler:
+        return AppRequestHandler(self._middleware, self._responses, peer)
+
+    def each_second(self) -> None:
+        self._responses.tick(time())
+
+
+class AppRequestHandler:
+    """Answers the requests of one connection."""
+
+    def __init__(self, middleware: Middleware, responses: ResponseWriter, peer: str) -> None:
+        self._middleware = middleware
+        self._responses = responses
+        self._peer = peer
+        self._task: asyncio.Task[None] | None = None
+        """Answers the newest request. There is one at a time, and asyncio keeps no reference to it."""
+
+    def begin(self, request: Request, defer: Defer) -> bytes | None:
+        raw_path, _, query = request.target.partition(b"?")
+        if raw_path[:4].lower() == b"http":
+            # A whole URL, as clients send it to a proxy.
+            raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
+        if not raw_path.startswith(b"/") or not raw_path.isascii():
+            request.keep_alive = False
+            return self.reject(NOT_A_PATH)
+        path = raw_path.decode()
+        exchange = Exchange(request, raw_path, unquote(path) if "%" in path else path, query, self._peer)
+        self._task = asyncio.create_task(self._answer(exchange, request, defer()))
+        return None
+
+    async def _answer(self, exchange: Exchange, request: Request, pending: PendingAnswer) -> None:
+        await self._middleware.answer(exchange)
+        headers = [*exchange.answer_headers, (b"x-request-id", exchange.id.encode())]
+        pending.send(self._responses.whole(request, exchange.status, _lines(headers), exchange.answer_body))
+
+    def reject(self, error: RequestError) -> bytes:
+        answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)
+        return self._responses.whole(None, answer.status, _lines([JSON_TYPE]), answer.json())
+
+    def may_overlap(self, _request: Request) -> bool:
+        """Never: requests of one connection are answered one after the other."""
+        return False
+
+
+def _lines(headers: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

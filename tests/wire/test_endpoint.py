@@ -1,0 +1,141 @@
+"""The endpoint behind a connection: what the order of requests means, limits on writes, and bugs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Any, cast
+
+import pytest
+
+from sortkey.engine.database import Database
+from sortkey.http.connection import Connection
+from sortkey.wire import endpoint as limits
+from sortkey.wire.authentication import NoAuthentication
+from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.response import Responses
+from tests.http.connecting import Host, Transport, connect
+from tests.wire.serving import item, request, table
+
+GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
+PUT = request("PutItem", {"TableName": "orders", "Item": item(1)})
+
+
+class Commits:
+    """A scheduler that leaves commits to the write queue's thread, and answers when a test says so."""
+
+    def __init__(self, database: Database) -> None:
+        self.reads = 0
+        self.submit = database.store.submit
+        self._durable: SimpleQueue[PendingWrite] = SimpleQueue()
+        self.post = self._durable.put
+
+    def finish(self, number: int) -> None:
+        """Wait for that many writes, and answer them."""
+        for _ in range(number):
+            write = self._durable.get(timeout=60)
+            write.finish(write)
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    database = Database(None)
+    database.call("CreateTable", table("orders"))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def commits(database: Database) -> Commits:
+    return Commits(database)
+
+
+@pytest.fixture
+def transport() -> Transport:
+    return Transport()
+
+
+@pytest.fixture
+def connection(database: Database, commits: Commits, transport: Transport) -> Connection:
+    host = Host()
+    scheduler = cast(CommitScheduler, cast(Any, commits))
+    host.handler = Endpoint(database, NoAuthentication(), scheduler, Responses("A" * 36, 0.0), Metrics(), dict)
+    return connect(host, transport)
+
+
+def test_a_write_is_answered_when_it_is_committed(
+    commits: Commits, connection: Connection, transport: Transport
+) -> None:
+    connection.data_received(PUT)
+    assert transport.written == b""
+    commits.finish(1)
+    assert transport.statuses() == [200]
+
+
+# A client that sends a write and a read without waiting means them in this order.
+def test_a_read_behind_a_write_sees_it(commits: Commits, connection: Connection, transport: Transport) -> None:
+    connection.data_received(GET + PUT + GET)
+    assert transport.statuses() == [200]
+    commits.finish(1)
+    assert transport.statuses() == [200, 200, 200]
+    assert transport.written.count(b'"Item"') == 1
+    assert transport.written.rindex(b'"Item"') > transport.written.rindex(b"HTTP/1.1")
+
+
+def test_writes_behind_each_other_share_commits(commits: Commits, database: Database, connection: Connection) -> None:
+    before = database.store.queue.commits
+    connection.data_received(PUT * 50)
+    commits.finish(50)
+    assert database.store.queue.commits - before < 25
+
+
+# The error is known at once, and still has to wait for its turn.
+def test_answers_keep_the_order_of_requests(commits: Commits, connection: Connection, transport: Transport) -> None:
+    wrong = request("PutItem", {"TableName": "orders", "Item": {"pk": {"S": ""}}, "ReturnValues": "ALL_NEW"})
+    connection.data_received(PUT + wrong + PUT)
+    assert transport.written == b""
+    commits.finish(2)
+    assert transport.statuses() == [200, 400, 200]
+
+
+# SDKs retry it, with longer and longer pauses.
+def test_too_many_queued_writes_are_throttled(
+    commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "QUEUED_WRITES", 2)
+    connection.data_received(PUT * 3)
+    commits.finish(2)
+    assert transport.statuses() == [200, 200, 400]
+    assert b"com.amazon.coral.availability#ThrottlingException" in transport.written
+    connection.data_received(PUT)
+    commits.finish(1)
+    assert transport.statuses()[3:] == [200]
+
+
+def test_so_are_too_many_queued_bytes(
+    commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "QUEUED_BYTES", 200)
+    connection.data_received(PUT * 3)
+    commits.finish(2)
+    assert transport.statuses() == [200, 200, 400]
+
+
+# A bug in an operation costs one answer, not the connection.
+def test_a_bug_is_an_internal_error(
+    connection: Connection,
+    database: Database,
+    transport: Transport,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(database, "execute", broken)
+    connection.data_received(request("Scan", {"TableName": "orders"}))
+    assert transport.statuses() == [500]
+    assert b"InternalServerError" in transport.written
+    assert "Scan failed" in caplog.text
