@@ -1,4 +1,4 @@
-"""A database in memory whose clock stands still, and the plain way to call it."""
+"""A database in memory with a manual clock, and functions that call it with DynamoDB JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def db(clock: ManualClock) -> Iterator[Database]:
-    """No janitor runs: tests sweep when they want it. Whatever a test did, the store must be consistent after it."""
+    """A database without a running janitor: tests sweep explicitly. After each test, the store must be consistent."""
     database = Database(None, clock)
     yield database
     assert check_database(database).problems == []

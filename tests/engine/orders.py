@@ -1,4 +1,4 @@
-"""The small table that the tests of streams, expiry and upkeep work on, and short ways to change and read it."""
+"""The small table that the tests of streams, expiry and the janitor use, and methods to change and read it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ class Orders:
         table: dict[str, Any] = self.db.call("UpdateTable", {"TableName": self.name, **members})["TableDescription"]
         return table
 
-    def add_index(self, attribute: str, kind: str = "S", projection: str = "ALL", name: str = "by_attribute") -> None:
+    def add_index(
+        self, attribute: str, attribute_type: str = "S", projection: str = "ALL", name: str = "by_attribute"
+    ) -> None:
         self.update(
             AttributeDefinitions=[
                 {"AttributeName": "id", "AttributeType": "S"},
-                {"AttributeName": attribute, "AttributeType": kind},
+                {"AttributeName": attribute, "AttributeType": attribute_type},
             ],
             GlobalSecondaryIndexUpdates=[
                 {
@@ -91,14 +93,14 @@ class Orders:
         shards: list[dict[str, Any]] = described["StreamDescription"]["Shards"]
         return shards
 
-    def iterator(self, kind: str = "TRIM_HORIZON", shard: int = 0, **members: Any) -> str:
-        asked = {
+    def iterator(self, iterator_type: str = "TRIM_HORIZON", shard: int = 0, **members: Any) -> str:
+        request = {
             "StreamArn": self.arn,
             "ShardId": self.shards()[shard]["ShardId"],
-            "ShardIteratorType": kind,
+            "ShardIteratorType": iterator_type,
             **members,
         }
-        found: str = self.db.call("GetShardIterator", asked)["ShardIterator"]
+        found: str = self.db.call("GetShardIterator", request)["ShardIterator"]
         return found
 
     def read(self, iterator: str, **members: Any) -> dict[str, Any]:

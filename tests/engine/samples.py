@@ -1,4 +1,4 @@
-"""Tables and values for the engine's tests, in a few words."""
+"""Short functions for the tables and values of the engine's tests."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def create(call: Call, name: str, *key: str, local: Sequence[Members] = (), inde
 
 def _schema(key: Sequence[str]) -> list[Members]:
     return [
-        {"AttributeName": attribute.split(":")[0], "KeyType": kind}
-        for part, kind in zip(key, ("HASH", "RANGE"), strict=False)
+        {"AttributeName": attribute.split(":")[0], "KeyType": key_type}
+        for part, key_type in zip(key, ("HASH", "RANGE"), strict=False)
         for attribute in part.split()
     ]
 

@@ -1,4 +1,4 @@
-"""`ConsumedCapacity`: what an operation took, in the detail that the request is_requested for."""
+"""`ConsumedCapacity`: the units of an operation, in the detail that the request asks for."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ LEAF = Json(b'{"id":{"S":"1"}}', binary=False)
 ANSWER = {"Item": LEAF, "Count": 1, "Deep": {"list": [LEAF, {"leaf": LEAF}]}}
 
 
-# Stored text goes out as it lies there: nothing is parsed on the way.
+# Stored text is spliced in as it is, without parsing.
 def test_wire_splices_stored_text() -> None:
     assert to_json(ANSWER) == (
         b'{"Item":{"id":{"S":"1"}},"Count":1,"Deep":{"list":[{"id":{"S":"1"}},{"leaf":{"id":{"S":"1"}}}]}}'
@@ -23,7 +23,7 @@ def test_process_gets_objects_at_every_depth() -> None:
     assert to_dict(ANSWER) == {"Item": item, "Count": 1, "Deep": {"list": [item, {"leaf": item}]}}
 
 
-# The embedded client turns base64 into bytes, where the leaf says that there may be any.
+# The embedded client decodes base64 in leaves that may hold binary.
 def test_reader_chooses_how_to_parse() -> None:
     assert to_dict({"Items": LEAF, "Count": 0}, lambda leaf: leaf.binary) == {"Items": False, "Count": 0}
 

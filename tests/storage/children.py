@@ -1,8 +1,8 @@
-"""Programs for a process of their own, which may be starved or killed.
+"""Programs that run in their own process, which a test may limit or kill.
 
     python -m tests.storage.children NAME PATH NUMBER
 
-Each prints a line when it has something to tell. Those that wait do so until their input ends, or they are killed.
+Each prints a line when it has something to report. Those that wait do so until their input ends or they are killed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from sortkey.storage import StorageError, StorageFull, environment
-from tests.storage.plain import PlainBatch, increment, open_store, put, read
+from tests.storage.byte_store import ByteBatch, increment, open_store, put, read
 
 
-def say(text: object) -> None:
+def print_line(text: object) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -27,20 +27,20 @@ def wait() -> None:
 
 
 def map_size(path: Path, address_space: int) -> None:
-    """Opens the folder in little address space and tells how large a map that left."""
+    """Open the folder with little address space, and print the size of the map."""
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     try:
         opened = environment.open_folder(path)
     except StorageError as error:
-        say(error)
+        print_line(error)
         return
     with opened.begin(write=True) as transaction:
         transaction.put(b"k", b"v")
-    say(opened.info()["map_size"])
+    print_line(opened.info()["map_size"])
 
 
 def fill(path: Path, file_size: int) -> None:
-    """Writes until files may not grow any more, and tells how many writes were answered."""
+    """Write until files must not grow any more, and print how many writes were answered."""
     store = open_store(path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
     answered = 0
@@ -50,27 +50,27 @@ def fill(path: Path, file_size: int) -> None:
             answered += 1
     except StorageFull:
         assert read(store, b"0") is not None
-        say(answered)
+        print_line(answered)
 
 
 def memory(path: Path, _: int) -> None:
     with patch.object(environment, "MEMORY_FOLDER", path):
         store = open_store()
     store.write(put(b"k", b"v" * 100_000))
-    say("written")
+    print_line("written")
     wait()
 
 
 def hold_snapshot(path: Path, _: int) -> None:
     with open_store(path).read():
-        say("holding")
+        print_line("holding")
         wait()
 
 
 def hold_transaction(path: Path, _: int) -> None:
-    def work(batch: PlainBatch) -> None:
+    def work(batch: ByteBatch) -> None:
         batch.put(b"unfinished", b"must not stay")
-        say("holding")
+        print_line("holding")
         wait()
 
     open_store(path).write(work)

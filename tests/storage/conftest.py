@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.storage import children
-from tests.storage.plain import PlainStore, open_store
+from tests.storage.byte_store import ByteStore, open_store
 
 PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def store() -> Iterator[PlainStore]:
+def store() -> Iterator[ByteStore]:
     store = open_store()
     yield store
     store.close()

@@ -1,4 +1,4 @@
-"""A full disk: said clearly, nothing lost, reads go on, and writes do again when there is room."""
+"""A full disk: a clear error, nothing lost, reads continue, and writes too once there is room."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sortkey.storage import StorageError, StorageFull
+from tests.storage.byte_store import ByteStore, Caller, SlowLeader, open_store, put, read
 from tests.storage.conftest import StartChild
-from tests.storage.plain import Caller, PlainStore, SlowLeader, open_store, put, read
 
 DISK_BYTES = 2 << 20
 BALLAST_BYTES = 1 << 20
@@ -30,15 +30,15 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def store(disk: Path) -> Iterator[PlainStore]:
+def store(disk: Path) -> Iterator[ByteStore]:
     (disk / "ballast").write_bytes(bytes(BALLAST_BYTES))
     store = open_store(disk / "data")
     yield store
     store.close()
 
 
-def fill(store: PlainStore, name: bytes = b"") -> list[bytes]:
-    """Write until there is no more room; returns the keys of the writes that were answered."""
+def fill(store: ByteStore, name: bytes = b"") -> list[bytes]:
+    """Write until the disk is full; returns the keys of the writes that were answered."""
     answered: list[bytes] = []
     while True:
         key = b"%s %d" % (name, len(answered))
@@ -49,7 +49,7 @@ def fill(store: PlainStore, name: bytes = b"") -> list[bytes]:
         answered.append(key)
 
 
-def test_a_full_disk_rejects_writes_and_keeps_reading(store: PlainStore) -> None:
+def test_a_full_disk_rejects_writes_and_keeps_reading(store: ByteStore) -> None:
     answered = fill(store)
     with pytest.raises(StorageFull, match="no space left for the data folder"):
         store.write(put(b"one more", VALUE))
@@ -59,7 +59,7 @@ def test_a_full_disk_rejects_writes_and_keeps_reading(store: PlainStore) -> None
         assert snapshot.get(b" %d" % len(answered)) is None
 
 
-def test_writes_go_on_when_there_is_room_again(store: PlainStore, disk: Path) -> None:
+def test_writes_go_on_when_there_is_room_again(store: ByteStore, disk: Path) -> None:
     answered = fill(store)
     (disk / "ballast").unlink()
     again = fill(store, b"again")
@@ -72,20 +72,20 @@ def test_writes_go_on_when_there_is_room_again(store: PlainStore, disk: Path) ->
 
 # One huge write must not fail the small ones that happen to share its transaction. The file system takes a part of it,
 # which LMDB reports otherwise than a disk that was full from the start.
-def test_only_the_work_that_is_too_large_fails(store: PlainStore) -> None:
+def test_only_the_work_that_is_too_large_fails(store: ByteStore) -> None:
     leader = SlowLeader(store)
     small, huge, other = leader.line_up(put(b"small"), put(b"huge", bytes(DISK_BYTES)), put(b"other"))
     leader.release()
-    small.outcome()
-    other.outcome()
+    small.wait()
+    other.wait()
     with pytest.raises(StorageFull):
-        huge.outcome()
+        huge.wait()
     assert (read(store, b"small"), read(store, b"huge"), read(store, b"other")) == (b"", None, b"")
 
 
-def test_a_crowd_meets_the_end_of_the_disk_together(store: PlainStore) -> None:
+def test_a_crowd_meets_the_end_of_the_disk_together(store: ByteStore) -> None:
     crowd = [Caller(partial(fill, store, b"%d" % name)) for name in range(4)]
-    answered = [key for caller in crowd for key in caller.outcome()]
+    answered = [key for caller in crowd for key in caller.wait()]
     assert len(answered) > 50
     assert all(read(store, key) == VALUE for key in answered)
 

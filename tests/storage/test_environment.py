@@ -1,4 +1,4 @@
-"""Data folders: made, stamped, recognised or rejected; and memory, which leaves nothing behind."""
+"""Data folders: created, stamped, recognised or rejected; and memory, which leaves no files behind."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import lmdb
 import pytest
 
 from sortkey.storage import IncompatibleFormat, StorageError, environment
+from tests.storage.byte_store import open_store, put, read
 from tests.storage.conftest import StartChild
-from tests.storage.plain import open_store, put, read
 
 GIB = 1 << 30
 
@@ -50,7 +50,7 @@ def test_a_file_of_lmdb_0_9_is_rejected(tmp_path: Path) -> None:
         environment.open_folder(tmp_path)
 
 
-def test_a_file_that_is_no_database_is_rejected(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "data.mdb").write_bytes(b"shopping list" * 1000)
     with pytest.raises(IncompatibleFormat, match="cannot read"):
         environment.open_folder(tmp_path)
@@ -64,7 +64,7 @@ def test_a_file_where_the_folder_should_be_is_rejected(tmp_path: Path) -> None:
         environment.open_folder(file)
 
 
-# LMDB's locks are the process's, so a second environment would take away the first one's.
+# LMDB's locks belong to the process, so a second environment would release those of the first.
 def test_a_second_opening_in_one_process_is_rejected(tmp_path: Path) -> None:
     opened = environment.open_folder(tmp_path)
     with pytest.raises(StorageError, match="already open"):
@@ -72,13 +72,13 @@ def test_a_second_opening_in_one_process_is_rejected(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_looking_into_a_folder_that_is_not_there_makes_nothing(tmp_path: Path) -> None:
+def test_opening_a_missing_folder_read_only_creates_nothing(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="is not a data folder"):
         environment.open_existing(tmp_path / "absent")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_looking_into_a_foreign_database_is_rejected(tmp_path: Path) -> None:
+def test_opening_a_foreign_database_is_rejected(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path), lib_version=1) as foreign, foreign.begin(write=True) as transaction:
         transaction.put(b"theirs", b"")
     with pytest.raises(StorageError, match="not one of Sortkey"):
@@ -105,7 +105,7 @@ def test_little_address_space_means_a_smaller_map(tmp_path: Path, child: StartCh
     assert environment.SMALLEST_MAP_BYTES <= size < 8 * GIB
 
 
-def test_too_little_address_space_is_said_clearly(tmp_path: Path, child: StartChild) -> None:
+def test_too_little_address_space_is_a_clear_error(tmp_path: Path, child: StartChild) -> None:
     assert "address space is too small" in child("map_size", tmp_path, GIB // 2).line()
 
 
@@ -117,7 +117,7 @@ def test_memory_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     store.close()
 
 
-# The files have lost their names by the time they hold anything.
+# The files are unlinked before they hold anything.
 def test_memory_leaves_no_file_behind_when_killed(tmp_path: Path, child: StartChild) -> None:
     process = child("memory", tmp_path)
     assert process.line() == "written"
@@ -125,7 +125,7 @@ def test_memory_leaves_no_file_behind_when_killed(tmp_path: Path, child: StartCh
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_memories_are_apart() -> None:
+def test_two_stores_in_memory_are_separate() -> None:
     one, other = open_store(), open_store()
     one.write(put(b"k", b"v"))
     assert read(other, b"k") is None

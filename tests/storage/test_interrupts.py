@@ -1,4 +1,4 @@
-"""Ctrl-C may reach the leader between any two instructions. Wherever it does, no other work is lost or done twice."""
+"""Ctrl-C may interrupt the leader between any two instructions. No other work may be lost or done twice."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from sortkey.storage import environment, write_queue
-from tests.storage.plain import PlainBatch, increment
+from tests.storage.byte_store import ByteBatch, increment
 
-# CPython looks for signals after these instructions, unless they raised: then it goes to the handler first.
+# CPython handles signals after these instructions, unless they raised: then the exception handler comes first.
 LOOKS_FOR_SIGNALS = {dis.opmap[name] for name in ("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD", "RESUME")}
 ENTERS_HANDLER = dis.opmap["PUSH_EXC_INFO"]
 
 
-class ParkedQueue(write_queue.WriteQueue[PlainBatch]):
+class ParkedQueue(write_queue.WriteQueue[ByteBatch]):
     """Has no thread of its own, so submitted work waits for the next leader, which the test interrupts."""
 
     def _start(self) -> None:
@@ -28,10 +28,10 @@ class ParkedQueue(write_queue.WriteQueue[PlainBatch]):
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt at the n-th place in the queue's module at which a signal could be noticed."""
+    """Raises KeyboardInterrupt at the n-th instruction of the queue's module at which Python handles signals."""
 
-    def __init__(self, place: int) -> None:
-        self._left = place
+    def __init__(self, instruction: int) -> None:
+        self._left = instruction
         self._previous: dict[FrameType, int] = {}
         self.raised = False
 
@@ -66,15 +66,15 @@ class Interrupter:
 @pytest.fixture
 def queue() -> Iterator[ParkedQueue]:
     opened = environment.open_memory()
-    yield ParkedQueue(opened, PlainBatch)
+    yield ParkedQueue(opened, ByteBatch)
     opened.close()
 
 
-def reject(_: PlainBatch) -> None:
+def reject(_: ByteBatch) -> None:
     raise LookupError
 
 
-def tear(batch: PlainBatch) -> None:
+def tear(batch: ByteBatch) -> None:
     batch.put(b"torn", b"")
     raise ZeroDivisionError
 
@@ -82,7 +82,7 @@ def tear(batch: PlainBatch) -> None:
 class Scene:
     """A leader that is interrupted while it does the work of three others along with its own."""
 
-    def __init__(self, queue: ParkedQueue, name: bytes, companion: write_queue.Work[PlainBatch]) -> None:
+    def __init__(self, queue: ParkedQueue, name: bytes, companion: write_queue.Work[ByteBatch]) -> None:
         self._queue = queue
         self._others, self._own = b"others " + name, b"own " + name
         self._answers: list[str] = []
@@ -101,7 +101,7 @@ class Scene:
             pass
 
     def check(self) -> None:
-        """The next leader finds what is left, whatever state the interrupted one was in."""
+        """The next leader finds the work that is left, whatever state the interrupted one was in."""
         others, own = self._queue.run(lambda batch: (batch.get(self._others), batch.get(self._own)))
         assert others == b"2"
         assert own == b"1" if self._result else own in (None, b"1")
@@ -113,17 +113,17 @@ class Scene:
         assert len(self._queue) == 0
 
 
-# With work that raises too late among them, the leader also goes the long way, each work alone.
+# With work among them that raises after a write, the leader also commits each work by itself.
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("companion", [reject, tear])
 def test_an_interrupt_anywhere_loses_and_doubles_nothing(
-    queue: ParkedQueue, companion: write_queue.Work[PlainBatch]
+    queue: ParkedQueue, companion: write_queue.Work[ByteBatch]
 ) -> None:
-    for place in count():
-        scene = Scene(queue, b"%d" % place, companion)
-        interrupter = Interrupter(place)
+    for instruction in count():
+        scene = Scene(queue, b"%d" % instruction, companion)
+        interrupter = Interrupter(instruction)
         scene.play(interrupter)
         scene.check()
         if not interrupter.raised:
-            assert place > 50, "the interrupter saw too little of the queue"
+            assert instruction > 50, "the interrupter saw too little of the queue"
             return

@@ -1,12 +1,12 @@
-"""Several processes on one folder, some of which come to a sudden end."""
+"""Several processes on one folder, some of which are killed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sortkey.storage import environment
+from tests.storage.byte_store import increment, open_store, read
 from tests.storage.conftest import StartChild
-from tests.storage.plain import increment, open_store, read
 
 TIMES = 100
 
@@ -21,8 +21,8 @@ def test_two_processes_write_one_folder(tmp_path: Path, child: StartChild) -> No
     store.close()
 
 
-# The lock of a dead writer must not outlive it, and neither may what it had not committed.
-def test_a_writer_killed_in_its_transaction_blocks_nobody(tmp_path: Path, child: StartChild) -> None:
+# Neither the lock of a dead writer nor its uncommitted writes may outlive it.
+def test_a_writer_killed_in_its_transaction_does_not_block_others(tmp_path: Path, child: StartChild) -> None:
     store = open_store(tmp_path)
     process = child("hold_transaction", tmp_path)
     assert process.line() == "holding"
@@ -32,8 +32,8 @@ def test_a_writer_killed_in_its_transaction_blocks_nobody(tmp_path: Path, child:
     store.close()
 
 
-# A snapshot keeps its pages from being used again; one that nobody holds any more would let the file grow for ever.
-def test_opening_clears_the_snapshots_of_the_dead(tmp_path: Path, child: StartChild) -> None:
+# LMDB does not reuse the pages of a snapshot; one left by a dead process would let the file grow for ever.
+def test_opening_clears_the_snapshots_of_dead_processes(tmp_path: Path, child: StartChild) -> None:
     opened = environment.open_folder(tmp_path)
     process = child("hold_snapshot", tmp_path)
     assert process.line() == "holding"

@@ -31,8 +31,8 @@ def environment(tmp_path: Path) -> Iterator[lmdb.Environment]:
     environment.close()
 
 
-# Four processes that write give a reader such a snapshot now and then; nothing is wrong with the data.
-def test_an_unlucky_snapshot_is_begun_anew(environment: lmdb.Environment) -> None:
+# With four processes writing, a reader gets such a snapshot at times; the data is sound.
+def test_an_unlucky_snapshot_is_begun_again(environment: lmdb.Environment) -> None:
     unlucky = [Unlucky() for _ in range(3)]
     begun: list[Transaction | Unlucky] = [*unlucky, environment.begin()]
     snapshot, found = begin_snapshot(lambda: cast(Transaction, begun.pop(0)))

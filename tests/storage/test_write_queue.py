@@ -10,60 +10,70 @@ from typing import Any
 import pytest
 
 from sortkey.storage import QueueClosed, Store
-from tests.storage.plain import Caller, PlainBatch, PlainStore, SlowLeader, increment, open_store, put, read, wait_until
+from tests.storage.byte_store import (
+    ByteBatch,
+    ByteStore,
+    Caller,
+    SlowLeader,
+    increment,
+    open_store,
+    put,
+    read,
+    wait_until,
+)
 
 
-def reject(_: PlainBatch) -> None:
+def reject(_: ByteBatch) -> None:
     raise LookupError("rejected before writing")
 
 
-def tear(batch: PlainBatch) -> None:
+def tear(batch: ByteBatch) -> None:
     batch.put(b"torn", b"must not stay")
     raise ZeroDivisionError("raised after writing")
 
 
-def test_a_write_is_there_when_it_returns(store: PlainStore) -> None:
+def test_a_write_is_there_when_it_returns(store: ByteStore) -> None:
     assert store.write(increment(b"n")) == 1
     assert read(store, b"n") == b"1"
 
 
 # Sixty-four connections must pay for one sync, not for sixty-four.
-def test_work_that_waits_behind_a_leader_shares_one_commit(store: PlainStore) -> None:
+def test_work_that_waits_behind_a_leader_shares_one_commit(store: ByteStore) -> None:
     leader = SlowLeader(store)
     callers = leader.line_up(*(increment(b"n") for _ in range(16)))
     before = store.queue.commits
     leader.release()
     # They ran in the order in which they came.
-    assert [caller.outcome() for caller in callers] == list(range(1, 17))
+    assert [caller.wait() for caller in callers] == list(range(1, 17))
     assert store.queue.commits == before + 2  # the leader's, and one for all sixteen
 
 
-# A false condition is an everyday answer: it must cost the others nothing.
-def test_work_that_raises_before_writing_leaves_the_others_standing(store: PlainStore) -> None:
+# A false condition is common: it must cost the others nothing.
+def test_work_that_raises_before_writing_does_not_affect_others(store: ByteStore) -> None:
     leader = SlowLeader(store)
     first, rejected, second = leader.line_up(increment(b"n"), reject, increment(b"n"))
     before = store.queue.commits
     leader.release()
     with pytest.raises(LookupError):
-        rejected.outcome()
-    assert (first.outcome(), second.outcome()) == (1, 2)
+        rejected.wait()
+    assert (first.wait(), second.wait()) == (1, 2)
     assert store.queue.commits == before + 2
 
 
-def test_work_that_raises_after_writing_is_undone_and_the_others_happen_once(store: PlainStore) -> None:
+def test_work_that_raises_after_writing_is_undone_and_the_others_happen_once(store: ByteStore) -> None:
     leader = SlowLeader(store)
     first, torn, second = leader.line_up(increment(b"n"), tear, increment(b"n"))
     leader.release()
     with pytest.raises(ZeroDivisionError):
-        torn.outcome()
-    assert (first.outcome(), second.outcome()) == (1, 2)
+        torn.wait()
+    assert (first.wait(), second.wait()) == (1, 2)
     assert read(store, b"n") == b"2"
     assert read(store, b"torn") is None
 
 
-# Whose work failed in the shared transaction but succeeds alone was not at fault, and must not be told so.
-def test_an_error_of_a_given_up_transaction_is_forgotten(store: PlainStore) -> None:
-    def insist(batch: PlainBatch) -> str:
+# Work that fails in the shared transaction but succeeds by itself must not get the error.
+def test_an_error_of_an_aborted_transaction_is_forgotten(store: ByteStore) -> None:
+    def insist(batch: ByteBatch) -> str:
         if batch.get(b"torn") is not None:
             raise LookupError("saw what was undone later")
         return "fine"
@@ -72,13 +82,13 @@ def test_an_error_of_a_given_up_transaction_is_forgotten(store: PlainStore) -> N
     torn, insisting = leader.line_up(tear, insist)
     leader.release()
     with pytest.raises(ZeroDivisionError):
-        torn.outcome()
-    assert insisting.outcome() == "fine"
+        torn.wait()
+    assert insisting.wait() == "fine"
 
 
-# A batch that cannot be finished fails every work in it; none may be told that it was written.
+# A batch that cannot be finished fails all of its work; none may be answered as written.
 def test_a_batch_that_cannot_finish_fails_all_of_its_work() -> None:
-    class Unfinished(PlainBatch):
+    class Unfinished(ByteBatch):
         def finish(self) -> None:
             if self.writes:
                 raise OverflowError
@@ -90,20 +100,20 @@ def test_a_batch_that_cannot_finish_fails_all_of_its_work() -> None:
     store.close()
 
 
-# Once committed, a write stands, whatever those who are told of it do.
+# A committed write is durable, whatever errors follow.
 def test_what_follows_the_commit_cannot_fail_the_write(caplog: pytest.LogCaptureFixture) -> None:
-    class Clumsy(PlainBatch):
+    class Clumsy(ByteBatch):
         def committed(self) -> None:
-            raise OSError("nobody listens")
+            raise OSError("the listener is gone")
 
     store = Store(None, Clumsy)
     store.write(lambda batch: batch.put(b"k", b"v"))
     assert store.write(lambda batch: batch.get(b"k")) == b"v"
-    assert "nobody listens" in caplog.text
+    assert "the listener is gone" in caplog.text
     store.close()
 
 
-def test_a_submitted_write_is_durable_when_its_callback_is_called(store: PlainStore) -> None:
+def test_a_submitted_write_is_durable_when_its_callback_is_called(store: ByteStore) -> None:
     seen: SimpleQueue[tuple[Any, BaseException | None, bytes | None, str]] = SimpleQueue()
 
     def done(result: Any, error: BaseException | None) -> None:
@@ -115,14 +125,14 @@ def test_a_submitted_write_is_durable_when_its_callback_is_called(store: PlainSt
     assert thread != threading.current_thread().name
 
 
-def test_a_submitted_write_hands_its_error_to_the_callback(store: PlainStore) -> None:
+def test_a_submitted_write_hands_its_error_to_the_callback(store: ByteStore) -> None:
     errors: SimpleQueue[BaseException | None] = SimpleQueue()
     store.submit(reject, lambda _, error: errors.put(error))
     assert isinstance(errors.get(timeout=30), LookupError)
 
 
-# A callback's author may err (an event loop closed meanwhile), but the leader has other callers to answer.
-def test_a_callback_that_raises_hurts_nobody_else(store: PlainStore, caplog: pytest.LogCaptureFixture) -> None:
+# A callback may raise (its event loop was closed meanwhile), but the leader has other callers to answer.
+def test_a_callback_that_raises_does_not_affect_others(store: ByteStore, caplog: pytest.LogCaptureFixture) -> None:
     results: SimpleQueue[Any] = SimpleQueue()
 
     def clumsy(_: Any, __: BaseException | None) -> None:
@@ -134,13 +144,13 @@ def test_a_callback_that_raises_hurts_nobody_else(store: PlainStore, caplog: pyt
     (writer,) = leader.line_up(increment(b"n"))
     leader.release()
     assert results.get(timeout=30) == 2
-    assert writer.outcome() == 3
+    assert writer.wait() == 3
     wait_until(lambda: len(store.queue) == 0)
     assert "the loop is gone" in caplog.text
 
 
 # An event loop calls this: not even the first call, which starts the thread, may wait for the disk.
-def test_submit_does_not_wait_for_the_leader(store: PlainStore) -> None:
+def test_submit_does_not_wait_for_the_leader(store: ByteStore) -> None:
     results: SimpleQueue[Any] = SimpleQueue()
     leader = SlowLeader(store)
     store.submit(increment(b"n"), lambda result, _: results.put(result))
@@ -149,7 +159,7 @@ def test_submit_does_not_wait_for_the_leader(store: PlainStore) -> None:
     assert results.get(timeout=30) == 1
 
 
-def test_reads_do_not_wait_for_the_writer(store: PlainStore) -> None:
+def test_reads_do_not_wait_for_the_writer(store: ByteStore) -> None:
     store.write(put(b"k", b"old"))
     leader = SlowLeader(store)
     assert read(store, b"k") == b"old"
@@ -157,8 +167,8 @@ def test_reads_do_not_wait_for_the_writer(store: PlainStore) -> None:
     leader.release()
 
 
-def test_an_interrupted_leader_does_not_take_the_others_along(store: PlainStore) -> None:
-    def interrupted(_: PlainBatch) -> None:
+def test_an_interrupted_leader_does_not_take_the_others_along(store: ByteStore) -> None:
+    def interrupted(_: ByteBatch) -> None:
         raise KeyboardInterrupt
 
     leader = SlowLeader(store)
@@ -167,10 +177,10 @@ def test_an_interrupted_leader_does_not_take_the_others_along(store: PlainStore)
     ends = []
     for caller in callers:
         try:
-            ends.append(caller.outcome())
+            ends.append(caller.wait())
         except KeyboardInterrupt:
             ends.append(None)
-    # Whoever led met the interrupt, and its own work was withdrawn; all others were done, and once.
+    # The leader was interrupted and its own work withdrawn; all other work was done, once.
     done = [end for end in ends if end is not None]
     assert read(store, b"n") == (b"%d" % len(done) if done else None)
     assert store.write(increment(b"n")) == len(done) + 1
@@ -186,8 +196,8 @@ def test_close_finishes_what_waits_and_then_rejects() -> None:
     wait_until(lambda: _rejects(store))
     assert closing.is_alive()
     leader.release()
-    closing.outcome()
-    assert [caller.outcome() for caller in callers] == [1, 2]
+    closing.wait()
+    assert [caller.wait() for caller in callers] == [1, 2]
     assert answers.get(timeout=30) == 3
     with pytest.raises(QueueClosed):
         store.submit(increment(b"n"), lambda _, __: None)
@@ -195,7 +205,7 @@ def test_close_finishes_what_waits_and_then_rejects() -> None:
     store.close()
 
 
-def _rejects(store: PlainStore) -> bool:
+def _rejects(store: ByteStore) -> bool:
     leader_is_slow = len(store.queue)
     try:
         store.submit(reject, lambda _, __: None)
@@ -213,7 +223,7 @@ def test_closing_twice_is_harmless(tmp_path: Path) -> None:
 
 
 # Every thread gets each of its numbers once: nothing is lost, doubled or answered wrongly under a crowd.
-def test_a_crowd_of_writers_counts_right(store: PlainStore) -> None:
+def test_a_crowd_of_writers_counts_right(store: ByteStore) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def many() -> list[int]:
@@ -222,19 +232,19 @@ def test_a_crowd_of_writers_counts_right(store: PlainStore) -> None:
         return [store.write(increment(b"n")) for _ in range(50)]
 
     crowd = [Caller(many) for _ in range(8)]
-    numbers = [number for caller in crowd for number in caller.outcome()]
+    numbers = [number for caller in crowd for number in caller.wait()]
     numbers += [answers.get(timeout=30) for _ in range(400)]
     assert sorted(numbers) == list(range(1, 801))
 
 
-# Whoever might commit on a thread that others need asks first how long that would hold it up.
-def test_the_queue_knows_how_long_commits_wait(store: PlainStore) -> None:
+# The endpoint asks how long a commit would block its event loop.
+def test_the_queue_knows_how_long_commits_wait(store: ByteStore) -> None:
     assert store.queue.commit_seconds == 0
     store.write(put(b"k"))
     assert store.queue.commit_seconds > 0
 
 
-def test_whoever_leads_commits_what_waits(store: PlainStore) -> None:
+def test_a_leader_commits_what_waits(store: ByteStore) -> None:
     results: list[Any] = []
     store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
     store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
@@ -244,7 +254,7 @@ def test_whoever_leads_commits_what_waits(store: PlainStore) -> None:
     assert read(store, b"n") == b"2"
 
 
-def test_nobody_leads_beside_a_leader(store: PlainStore) -> None:
+def test_there_is_only_one_leader(store: ByteStore) -> None:
     results: SimpleQueue[Any] = SimpleQueue()
     leader = SlowLeader(store)
     store.queue.enqueue(increment(b"n"), lambda result, _: results.put(result))

@@ -103,7 +103,7 @@ def test_a_disabled_stream_is_no_stream(call: Call) -> None:
     assert "LatestStreamArn" not in shown
 
 
-# Settings that change nothing here are still told back, or tools that compare would see a difference for ever.
+# Settings without effect here are still described, or tools that compare would always see a difference.
 def test_settings_are_shown_as_they_were_given(call: Call) -> None:
     call(
         "CreateTable",
@@ -289,7 +289,7 @@ INDEXES = [
         {"KeySchema": key_schema("p"), "LocalSecondaryIndexes": [local_index()]},
         INVALID + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
     ),
-    # Multi-attribute keys are for global indexes only; a table's or local index's schema says so in the old words.
+    # Multi-attribute keys are for global indexes only; a table or local index gets the older error.
     (
         {"LocalSecondaryIndexes": [local_index() | {"KeySchema": [*key_schema("p", "g"), RANGE_S]}]},
         "Invalid KeySchema: A KeySchema has one HASH and at most one RANGE element",

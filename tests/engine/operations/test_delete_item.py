@@ -1,4 +1,4 @@
-"""DeleteItem: one item by its key; that it was not there is no error."""
+"""DeleteItem: one item by its key. Deleting an item that does not exist is not an error."""
 
 from __future__ import annotations
 

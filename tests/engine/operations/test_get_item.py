@@ -28,7 +28,7 @@ def test_answers_with_the_whole_item(call: Call) -> None:
     assert item == {"team": s("red"), "age": n(30), "name": s("Ann"), "pets": PETS}
 
 
-# A missing item is no error, and the answer has no Item at all: clients test for the member.
+# A missing item is not an error. The answer has no Item: clients test for the member.
 @pytest.mark.usefixtures("people")
 def test_absent_item_has_no_member(call: Call) -> None:
     assert call("GetItem", TableName="people", Key={"team": s("red"), "age": n(31)}) == {}
@@ -99,7 +99,7 @@ def test_every_name_must_be_used(call: Call, expect_error: ExpectError) -> None:
         )
 
 
-# Keys are scalars; a path into one can only be a mistake. The same goes for the keys of indexes.
+# Keys are scalar, so a path into one is an error. The same holds for index keys.
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(("path", "named"), [("team.x", "Key: team"), ("city[0]", "IndexKey: city")])
 def test_no_path_leads_into_a_key(call: Call, expect_error: ExpectError, path: str, named: str) -> None:
@@ -138,15 +138,15 @@ def test_key_values_are_not_empty(call: Call, expect_error: ExpectError) -> None
 # The limit counts bytes, not characters.
 @pytest.mark.parametrize(("text", "fits"), [("x" * 2048, True), ("x" * 2049, False), ("é" * 1025, False)])
 def test_partition_key_takes_2048_bytes(call: Call, expect_error: ExpectError, text: str, fits: bool) -> None:
-    create(call, "plain", "id:S")
+    create(call, "films", "id:S")
     if fits:
-        assert call("GetItem", TableName="plain", Key={"id": s(text)}) == {}
+        assert call("GetItem", TableName="films", Key={"id": s(text)}) == {}
         return
     message = (
         "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes"
     )
     with expect_error("ValidationException", message):
-        call("GetItem", TableName="plain", Key={"id": s(text)})
+        call("GetItem", TableName="films", Key={"id": s(text)})
 
 
 def test_missing_table(call: Call, expect_error: ExpectError) -> None:
@@ -154,7 +154,7 @@ def test_missing_table(call: Call, expect_error: ExpectError) -> None:
         call("GetItem", TableName="nowhere", Key={"id": s("1")})
 
 
-# Of two mistakes the malformed value is reported: it is wrong whatever the table is.
+# Of two errors the malformed value is reported: it does not depend on the table.
 def test_malformed_value_comes_before_the_missing_table(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException", "The parameter cannot be converted to a numeric value: x"):
         call("GetItem", TableName="nowhere", Key={"id": n("x")})
@@ -171,20 +171,20 @@ def test_table_can_be_given_by_its_arn(call: Call) -> None:
     ("size", "consistent", "units"), [(None, False, 0.5), (10, False, 0.5), (4096, True, 1.0), (4097, True, 2.0)]
 )
 def test_capacity(call: Call, size: int | None, consistent: bool, units: float) -> None:
-    create(call, "plain", "id:S")
+    create(call, "films", "id:S")
     if size is not None:
-        call("PutItem", TableName="plain", Item={"id": s("1"), "v": s("x" * (size - 4))})
+        call("PutItem", TableName="films", Item={"id": s("1"), "v": s("x" * (size - 4))})
     found = call(
-        "GetItem", TableName="plain", Key={"id": s("1")}, ConsistentRead=consistent, ReturnConsumedCapacity="INDEXES"
+        "GetItem", TableName="films", Key={"id": s("1")}, ConsistentRead=consistent, ReturnConsumedCapacity="INDEXES"
     )
     assert found["ConsumedCapacity"] == {
-        "TableName": "plain",
+        "TableName": "films",
         "CapacityUnits": units,
         "Table": {"CapacityUnits": units},
     }
 
 
 def test_capacity_in_total_names_only_the_table(call: Call) -> None:
-    create(call, "plain", "id:S")
-    found = call("GetItem", TableName="plain", Key={"id": s("1")}, ReturnConsumedCapacity="TOTAL")
-    assert found == {"ConsumedCapacity": {"TableName": "plain", "CapacityUnits": 0.5}}
+    create(call, "films", "id:S")
+    found = call("GetItem", TableName="films", Key={"id": s("1")}, ReturnConsumedCapacity="TOTAL")
+    assert found == {"ConsumedCapacity": {"TableName": "films", "CapacityUnits": 0.5}}

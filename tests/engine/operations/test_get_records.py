@@ -118,14 +118,14 @@ def test_iterator_does_not_lead_into_a_table_made_anew(orders: Orders, expect_er
         orders.read(iterator)
 
 
-def test_records_are_gone_after_a_day_though_nobody_swept(orders: Orders, clock: ManualClock) -> None:
+def test_records_are_gone_after_a_day_without_a_sweep(orders: Orders, clock: ManualClock) -> None:
     clock.advance(DAY)
     assert len(orders.records()) == 5
     clock.advance(1)
     assert orders.records() == []
 
 
-# A reader that stands still while its shard is trimmed must be told, not led past the gap.
+# A reader that pauses while its shard is trimmed must get an error, not skip the gap.
 @pytest.mark.parametrize("swept", [False, True])
 def test_reader_who_falls_behind_is_told(
     orders: Orders, clock: ManualClock, expect_error: ExpectError, swept: bool

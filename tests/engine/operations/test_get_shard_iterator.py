@@ -20,8 +20,8 @@ def orders(db: Database) -> Orders:
     return orders
 
 
-def read(orders: Orders, kind: str, **members: Any) -> list[str]:
-    return [key for _, key in events(orders.read(orders.iterator(kind, **members))["Records"])]
+def read(orders: Orders, iterator_type: str, **members: Any) -> list[str]:
+    return [key for _, key in events(orders.read(orders.iterator(iterator_type, **members))["Records"])]
 
 
 def test_trim_horizon_is_the_oldest_record(orders: Orders) -> None:
@@ -57,22 +57,22 @@ def test_starting_number_of_a_shard_without_records_can_be_asked_for(db: Databas
     assert events(orders.read(iterator)["Records"]) == [("INSERT", "a")]
 
 
-@pytest.mark.parametrize("kind", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
+@pytest.mark.parametrize("iterator_type", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
 @pytest.mark.parametrize("members", [{}, {"SequenceNumber": "x" * 21}, {"SequenceNumber": "٣" * 21}])
 def test_sequence_number_is_needed_and_is_digits(
-    orders: Orders, expect_error: ExpectError, kind: str, members: dict[str, Any]
+    orders: Orders, expect_error: ExpectError, iterator_type: str, members: dict[str, Any]
 ) -> None:
     with expect_error("ValidationException", "One or more parameter values were invalid: Invalid SequenceNumber"):
-        orders.iterator(kind, **members)
+        orders.iterator(iterator_type, **members)
 
 
-@pytest.mark.parametrize("kind", ["LATEST", "TRIM_HORIZON"])
+@pytest.mark.parametrize("iterator_type", ["LATEST", "TRIM_HORIZON"])
 def test_sequence_number_is_rejected_where_it_means_nothing(
-    orders: Orders, expect_error: ExpectError, kind: str
+    orders: Orders, expect_error: ExpectError, iterator_type: str
 ) -> None:
     message = "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type"
     with expect_error("ValidationException", message):
-        orders.iterator(kind, SequenceNumber="0" * 20 + "1")
+        orders.iterator(iterator_type, SequenceNumber="0" * 20 + "1")
 
 
 @pytest.mark.parametrize("outside", ["0" * 21, "9" * 21, "9" * 40])
@@ -104,7 +104,7 @@ def test_sequence_number_past_its_day(
     orders.put("d")
     if swept:
         orders.db.janitor.sweep()
-    for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
+    for iterator_type in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
         with expect_error("TrimmedDataAccessException", "The data you are trying to access has been trimmed"):
-            orders.iterator(kind, SequenceNumber=first)
+            orders.iterator(iterator_type, SequenceNumber=first)
     assert read(orders, "TRIM_HORIZON") == ["d"]

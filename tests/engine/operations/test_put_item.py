@@ -15,8 +15,8 @@ NOT_VALID = "One or more parameter values are not valid. "
 
 
 @pytest.fixture
-def plain(call: Call) -> None:
-    create(call, "plain", "id:S")
+def films(call: Call) -> None:
+    create(call, "films", "id:S")
 
 
 @pytest.fixture
@@ -32,19 +32,19 @@ def indexed(call: Call) -> None:
 
 
 def read(call: Call, identity: str) -> dict[str, Any] | None:
-    item: dict[str, Any] | None = call("GetItem", TableName="plain", Key={"id": s(identity)}).get("Item")
+    item: dict[str, Any] | None = call("GetItem", TableName="films", Key={"id": s(identity)}).get("Item")
     return item
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_replaces_the_whole_item(call: Call) -> None:
-    call("PutItem", TableName="plain", Item={"id": s("1"), "old": s("x")})
-    call("PutItem", TableName="plain", Item={"id": s("1"), "new": s("y")})
+    call("PutItem", TableName="films", Item={"id": s("1"), "old": s("x")})
+    call("PutItem", TableName="films", Item={"id": s("1"), "new": s("y")})
     assert read(call, "1") == {"id": s("1"), "new": s("y")}
 
 
 # Everything but the key may be empty, except sets.
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_keeps_every_type_of_value(call: Call) -> None:
     item = {
         "id": s("1"),
@@ -60,42 +60,42 @@ def test_keeps_every_type_of_value(call: Call) -> None:
         "numbers": {"NS": ["-1", "2"]},
         "blobs": {"BS": ["AA==", "AQ=="]},
     }
-    call("PutItem", TableName="plain", Item=item)
+    call("PutItem", TableName="films", Item=item)
     assert read(call, "1") == item
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_numbers_come_back_in_plain_notation(call: Call) -> None:
-    call("PutItem", TableName="plain", Item={"id": s("1"), "v": {"L": [n("1E2"), n("0010.50"), n("-0")]}})
+    call("PutItem", TableName="films", Item={"id": s("1"), "v": {"L": [n("1E2"), n("0010.50"), n("-0")]}})
     assert read(call, "1") == {"id": s("1"), "v": {"L": [n("100"), n("10.5"), n("0")]}}
 
 
 # The embedded client hands over its caller's own dictionaries.
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_request_is_left_as_it_was(call: Call) -> None:
     item = {"id": s("1"), "v": {"L": [n("1.0"), {"NS": ["2", "1"]}]}}
     before = deepcopy(item)
-    call("PutItem", TableName="plain", Item=item)
+    call("PutItem", TableName="films", Item=item)
     assert item == before
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_all_old_answers_with_what_was_there(call: Call) -> None:
-    first = call("PutItem", TableName="plain", Item={"id": s("1"), "v": n(1)}, ReturnValues="ALL_OLD")
-    second = call("PutItem", TableName="plain", Item={"id": s("1"), "v": n(2)}, ReturnValues="ALL_OLD")
+    first = call("PutItem", TableName="films", Item={"id": s("1"), "v": n(1)}, ReturnValues="ALL_OLD")
+    second = call("PutItem", TableName="films", Item={"id": s("1"), "v": n(2)}, ReturnValues="ALL_OLD")
     assert (first, second) == ({}, {"Attributes": {"id": s("1"), "v": n(1)}})
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 @pytest.mark.parametrize("wanted", ["ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
 def test_other_return_values_are_for_updates(call: Call, expect_error: ExpectError, wanted: str) -> None:
     with expect_error("ValidationException", "ReturnValues can only be ALL_OLD or NONE"):
-        call("PutItem", TableName="plain", Item={"id": s("1")}, ReturnValues=wanted)
+        call("PutItem", TableName="films", Item={"id": s("1")}, ReturnValues=wanted)
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_false_condition_leaves_the_item(call: Call, expect_error: ExpectError) -> None:
-    create_once = {"TableName": "plain", "ConditionExpression": "attribute_not_exists(id)"}
+    create_once = {"TableName": "films", "ConditionExpression": "attribute_not_exists(id)"}
     call("PutItem", Item={"id": s("1"), "v": n(1)}, **create_once)
     with expect_error("ConditionalCheckFailedException", "The conditional request failed") as caught:
         call("PutItem", Item={"id": s("1"), "v": n(2)}, **create_once)
@@ -103,13 +103,13 @@ def test_false_condition_leaves_the_item(call: Call, expect_error: ExpectError) 
     assert read(call, "1") == {"id": s("1"), "v": n(1)}
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_failed_condition_can_show_the_item(call: Call, expect_error: ExpectError) -> None:
-    call("PutItem", TableName="plain", Item={"id": s("1"), "v": n(1)})
+    call("PutItem", TableName="films", Item={"id": s("1"), "v": n(1)})
     with expect_error("ConditionalCheckFailedException") as caught:
         call(
             "PutItem",
-            TableName="plain",
+            TableName="films",
             Item={"id": s("1")},
             ConditionExpression="v > :v",
             ExpressionAttributeValues={":v": n(1)},
@@ -118,12 +118,12 @@ def test_failed_condition_can_show_the_item(call: Call, expect_error: ExpectErro
     assert caught.value.members["Item"].text == b'{"id":{"S":"1"},"v":{"N":"1"}}'
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_failed_condition_on_no_item_shows_none(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ConditionalCheckFailedException") as caught:
         call(
             "PutItem",
-            TableName="plain",
+            TableName="films",
             Item={"id": s("1")},
             ConditionExpression="attribute_exists(id)",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -131,15 +131,15 @@ def test_failed_condition_on_no_item_shows_none(call: Call, expect_error: Expect
     assert "Item" not in caught.value.members
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_expected_is_the_old_condition(call: Call, expect_error: ExpectError) -> None:
-    call("PutItem", TableName="plain", Item={"id": s("1"), "v": n(1)}, Expected={"id": {"Exists": False}})
-    call("PutItem", TableName="plain", Item={"id": s("1"), "v": n(2)}, Expected={"v": {"Value": n("1.0")}})
+    call("PutItem", TableName="films", Item={"id": s("1"), "v": n(1)}, Expected={"id": {"Exists": False}})
+    call("PutItem", TableName="films", Item={"id": s("1"), "v": n(2)}, Expected={"v": {"Value": n("1.0")}})
     with expect_error("ConditionalCheckFailedException"):
-        call("PutItem", TableName="plain", Item={"id": s("1")}, Expected={"v": {"Value": n(1)}})
+        call("PutItem", TableName="films", Item={"id": s("1")}, Expected={"v": {"Value": n(1)}})
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_expected_does_not_mix_with_expressions(call: Call, expect_error: ExpectError) -> None:
     message = (
         "Can not use both expression and non-expression parameters in the same request: "
@@ -148,24 +148,24 @@ def test_expected_does_not_mix_with_expressions(call: Call, expect_error: Expect
     with expect_error("ValidationException", message):
         call(
             "PutItem",
-            TableName="plain",
+            TableName="films",
             Item={"id": s("1")},
             Expected={"id": {"Exists": False}},
             ConditionExpression="attribute_not_exists(id)",
         )
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_values_need_an_expression(call: Call, expect_error: ExpectError) -> None:
     message = "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null"
     with expect_error("ValidationException", message):
-        call("PutItem", TableName="plain", Item={"id": s("1")}, ExpressionAttributeValues={":v": n(1)})
+        call("PutItem", TableName="films", Item={"id": s("1")}, ExpressionAttributeValues={":v": n(1)})
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_condition_does_not_look_into_the_key(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException") as caught:
-        call("PutItem", TableName="plain", Item={"id": s("1")}, ConditionExpression="attribute_exists(id.x)")
+        call("PutItem", TableName="films", Item={"id": s("1")}, ConditionExpression="attribute_exists(id.x)")
     assert caught.value.message.startswith("Key attributes must be scalars")
 
 
@@ -224,12 +224,12 @@ def test_inverted_index_limits_the_partition_key(call: Call, expect_error: Expec
         call("PutItem", TableName="inverted", Item={"a": s("x" * 1025), "b": s("1")})
 
 
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_item_takes_400_kb(call: Call, expect_error: ExpectError) -> None:
     whole = 400 * 1024
-    call("PutItem", TableName="plain", Item={"id": s("1"), "v": s("x" * (whole - 4))})
+    call("PutItem", TableName="films", Item={"id": s("1"), "v": s("x" * (whole - 4))})
     with expect_error("ValidationException", "Item size has exceeded the maximum allowed size"):
-        call("PutItem", TableName="plain", Item={"id": s("1"), "v": s("x" * (whole - 3))})
+        call("PutItem", TableName="films", Item={"id": s("1"), "v": s("x" * (whole - 3))})
 
 
 def test_missing_table(call: Call, expect_error: ExpectError) -> None:
@@ -238,11 +238,11 @@ def test_missing_table(call: Call, expect_error: ExpectError) -> None:
 
 
 # Writes are rounded up to 1 KB, of the larger of the item before and after.
-@pytest.mark.usefixtures("plain")
+@pytest.mark.usefixtures("films")
 def test_capacity_is_that_of_the_larger_item(call: Call) -> None:
     def units(size: int) -> float:
         item = {"id": s("1"), "v": s("x" * (size - 4))}
-        answer = call("PutItem", TableName="plain", Item=item, ReturnConsumedCapacity="TOTAL")
+        answer = call("PutItem", TableName="films", Item=item, ReturnConsumedCapacity="TOTAL")
         taken: float = answer["ConsumedCapacity"]["CapacityUnits"]
         return taken
 
@@ -286,10 +286,10 @@ def test_other_order_of_attributes_changes_no_index(call: Call) -> None:
 
 
 # Only tables with local indexes keep item collections together.
-@pytest.mark.usefixtures("plain", "indexed")
+@pytest.mark.usefixtures("films", "indexed")
 def test_item_collection_metrics(call: Call) -> None:
     asked = {"ReturnItemCollectionMetrics": "SIZE"}
-    assert call("PutItem", TableName="plain", Item={"id": s("1")}, **asked) == {}
+    assert call("PutItem", TableName="films", Item={"id": s("1")}, **asked) == {}
     metrics = call("PutItem", TableName="indexed", Item={"id": s("1"), "at": n(1)}, **asked)
     assert metrics == {
         "ItemCollectionMetrics": {"ItemCollectionKey": {"id": s("1")}, "SizeEstimateRangeGB": [0.0, 1.0]}

@@ -38,15 +38,15 @@ def query(call: Call, condition: str, values: dict[str, Any] | None = None, **me
     )
 
 
-def places(answer: dict[str, Any]) -> list[int]:
+def positions(answer: dict[str, Any]) -> list[int]:
     return [int(item["v"]["N"]) for item in answer["Items"]]
 
 
 @pytest.mark.parametrize("kind", ["N", "S", "B"])
 def test_partition_in_the_order_of_its_sort_keys(call: Call, kind: str) -> None:
     fill(call, kind)
-    assert places(query(call, "id = :p")) == list(range(8))
-    assert places(query(call, "id = :p", ScanIndexForward=False)) == list(reversed(range(8)))
+    assert positions(query(call, "id = :p")) == list(range(8))
+    assert positions(query(call, "id = :p", ScanIndexForward=False)) == list(reversed(range(8)))
 
 
 @pytest.mark.parametrize("kind", ["N", "S", "B"])
@@ -57,15 +57,15 @@ def test_partition_in_the_order_of_its_sort_keys(call: Call, kind: str) -> None:
 def test_comparison_of_the_sort_key(call: Call, kind: str, operator: str, expected: list[int]) -> None:
     values = fill(call, kind)
     bound = {":at": values[3]}
-    assert places(query(call, f"id = :p AND #at {operator} :at", bound)) == expected
-    assert places(query(call, f"id = :p AND #at {operator} :at", bound, ScanIndexForward=False)) == expected[::-1]
+    assert positions(query(call, f"id = :p AND #at {operator} :at", bound)) == expected
+    assert positions(query(call, f"id = :p AND #at {operator} :at", bound, ScanIndexForward=False)) == expected[::-1]
 
 
 @pytest.mark.parametrize("kind", ["N", "S", "B"])
 def test_between_includes_both_ends(call: Call, kind: str) -> None:
     values = fill(call, kind)
     answer = query(call, "id = :p AND #at BETWEEN :low AND :high", {":low": values[2], ":high": values[5]})
-    assert places(answer) == [2, 3, 4, 5]
+    assert positions(answer) == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_between_includes_both_ends(call: Call, kind: str) -> None:
 )
 def test_begins_with(call: Call, kind: str, prefix: dict[str, Any], expected: list[int]) -> None:
     fill(call, kind)
-    assert places(query(call, "begins_with(#at, :prefix) AND id = :p", {":prefix": prefix})) == expected
+    assert positions(query(call, "begins_with(#at, :prefix) AND id = :p", {":prefix": prefix})) == expected
 
 
 def test_begins_with_is_not_for_numbers(call: Call, expect_error: ExpectError) -> None:
@@ -109,7 +109,7 @@ def test_pages_of_any_limit_show_the_same(call: Call, limit: int, forward: bool)
     assert walk(call, "Query", Limit=limit, **members) == call("Query", **members)["Items"]
 
 
-# At its limit a page does not look ahead: only the empty next one tells that this was the end.
+# A page at its limit does not look ahead: only the empty next page shows the end.
 def test_page_at_its_limit_always_continues(call: Call) -> None:
     values = fill(call, "S")
     page = query(call, "id = :p", Limit=8)
@@ -124,7 +124,7 @@ def test_goes_on_after_an_item_that_is_gone(call: Call, forward: bool, expected:
     values = fill(call, "S")
     gone = {"id": s("p"), "at": values[2]}
     call("DeleteItem", TableName="table", Key=gone)
-    assert places(query(call, "id = :p", ScanIndexForward=forward, ExclusiveStartKey=gone)) == expected
+    assert positions(query(call, "id = :p", ScanIndexForward=forward, ExclusiveStartKey=gone)) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_start_key_must_lie_in_the_range(
 def test_filter_comes_after_the_limit(call: Call) -> None:
     fill(call, "N")
     page = query(call, "id = :p", {":v": n(4)}, FilterExpression="v >= :v", Limit=6)
-    assert (places(page), page["Count"], page["ScannedCount"]) == ([4, 5], 2, 6)
+    assert (positions(page), page["Count"], page["ScannedCount"]) == ([4, 5], 2, 6)
     assert page["LastEvaluatedKey"]["at"] == SORT_VALUES["N"][5]
 
 
@@ -245,7 +245,7 @@ def test_key_conditions_and_query_filter_are_the_old_parameters(call: Call) -> N
         QueryFilter={"v": {"ComparisonOperator": "NE", "AttributeValueList": [n(4)]}},
         AttributesToGet=["v"],
     )
-    assert places(answer) == [3, 5, 6]
+    assert positions(answer) == [3, 5, 6]
 
 
 def test_two_generations_of_parameters_do_not_mix(call: Call, expect_error: ExpectError) -> None:

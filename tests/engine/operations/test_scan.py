@@ -56,7 +56,7 @@ def test_pages_of_any_limit_show_the_same(call: Call, limit: int) -> None:
     assert walk(call, "Scan", TableName="table", Limit=limit) == call("Scan", TableName="table")["Items"]
 
 
-# At its limit a page does not look ahead: only the empty next one tells that this was the end.
+# A page at its limit does not look ahead: only the empty next page shows the end.
 def test_page_at_its_limit_always_continues(call: Call) -> None:
     page = call("Scan", TableName="table", Limit=ITEMS)
     rest = call("Scan", TableName="table", Limit=ITEMS, ExclusiveStartKey=page["LastEvaluatedKey"])

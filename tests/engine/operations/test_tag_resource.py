@@ -83,7 +83,7 @@ OPERATIONS: list[tuple[str, dict[str, Any]]] = [
     ("ListTagsOfResource", {}),
 ]
 
-# Which error it is tells a stranger nothing: whose table it is comes before whether there is one.
+# The account is checked before the table, so the error does not reveal whether another account's table exists.
 ARNS = [
     ("orders", "ValidationException", "Invalid TableArn: Invalid ResourceArn provided as input orders"),
     ("arn:aws:s3:local:000000000000:table/orders", "AccessDeniedException", None),

@@ -20,7 +20,7 @@ def get(name: str, key: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"Get": {"TableName": name, "Key": key, **members}}
 
 
-# Answers are told apart by their places alone, so an absent item keeps its own.
+# Answers are matched to requests by position, so a missing item has an empty answer.
 def test_responses_in_the_order_of_the_request(call: Call) -> None:
     call("PutItem", TableName="first", Item={"id": s("1"), "v": s("x")})
     call("PutItem", TableName="second", Item={"id": s("1"), "at": n(1), "v": s("y")})
@@ -40,7 +40,7 @@ def test_no_item_twice(call: Call, expect_error: ExpectError) -> None:
         call("TransactGetItems", TransactItems=[get("first", {"id": s("1")}), get("first", {"id": s("1")})])
 
 
-# A key that does not fit its table cancels the transaction, and the reasons tell which one it was.
+# A key that does not fit its table cancels the transaction, and the reasons show which one it was.
 def test_wrong_key_is_a_reason(call: Call, expect_error: ExpectError) -> None:
     message = "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ValidationError]"
     with expect_error("TransactionCanceledException", message) as caught:

@@ -73,7 +73,7 @@ def test_four_clauses_at_once(call: Call) -> None:
     }
 
 
-# Right-hand sides see the item as it was, so a swap needs no third place.
+# Right-hand sides see the item as it was, so a swap needs no temporary attribute.
 def test_right_hand_sides_see_the_item_before(call: Call) -> None:
     put(call, a=n(1), b=n(2))
     update(call, "SET a = b, b = a")
@@ -96,7 +96,7 @@ def test_return_values(call: Call, wanted: str, attributes: dict[str, Any] | Non
     assert answer.get("Attributes") == attributes
 
 
-# There is nothing to show, and then there is no member either.
+# Without attributes to return, the answer has no Attributes.
 @pytest.mark.parametrize("wanted", ["ALL_OLD", "UPDATED_OLD"])
 def test_new_item_has_no_old_attributes(call: Call, wanted: str) -> None:
     assert update(call, "SET v = :v", {":v": n(1)}, ReturnValues=wanted) == {}
@@ -123,7 +123,7 @@ def test_key_cannot_be_updated(call: Call, expect_error: ExpectError, expression
         update(call, expression, {":v": n(1)})
 
 
-# Of two mistakes, the key is the first to be looked at.
+# Of two errors, the key's is reported.
 def test_wrong_key_comes_before_the_expression(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException", "The provided key element does not match the schema"):
         call("UpdateItem", TableName="table", Key={"id": n(1)}, UpdateExpression="REMOVE id")

@@ -1,4 +1,4 @@
-"""UpdateTimeToLive. (What then happens to expired items is told in test_expiring.)"""
+"""UpdateTimeToLive. (test_expiry_index.py covers what happens to expired items.)"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_is_disabled_at_once(call: Call) -> None:
     assert status(call) == {"TimeToLiveStatus": "DISABLED"}
 
 
-# Nobody has to write the old items again for them to expire.
+# Items that exist already expire without being written again.
 def test_items_that_were_there_before_expire_too(db: Database, call: Call) -> None:
     ended = {"N": str(int(db.clock.now()) - 60)}
     call("PutItem", TableName="orders", Item={"p": {"S": "a"}, "s": {"N": "1"}, "ends": ended})

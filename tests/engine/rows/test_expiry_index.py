@@ -1,4 +1,4 @@
-"""Which items have an entry in the expiry index, and what the sweep removes."""
+"""Which items have an expiry entry, and which items a sweep removes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_item_goes_once_its_second_has_passed(orders: Orders, clock: ManualClock
     assert entries(orders.db) == 0
 
 
-# A consumer must be able to tell expiry from a user's delete: archives rely on it.
+# Consumers such as archives must distinguish expiry from a user's delete.
 def test_removal_by_expiry_bears_the_identity_of_the_service(orders: Orders, clock: ManualClock) -> None:
     orders.put("a", ends=number(NOW + 5))
     orders.delete("a")
@@ -84,8 +84,8 @@ def test_prolonged_and_undated_items_stay(orders: Orders, clock: ManualClock) ->
     assert orders.ids() == {"prolonged", "undated"}
 
 
-# AWS does so to save those who write milliseconds of 1970 or a zero by mistake.
-def test_what_is_more_than_five_years_past_is_taken_for_a_mistake(orders: Orders) -> None:
+# As in AWS: such a value is probably an error, for example a zero.
+def test_items_more_than_five_years_past_their_expiry_stay(orders: Orders) -> None:
     orders.put("mistake", ends=number(NOW - TTL_OLDEST_SECONDS - 1))
     orders.put("zero", ends=number(0))
     orders.put("old", ends=number(NOW - TTL_OLDEST_SECONDS + 60))
@@ -136,8 +136,8 @@ def test_dropping_the_table_clears_its_expiry_index(orders: Orders) -> None:
     assert entries(orders.db) == 1
 
 
-# No write leaves one behind, but a sweep that trusted it would delete what is meant to stay.
-def test_entry_that_the_item_knows_nothing_of_removes_only_itself(orders: Orders, clock: ManualClock) -> None:
+# No write leaves such an entry, but a sweep that trusted one would delete a live item.
+def test_an_entry_that_does_not_match_its_item_removes_only_itself(orders: Orders, clock: ManualClock) -> None:
     orders.put("a", ends=number(NOW + DAY))
     with orders.db.read() as snapshot:
         table = orders.db.catalog.require(snapshot, orders.name)
@@ -151,7 +151,7 @@ def test_entry_that_the_item_knows_nothing_of_removes_only_itself(orders: Orders
     assert entries(orders.db) == 1
 
 
-# A sweep in one huge transaction would hold up all writers.
+# A sweep in one huge transaction would block all writers.
 def test_many_items_expire_over_several_transactions(orders: Orders, clock: ManualClock) -> None:
     for at in range(600):
         orders.put(f"a{at}", ends=number(NOW + 1))

@@ -1,4 +1,4 @@
-"""Secondary indexes: who is in them, what they show, and how they are read."""
+"""Secondary indexes: which items they hold, what they project, and how they are read."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_index_orders_and_shows_its_own_way(call: Call, name: str, order: str, s
     assert {frozenset(item) for item in answer["Items"]} == {frozenset(shown)}
 
 
-# An index without a sort key says nothing about the order within a partition.
+# An index without a sort key has no defined order within a partition.
 @pytest.mark.usefixtures("films")
 def test_hash_only_index(call: Call) -> None:
     answer = query(call, "genres")
@@ -80,7 +80,7 @@ def test_hash_only_index(call: Call) -> None:
     assert {frozenset(item) for item in answer["Items"]} == {frozenset({"maker", "title", "genre", "year"})}
 
 
-# Index keys need not be unique: rows with equal keys are told apart by their items.
+# Index keys need not be unique: rows with equal keys differ by their owner.
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 @pytest.mark.parametrize("forward", [True, False])
 def test_pages_through_equal_index_keys(call: Call, limit: int, forward: bool) -> None:
@@ -103,7 +103,7 @@ def test_pages_through_equal_index_keys(call: Call, limit: int, forward: bool) -
     assert ranks == sorted(ranks, reverse=not forward)
 
 
-# To go on in an index, the index's key is not enough: it names no single row.
+# The key of an index does not identify a row, so a page in an index needs the table's key too.
 @pytest.mark.usefixtures("films")
 def test_last_evaluated_key_holds_both_keys(call: Call) -> None:
     page = query(call, "ranks", Limit=1)
@@ -119,21 +119,21 @@ def test_start_key_of_the_table_alone_is_rejected(call: Call, expect_error: Expe
 
 @pytest.mark.parametrize("keys", ["N", "B"])
 def test_index_on_numbers_and_binaries(call: Call, keys: str) -> None:
-    create(call, "typed", "id:S", indexes=[index("typed", f"part:{keys}", f"place:{keys}")])
+    create(call, "typed", "id:S", indexes=[index("typed", f"part:{keys}", f"rating:{keys}")])
     make = n if keys == "N" else lambda number: b(bytes([number]))
     for number in (3, 1, 2):
-        call("PutItem", TableName="typed", Item={"id": s(str(number)), "part": make(1), "place": make(number)})
+        call("PutItem", TableName="typed", Item={"id": s(str(number)), "part": make(1), "rating": make(number)})
     found = call(
         "Query",
         TableName="typed",
         IndexName="typed",
-        KeyConditionExpression="part = :p AND place >= :two",
+        KeyConditionExpression="part = :p AND rating >= :two",
         ExpressionAttributeValues={":p": make(1), ":two": make(2)},
     )
     assert [item["id"]["S"] for item in found["Items"]] == ["2", "3"]
 
 
-# A local index lies beside its items, so it can fetch what it does not hold; each fetch is a read of its own.
+# A local index can fetch attributes that it does not project from the table; each fetch is a read of its own.
 @pytest.mark.usefixtures("films")
 @pytest.mark.parametrize("members", [{"Select": "ALL_ATTRIBUTES"}, {"ProjectionExpression": "title, note"}])
 def test_local_index_fetches_what_it_lacks(call: Call, members: dict[str, str]) -> None:
@@ -185,7 +185,7 @@ def test_filter_may_name_the_other_key(call: Call, expect_error: ExpectError) ->
         query(call, "ranks", FilterExpression="genre = :v")
 
 
-# What is projected can hold binary or not, whatever the item does; readers decode by that flag.
+# A projection may lack the binary of its item; readers decode binary by the row's own flag.
 def test_projected_row_knows_whether_it_holds_binary(db: Database, call: Call) -> None:
     create(
         call,

@@ -1,4 +1,4 @@
-"""Items as they lie in the store."""
+"""Items as they are stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_row_is_a_header_and_json() -> None:
     assert stored_item.encode(ITEM, 7, binary=True) == b"\x80\0\0\x07" + TEXT
 
 
-# The flag shares a word with the size, and must not be taken for a part of it.
+# The flag shares a word with the size, but is not part of it.
 def test_size_and_flag_do_not_mix() -> None:
     for binary in (False, True):
         row = stored_item.encode(ITEM, 400 * 1024, binary)
@@ -23,7 +23,7 @@ def test_size_and_flag_do_not_mix() -> None:
 
 
 def test_items_are_spliced_into_one_list() -> None:
-    plain, binary = stored_item.encode(ITEM, 7, binary=False), stored_item.encode(ITEM, 7, binary=True)
+    text, binary = stored_item.encode(ITEM, 7, binary=False), stored_item.encode(ITEM, 7, binary=True)
     assert Json.items([]).text == b"[]"
-    assert Json.items([plain, plain]).text == b"[" + TEXT + b"," + TEXT + b"]"
-    assert [Json.items(rows).binary for rows in ([plain], [plain, binary])] == [False, True]
+    assert Json.items([text, text]).text == b"[" + TEXT + b"," + TEXT + b"]"
+    assert [Json.items(rows).binary for rows in ([text], [text, binary])] == [False, True]

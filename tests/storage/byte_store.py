@@ -1,4 +1,4 @@
-"""The plainest store there is: work puts and gets bytes, and nothing else happens around it."""
+"""A store of bytes without an engine: work puts and gets bytes, and its batch does nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 LIMIT_SECONDS = 30.0
 
 
-class PlainBatch:
+class ByteBatch:
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.writes = 0
@@ -33,17 +33,17 @@ class PlainBatch:
         pass
 
 
-PlainStore = Store[PlainBatch]
+ByteStore = Store[ByteBatch]
 
 
-def open_store(path: Path | None = None) -> PlainStore:
-    return Store(path, PlainBatch)
+def open_store(path: Path | None = None) -> ByteStore:
+    return Store(path, ByteBatch)
 
 
-def increment(key: bytes) -> Callable[[PlainBatch], int]:
-    """Work whose result tells how often it was done."""
+def increment(key: bytes) -> Callable[[ByteBatch], int]:
+    """Work that returns how often it ran."""
 
-    def work(batch: PlainBatch) -> int:
+    def work(batch: ByteBatch) -> int:
         count = int(batch.get(key) or b"0") + 1
         batch.put(key, b"%d" % count)
         return count
@@ -51,17 +51,17 @@ def increment(key: bytes) -> Callable[[PlainBatch], int]:
     return work
 
 
-def put(key: bytes, value: bytes = b"") -> Callable[[PlainBatch], None]:
+def put(key: bytes, value: bytes = b"") -> Callable[[ByteBatch], None]:
     return lambda batch: batch.put(key, value)
 
 
-def read(store: PlainStore, key: bytes) -> bytes | None:
+def read(store: ByteStore, key: bytes) -> bytes | None:
     with store.read() as snapshot:
         return snapshot.get(key)
 
 
 class Caller(Thread):
-    """A thread that makes one call and keeps what became of it."""
+    """A thread that makes one call and keeps its result or error."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__(daemon=True)
@@ -78,7 +78,7 @@ class Caller(Thread):
             if not isinstance(error, Exception | KeyboardInterrupt):
                 raise
 
-    def outcome(self) -> Any:
+    def wait(self) -> Any:
         self.join(LIMIT_SECONDS)
         assert not self.is_alive(), "the call never returned"
         if self.error is not None:
@@ -87,22 +87,22 @@ class Caller(Thread):
 
 
 class SlowLeader:
-    """Holds the lead, in the middle of its work, until told to go on: whoever comes meanwhile lines up behind it."""
+    """Holds the lead, in the middle of its work, until released. Callers that come meanwhile wait behind it."""
 
-    def __init__(self, store: PlainStore) -> None:
+    def __init__(self, store: ByteStore) -> None:
         self._store = store
         self._leading = Event()
         self._released = Event()
         self._caller = Caller(lambda: store.write(self._work))
         assert self._leading.wait(LIMIT_SECONDS)
 
-    def _work(self, batch: PlainBatch) -> None:
+    def _work(self, batch: ByteBatch) -> None:
         batch.put(b"slow leader", b"was here")
         self._leading.set()
         assert self._released.wait(LIMIT_SECONDS)
 
-    def line_up(self, *works: Callable[[PlainBatch], Any]) -> list[Caller]:
-        """One thread for each work, in this order; returns when all of them wait behind those that wait already."""
+    def line_up(self, *works: Callable[[ByteBatch], Any]) -> list[Caller]:
+        """Start one thread for each work, in this order; returns when all of them are in the queue."""
         before = len(self._store.queue)
         callers: list[Caller] = []
         for work in works:
@@ -112,14 +112,14 @@ class SlowLeader:
 
     def release(self) -> None:
         self._released.set()
-        self._caller.outcome()
+        self._caller.wait()
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """For what announces itself by no event, such as the length of the queue."""
+    """For conditions without an event, such as the length of the queue."""
     tick = Event()
     for _ in range(int(LIMIT_SECONDS * 1000)):
         if condition():
             return
         tick.wait(0.001)
-    raise AssertionError("waited in vain")
+    raise AssertionError("the condition never became true")
