@@ -20,7 +20,7 @@ from sortkey.expressions.tree import (
     Path,
     Value,
 )
-from tests.expressions.model import MISSING, at, plain
+from tests.expressions.model import MISSING, at, python_value
 from tests.expressions.strategies import bound, conditions, items, spell_condition
 
 SIZED = ("S", "B", "SS", "NS", "BS", "L", "M")
@@ -40,7 +40,7 @@ def test_compiled_conditions_say_what_the_tree_says(
 class Interpreter:
     def __init__(self, values: dict[str, Any], item: dict[str, Any]) -> None:
         self.values = values
-        self.item = plain({"M": item})
+        self.item = python_value({"M": item})
 
     def holds(self, tree: Condition) -> bool:
         match tree:
@@ -76,7 +76,7 @@ class Interpreter:
             case Path():
                 return at(self.item, operand.parts)
             case Value():
-                return plain(self.values[operand.placeholder])
+                return python_value(self.values[operand.placeholder])
             case Call():
                 return size(self.value(operand.arguments[0]))
 

@@ -12,7 +12,7 @@ from typing import Any
 MISSING: Any = object()
 
 
-def plain(value: dict[str, Any]) -> tuple[str, Any]:
+def python_value(value: dict[str, Any]) -> tuple[str, Any]:
     ((tag, content),) = value.items()
     match tag:
         case "N":
@@ -28,15 +28,15 @@ def plain(value: dict[str, Any]) -> tuple[str, Any]:
         case "SS":
             return tag, frozenset(content)
         case "L":
-            return tag, [plain(element) for element in content]
+            return tag, [python_value(element) for element in content]
         case "M":
-            return tag, {name: plain(member) for name, member in content.items()}
+            return tag, {name: python_value(member) for name, member in content.items()}
         case _:
             return tag, content
 
 
 def at(value: Any, parts: tuple[str | int, ...]) -> Any:
-    """What stands at a path below a plain value."""
+    """The part of a Python value at a path; MISSING if there is none."""
     if value is MISSING or not parts:
         return value
     tag, content = value

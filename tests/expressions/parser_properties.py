@@ -1,4 +1,4 @@
-"""Whatever a tree says in text, the parser reads back; whatever a text is, the parser answers."""
+"""The parser reads back every tree that is written as text, and answers every other text with an error."""
 
 from __future__ import annotations
 

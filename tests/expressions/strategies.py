@@ -1,4 +1,4 @@
-"""Random trees, the text that says them, and items they have something to say about."""
+"""Random trees, their texts, and items that the expressions can match."""
 
 from __future__ import annotations
 
@@ -162,11 +162,11 @@ def _spell_part(tree: Condition) -> str:
 def spell_update(actions: tuple[Action, ...]) -> str:
     sections: dict[str, list[str]] = {}
     for action in actions:
-        said = spell_path(action.path)
+        spelled = spell_path(action.path)
         match action:
             case Set():
-                said += f" = {spell_operand(action.value)}"
+                spelled += f" = {spell_operand(action.value)}"
             case Add() | Delete():
-                said += f" {action.value.placeholder}"
-        sections.setdefault(type(action).__name__.upper(), []).append(said)
-    return " ".join(f"{section} {', '.join(said)}" for section, said in sections.items())
+                spelled += f" {action.value.placeholder}"
+        sections.setdefault(type(action).__name__.upper(), []).append(spelled)
+    return " ".join(f"{section} {', '.join(spelled)}" for section, spelled in sections.items())

@@ -1,4 +1,4 @@
-"""Conditions: what each comparator and function says of each type, and what is rejected before any item is seen."""
+"""Conditions: the result of each comparator and function for each type, and what is rejected before an item is read."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_what_can_never_hold_is_rejected(text: str, error: str) -> None:
 
 
 # Both operands are looked at from left to right, before what their operator thinks of them.
-def test_the_first_fault_in_the_text_is_told() -> None:
+def test_the_first_error_in_the_text_is_reported() -> None:
     with rejected(
         "Invalid ConditionExpression: An expression attribute value used in expression is not defined; "
         "attribute value: :w"

@@ -44,7 +44,7 @@ def test_ranges(text: str, operator: str | None, operands: tuple[str, ...]) -> N
 
 
 UNUSABLE = "Invalid operator used in KeyConditionExpression: "
-UNUSUAL = "Invalid condition in KeyConditionExpression: "
+INVALID_CONDITION = "Invalid condition in KeyConditionExpression: "
 MISMATCH = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 UNSUPPORTED = "Query key condition not supported"
 
@@ -65,15 +65,15 @@ UNSUPPORTED = "Query key condition not supported"
         ("pk = :v AND pk = :w", "KeyConditionExpressions must only contain one condition per key"),
         ("pk = :v AND sk > :v AND sk < :w", "KeyConditionExpressions must only contain one condition per key"),
         ("pk = :v AND sk = :v AND x = :v", "Conditions can be of length 1 or 2 only"),
-        ("pk = sk", UNUSUAL + "Multiple attribute names used in one condition"),
-        (":v = :v", UNUSUAL + "No key attribute specified"),
+        ("pk = sk", INVALID_CONDITION + "Multiple attribute names used in one condition"),
+        (":v = :v", INVALID_CONDITION + "No key attribute specified"),
         (
             "pk = :v AND :v BETWEEN sk AND :w",
-            UNUSUAL + "BETWEEN operator must have the key attribute as its first operand",
+            INVALID_CONDITION + "BETWEEN operator must have the key attribute as its first operand",
         ),
         (
             "pk = :v AND begins_with(:v, sk)",
-            UNUSUAL + "begins_with operator must have the key attribute as its first operand",
+            INVALID_CONDITION + "begins_with operator must have the key attribute as its first operand",
         ),
         ("pk = :n", MISMATCH),
         ("pk = :v AND begins_with(sk, :b)", MISMATCH),

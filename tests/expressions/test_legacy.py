@@ -26,12 +26,12 @@ def compare(operator: str, *arguments: dict[str, Any]) -> dict[str, Any]:
     return {"ComparisonOperator": operator, "AttributeValueList": list(arguments)}
 
 
-def expects(said: dict[str, Any], name: str = "s") -> bool:
-    return legacy.expected({name: said}, None)(ITEM)
+def expects(given: dict[str, Any], name: str = "s") -> bool:
+    return legacy.expected({name: given}, None)(ITEM)
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "answer"),
+    ("name", "given", "answer"),
     [
         ("s", {"Value": ABC}, True),
         ("s", {"Exists": True, "Value": FIVE}, False),
@@ -56,8 +56,8 @@ def expects(said: dict[str, Any], name: str = "s") -> bool:
         ("s.a", compare("EQ", {"S": "dotted"}), True),
     ],
 )
-def test_expected(name: str, said: dict[str, Any], answer: bool) -> None:
-    assert expects(said, name) is answer
+def test_expected(name: str, given: dict[str, Any], answer: bool) -> None:
+    assert expects(given, name) is answer
 
 
 def test_conditional_operator() -> None:
@@ -71,7 +71,7 @@ def test_conditional_operator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("given", "message"),
     [
         ({}, INVALID + "Value must be provided when Exists is null for Attribute: s"),
         ({"Exists": True}, INVALID + "Value must be provided when Exists is true for Attribute: s"),
@@ -108,9 +108,9 @@ def test_conditional_operator() -> None:
         (compare("eq", ABC), "Comparison type does not exist in DynamoDB"),
     ],
 )
-def test_expected_rejects(said: dict[str, Any], message: str) -> None:
+def test_expected_rejects(given: dict[str, Any], message: str) -> None:
     with rejected(message):
-        expects(said)
+        expects(given)
 
 
 def test_names_must_not_be_empty() -> None:
@@ -167,7 +167,7 @@ def test_key_conditions_reject(conditions: dict[str, Any], message: str) -> None
         legacy.key_conditions(conditions).resolve((PK,), (SK,))
 
 
-# A negated equality is no range of keys.
+# A negated equality is not a range of keys.
 def test_not_equal_is_not_indexable() -> None:
     with rejected("Attempted conditional constraint is not an indexable operation"):
         legacy.key_conditions({"pk": compare("EQ", ABC), "sk": compare("NE", ABC)}).resolve((PK,), (SK,))
@@ -182,7 +182,7 @@ def test_attributes_to_get() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "after"),
+    ("name", "given", "after"),
     [
         ("a", {"Value": ABC}, ABC),
         ("s", {"Action": "PUT", "Value": FIVE}, FIVE),
@@ -197,14 +197,14 @@ def test_attributes_to_get() -> None:
         ("gone", {"Action": "ADD", "Value": {"L": [FIVE]}}, {"L": [FIVE]}),
     ],
 )
-def test_attribute_updates(name: str, said: dict[str, Any], after: dict[str, Any] | None) -> None:
-    made = legacy.attribute_updates({name: said})
+def test_attribute_updates(name: str, given: dict[str, Any], after: dict[str, Any] | None) -> None:
+    made = legacy.attribute_updates({name: given})
     assert made.attributes == {name}
     assert made.apply(ITEM).get(name) == after
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "message"),
+    ("name", "given", "message"),
     [
         ("a", {"Action": "PUT"}, INVALID + "Only DELETE action is allowed when no attribute value is specified"),
         ("s", {"Action": "ADD", "Value": ABC}, INVALID + "ADD action is not supported for the type STRING"),
@@ -217,6 +217,6 @@ def test_attribute_updates(name: str, said: dict[str, Any], after: dict[str, Any
         ("s", {"Action": "DELETE", "Value": {"SS": ["a"]}}, "Type mismatch for attribute to update"),
     ],
 )
-def test_attribute_updates_reject(name: str, said: dict[str, Any], message: str) -> None:
+def test_attribute_updates_reject(name: str, given: dict[str, Any], message: str) -> None:
     with rejected(message):
-        legacy.attribute_updates({name: said}).apply(ITEM)
+        legacy.attribute_updates({name: given}).apply(ITEM)

@@ -1,4 +1,4 @@
-"""What no bindings could make right: reserved names, unknown functions, functions in the wrong place."""
+"""Errors that no bindings can avoid: reserved names, unknown functions, misplaced functions."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def numbers(*elements: str) -> dict[str, Any]:
         ("ADD ns :ns", {"ns": {"NS": ["1", "2", "3"]}}),
         ("ADD a :ss", {"a": {"SS": ["b", "c"]}}),
         ("DELETE ss :ss", {"ss": {"SS": ["a"]}}),
-        # There are no empty sets: what loses its last element goes.
+        # There are no empty sets: a set that loses its last element is removed.
         ("DELETE ss :all", {"ss": None}),
         ("DELETE gone :ss", {}),
         ("DELETE m.gone :ss", {}),
@@ -79,7 +79,7 @@ def test_actions(text: str, changed: dict[str, Any]) -> None:
     assert changes(text) == changed
 
 
-# Right-hand sides see the item as it was before, so two attributes can change places.
+# Right-hand sides see the item as it was before, so two attributes can be swapped.
 def test_everything_is_read_before_anything_is_written() -> None:
     assert changes("SET n = s, s = n") == {"n": {"S": "a"}, "s": {"N": "1"}}
     assert changes("SET m = :m, a = m.x")["a"] == {"N": "1"}
@@ -142,7 +142,7 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
         ("ADD s :n", WRONG_TYPE),
         ("ADD ss :ns", WRONG_TYPE),
         ("DELETE n :ss", WRONG_TYPE),
-        # A wrong path is told before a missing attribute.
+        # A wrong path is reported before a missing attribute.
         ("SET a = gone, m.q.r = :n", INVALID_PATH),
     ],
 )

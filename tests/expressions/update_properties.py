@@ -12,7 +12,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, update
 from sortkey.expressions.tree import Action, Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
 from sortkey.values.attribute import normalise_item
-from tests.expressions.model import MISSING, at, plain
+from tests.expressions.model import MISSING, at, python_value
 from tests.expressions.strategies import bound, items, spell_update, updates
 
 GONE = ("GONE", None)
@@ -43,17 +43,17 @@ def test_compiled_updates_do_what_the_tree_says(
         return
     assert item == before, "the item before is left alone"
     assert expected is not None
-    assert plain({"M": after}) == expected
+    assert python_value({"M": after}) == expected
     assert normalise_item(after).item == after, "what comes out is canonical"
 
 
 def interpret(actions: tuple[Action, ...], values: dict[str, Any], item: dict[str, Any]) -> Any:
-    before = plain({"M": item})
+    before = python_value({"M": item})
     after = deepcopy(before)
     # By path, so that elements appended to one list come in the order of their indexes.
     results = [(action.path.parts, result(action, values, before)) for action in actions]
-    for parts, outcome in sorted(results, key=lambda found: [str(part) for part in found[0]]):
-        put(after, parts, outcome)
+    for parts, result in sorted(results, key=lambda found: [str(part) for part in found[0]]):
+        put(after, parts, result)
     return swept(after)
 
 
@@ -66,7 +66,7 @@ def result(action: Action, values: dict[str, Any], before: Any) -> Any:
         case Set():
             return assigned(action.value, values, before)
         case Add() | Delete():
-            tag, operand = plain(values[action.value.placeholder])
+            tag, operand = python_value(values[action.value.placeholder])
             if existing is MISSING:
                 return (tag, operand) if isinstance(action, Add) else MISSING
             if existing[0] != tag:
@@ -84,7 +84,7 @@ def assigned(value: Operand | Arithmetic, values: dict[str, Any], before: Any) -
                 raise Rejected
             return found
         case Value():
-            return plain(values[value.placeholder])
+            return python_value(values[value.placeholder])
         case Call(function="if_not_exists"):
             default = assigned(value.arguments[1], values, before)
             assert isinstance(value.arguments[0], Path)
@@ -105,21 +105,21 @@ def content(value: Any, tag: str) -> Any:
     return value[1]
 
 
-def put(document: Any, parts: tuple[str | int, ...], outcome: Any) -> None:
+def put(document: Any, parts: tuple[str | int, ...], result: Any) -> None:
     parent, last = at(document, parts[:-1]), parts[-1]
     if parent is MISSING or parent[0] != ("M" if isinstance(last, str) else "L"):
         raise Rejected
     inside = parent[1]
     if isinstance(last, int):
-        put_element(inside, last, outcome)
-    elif outcome is MISSING:
+        put_element(inside, last, result)
+    elif result is MISSING:
         inside.pop(last, None)
     else:
-        inside[last] = deepcopy(outcome)
+        inside[last] = deepcopy(result)
 
 
-def put_element(elements: list[Any], index: int, outcome: Any) -> None:
-    element = GONE if outcome is MISSING else deepcopy(outcome)
+def put_element(elements: list[Any], index: int, result: Any) -> None:
+    element = GONE if result is MISSING else deepcopy(result)
     if index < len(elements):
         elements[index] = element
     else:

@@ -1,4 +1,4 @@
-"""Values against Python's own: a value's meaning must survive the walk, and meaning alone decides equality."""
+"""Values against Python's own: the walk keeps a value's meaning, and equality depends only on the meaning."""
 
 from __future__ import annotations
 

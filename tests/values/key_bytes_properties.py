@@ -28,7 +28,7 @@ def base64(raw: bytes) -> str:
     return b64encode(raw).decode()
 
 
-# With any suffix behind it, a smaller key still comes first: none is a prefix of another.
+# With any suffix, a smaller key still comes first: no key is a prefix of another.
 @given(close_texts, close_texts, suffixes, suffixes)
 def test_strings_order_by_utf8(left: str, right: str, after_left: bytes, after_right: bytes) -> None:
     if left != right:

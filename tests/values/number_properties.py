@@ -73,7 +73,7 @@ def test_sort_bytes_order_as_numbers_do(unordered: list[Decimal]) -> None:
         assert number.compare(number.canonical(str(less)), number.canonical(str(more))) == -1
 
 
-# The same count, told differently: lay the digits out around the point, cut into pairs, drop the empty ends.
+# The same size by another method: write the digits around the point, cut them into pairs, drop the empty ends.
 @given(decimals)
 def test_size_counts_the_pairs_that_are_not_zero(decimal: Decimal) -> None:
     whole, _, fraction = format(decimal.copy_abs(), "f").partition(".")

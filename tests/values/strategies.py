@@ -23,7 +23,7 @@ decimals = st.builds(
 
 number_texts = st.builds(format, decimals, st.sampled_from(["", "f", "e", "+"]))
 
-# Lone surrogates are no characters.
+# Lone surrogates are not characters.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 binaries = st.binary(max_size=20)
 base64_texts = binaries.map(lambda raw: b64encode(raw).decode())

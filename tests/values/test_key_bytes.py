@@ -14,7 +14,7 @@ def base64(raw: bytes) -> str:
     return b64encode(raw).decode()
 
 
-# The layouts are a file format: changing one would leave every stored key behind.
+# The layouts are a file format: after a change, no stored key would be found.
 @pytest.mark.parametrize(
     ("tag", "value", "encoded"),
     [
@@ -62,7 +62,7 @@ def test_prefix_of_the_highest_bytes_still_has_an_upper_bound() -> None:
     assert low <= key_bytes.sort_bytes("B", base64(b"\xff" * 40)) < high
 
 
-# The shorter value is padded to the same eight bytes; only its marker tells them apart.
+# The shorter value is padded to the same eight bytes; only its marker differs.
 def test_prefix_that_ends_in_zero_leaves_the_shorter_value_out() -> None:
     low, _ = key_bytes.prefix_bounds("B", base64(b"a\x00"))
     assert key_bytes.sort_bytes("B", base64(b"a")) < low

@@ -179,7 +179,7 @@ def test_size_counts_pairs_of_digits_around_the_point(text: str, size: int) -> N
     assert number.size(text) == size
 
 
-# The layout is a file format: changing it would leave every stored key behind.
+# The layout is a file format: after a change, no stored key would be found.
 @pytest.mark.parametrize(
     ("text", "encoded"),
     [

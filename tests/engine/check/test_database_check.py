@@ -1,4 +1,4 @@
-"""The check: silent about a sound store, and eloquent about each kind of damage."""
+"""The check reports nothing for a sound store, and a precise problem for each type of damage."""
 
 from __future__ import annotations
 
@@ -65,22 +65,22 @@ def test_sound_folder(folder: Path) -> None:
     assert check(folder) == CheckReport(tables=1, items=3, index_rows=2, problems=[])
 
 
-def test_progress_is_told_by_table(folder: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    check(folder, lambda *step: told.append(step))
-    assert told == [("orders", 3, 3)]
+def test_progress_is_reported_by_table(folder: Path) -> None:
+    reported: list[tuple[str, int, int]] = []
+    check(folder, lambda *step: reported.append(step))
+    assert reported == [("orders", 3, 3)]
 
 
 # The command takes any path; a typing mistake must not leave an empty database behind.
 @pytest.mark.parametrize("name", ["missing", "empty"])
-def test_folder_that_is_none_of_ours_is_rejected_and_left_alone(tmp_path: Path, name: str) -> None:
+def test_folder_without_a_database_is_rejected_and_not_changed(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(StorageError, match="is not a data folder of Sortkey"):
         check(tmp_path / name)
     assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
 
 
-def test_database_of_somebody_else_is_rejected(tmp_path: Path) -> None:
+def test_database_of_another_program_is_rejected(tmp_path: Path) -> None:
     damage(tmp_path, lambda transaction: transaction.put(b"other", b"thing"))
     with pytest.raises(StorageError, match="holds a database, but not one of Sortkey"):
         check(tmp_path)
@@ -91,7 +91,7 @@ def test_folder_in_use_can_be_checked_within_the_process(db: Database) -> None:
     assert check_database(db) == CheckReport(tables=1, items=1, index_rows=0, problems=[])
 
 
-def test_row_that_is_no_json(folder: Path) -> None:
+def test_row_that_is_not_json(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
         transaction.put(key, row[:-1] + b"?")
@@ -116,7 +116,7 @@ def test_item_without_the_tables_key(folder: Path) -> None:
     assert "does not contain an item of this table (KeyError: 'id')" in only_problem(folder)
 
 
-def test_item_in_another_items_place(folder: Path) -> None:
+def test_item_under_a_wrong_row_key(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
         transaction.delete(key)
@@ -129,7 +129,7 @@ def test_item_in_another_items_place(folder: Path) -> None:
 def test_item_that_is_not_canonical(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
-        # The same size by AWS's rules as before, with nothing but the number's text at fault.
+        # The same size by AWS's rules as before; only the number's text is wrong.
         item = {"id": text("c"), "n": {"N": "1.0"}}
         transaction.put(key, stored_item.encode(item, stored_item.size(row), binary=False))
 
@@ -213,12 +213,12 @@ def test_count_of_nothing(folder: Path) -> None:
     assert only_problem(folder) == "space 99 has a count, but is not a table or index"
 
 
-def test_space_given_up_while_in_use(folder: Path) -> None:
+def test_space_marked_as_garbage_while_in_use(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.GARBAGE + TABLE, b""))
     assert only_problem(folder) == f"space {spaces.FIRST_FREE} is in use, but marked as garbage"
 
 
-def test_space_that_would_be_given_again(folder: Path) -> None:
+def test_space_that_would_be_assigned_again(folder: Path) -> None:
     damage(folder, lambda transaction: transaction.put(spaces.NEXT_SPACE, b"\1"))
     assert only_problem(folder).endswith("is in use, but would be assigned again")
 
@@ -266,7 +266,7 @@ def trimmed_beyond(transaction: Transaction) -> None:
     ("harm", "problem"),
     [
         pytest.param(moved(7, 1), "record 1 is in shard 7, which does not exist", id="unknown shard"),
-        pytest.param(moved(0, 4), "record 4 is outside its shard's range, 1 to 2", id="behind the shard's end"),
+        pytest.param(moved(0, 4), "record 4 is outside its shard's range, 1 to 2", id="after the shard's end"),
         pytest.param(edited(SequenceNumber="0"), "record 1 has the sequence number 0", id="another number"),
         pytest.param(edited(Keys={"id": {}}), "record 1 is not a change of this table", id="no key"),
         pytest.param(edited(OldImage={}), "record 1 does not have the images of NEW_IMAGE", id="wrong images"),
@@ -274,7 +274,7 @@ def trimmed_beyond(transaction: Transaction) -> None:
         pytest.param(trimmed_beyond, "record 1 exists, but its shard was trimmed past it", id="trimmed"),
     ],
 )
-def test_stream_record_out_of_place(folder: Path, harm: Damage, problem: str) -> None:
+def test_damaged_stream_record(folder: Path, harm: Damage, problem: str) -> None:
     damage(folder, harm)
     assert problem in only_problem(folder)
 
@@ -290,7 +290,7 @@ def test_stream_record_in_a_shard_of_other_items(folder: Path) -> None:
     assert "belongs to an item outside its shard's slice" in only_problem(folder)
 
 
-def test_more_problems_than_anybody_reads_are_summed_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_above_the_limit_are_only_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "MOST_PROBLEMS", 2)
 
     def harm(transaction: Transaction) -> None:

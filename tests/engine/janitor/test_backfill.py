@@ -56,7 +56,7 @@ def test_filling_takes_one_transaction_a_chunk(orders: Orders) -> None:
     orders.add_index("city")
     before = orders.db.store.queue.commits
     orders.db.janitor.sweep()
-    # Thirty rows are six full chunks, and a seventh finds that there are no more.
+    # Thirty rows are six full chunks; a seventh finds the end.
     assert orders.db.store.queue.commits == before + 7
     assert counted(orders) == 20
 
@@ -84,7 +84,7 @@ def steps(orders: Orders) -> Iterator[None]:
         yield
 
 
-# Every kind of change, on rows that the filling has passed and on those that it has yet to come to.
+# Every type of change, on rows before and after the position of the backfill.
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("projection", ["ALL", "KEYS_ONLY"])
 def test_writes_meanwhile_are_neither_missed_nor_counted_twice(orders: Orders, projection: str) -> None:
@@ -123,7 +123,7 @@ def test_table_dropped_while_its_index_is_filled(orders: Orders) -> None:
     orders.db.janitor.sweep()
 
 
-# Progress lies in the store, so it goes on from there instead of from the start.
+# The position is in the store, so the backfill continues there instead of at the start.
 @pytest.mark.usefixtures("small_chunks")
 def test_filling_goes_on_after_a_restart(tmp_path: Path, clock: ManualClock) -> None:
     db = Database(tmp_path, clock)
@@ -140,7 +140,7 @@ def test_filling_goes_on_after_a_restart(tmp_path: Path, clock: ManualClock) -> 
     orders.db.close()
 
 
-# Items of 400 KB would make a chunk by rows alone a transaction of 400 MB.
+# A chunk limited only by rows would be a transaction of 400 MB with items of 400 KB.
 def test_large_items_make_smaller_chunks(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfill, "CHUNK_BYTES", 1)
     orders.add_index("city")

@@ -71,7 +71,7 @@ def test_tokens_are_forgotten_after_ten_minutes(db: Database, clock: ManualClock
     assert members(db, spaces.TOKENS) == 0
 
 
-# They lie in no order of time: looking for old ones reads all of them.
+# They are not ordered by time: a search for old ones reads them all.
 def test_tokens_are_looked_at_once_a_minute(db: Database, clock: ManualClock) -> None:
     Orders(db)
     transact(db, "first")

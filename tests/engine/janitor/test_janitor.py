@@ -18,16 +18,16 @@ LONG = 60.0
 
 
 class Recorder:
-    """A step that tells when it was run, and fails as often as it is told to."""
+    """A step that counts its runs; the first `errors` of them raise."""
 
-    def __init__(self, failures: int = 0) -> None:
+    def __init__(self, errors: int = 0) -> None:
         self.runs = threading.Semaphore(0)
-        self.failures = failures
+        self.errors = errors
 
     def __call__(self, _: Core) -> Iterator[None]:
         self.runs.release()
-        if self.failures:
-            self.failures -= 1
+        if self.errors:
+            self.errors -= 1
             raise RuntimeError("no room")
         yield
 
@@ -68,11 +68,11 @@ def test_sweeps_at_every_tick(clock: ManualClock, monkeypatch: pytest.MonkeyPatc
     core.store.close()
 
 
-# A full disk, say: it may have room again at the next tick, and meanwhile somebody has to be told.
+# A full disk, for example: it may have room again at the next sweep, and the error must be logged meanwhile.
 def test_error_in_a_step_is_logged_and_neither_ends_the_thread_nor_the_other_steps(
     core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    failing, other = Recorder(failures=1), Recorder()
+    failing, other = Recorder(errors=1), Recorder()
     janitor = janitor_with(core, monkeypatch, failing, other)
     janitor.start()
     assert failing.wait()
@@ -87,7 +87,7 @@ def test_error_in_a_step_is_logged_and_neither_ends_the_thread_nor_the_other_ste
 
 def test_sweep_by_hand_raises_what_goes_wrong(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match="no room"):
-        janitor_with(core, monkeypatch, Recorder(failures=1)).sweep()
+        janitor_with(core, monkeypatch, Recorder(errors=1)).sweep()
 
 
 # An index of a million rows must not keep expired items alive until it is filled.

@@ -57,37 +57,37 @@ def sent(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return operation, draw(structures(requests.OPERATIONS[operation]))
 
 
-def outcome(read: Any, operation: str, given_request: Any) -> tuple[str, object]:
+def answer(read: Any, operation: str, raw: Any) -> tuple[str, object]:
     try:
-        return "request", read(operation, given_request)
+        return "request", read(operation, raw)
     except DynamoDBError as error:
         return error.code, error.message
 
 
 # The two entry points never disagree, and reject with DynamoDB's errors only.
 @given(sent())
-def test_bytes_and_dictionary_have_the_same_outcome(request: tuple[str, dict[str, Any]]) -> None:
+def test_bytes_and_dictionary_have_the_same_answer(request: tuple[str, dict[str, Any]]) -> None:
     operation, members = request
     body = json.dumps(members).encode()
-    assert outcome(requests.decode, operation, body) == outcome(requests.convert, operation, members)
+    assert answer(requests.decode, operation, body) == answer(requests.convert, operation, members)
 
 
-# One declaration, two readers: what msgspec accepts the slow path finds nothing wrong with, and reads the same.
+# One declaration, two readers: the general path accepts whatever msgspec accepts, and reads the same request.
 @given(sent())
-def test_the_slow_path_accepts_what_the_fast_path_accepts(request: tuple[str, dict[str, Any]]) -> None:
+def test_the_general_path_accepts_what_the_fast_path_accepts(request: tuple[str, dict[str, Any]]) -> None:
     operation, members = request
     shape = requests.OPERATIONS[operation]
     try:
         fast = msgspec.convert(members, shape)
     except msgspec.ValidationError:
         return
-    understood = aws_deserialiser.read(shape, members)
-    constraints.enforce(shape, understood)
-    assert msgspec.convert(understood, shape) == fast
+    read = aws_deserialiser.read(shape, members)
+    constraints.enforce(shape, read)
+    assert msgspec.convert(read, shape) == fast
 
 
 # Whatever JSON comes, the answer is a request or one of these two errors.
 @given(st.sampled_from(OPERATIONS), JSON)
 def test_any_json_is_answered(operation: str, value: Any) -> None:
-    kind, _ = outcome(requests.decode, operation, json.dumps(value).encode())
-    assert kind in ("request", SerializationException.__name__, ValidationException.__name__)
+    code, _ = answer(requests.decode, operation, json.dumps(value).encode())
+    assert code in ("request", SerializationException.__name__, ValidationException.__name__)

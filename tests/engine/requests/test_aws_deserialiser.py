@@ -1,7 +1,7 @@
 """Values of a wrong JSON type, in the words of AWS's deserialiser.
 
-DynamoDB Local is no judge here: it turns numbers and booleans into strings, and answers most of the rest with
-InternalFailure.
+DynamoDB Local cannot be compared with here: it turns numbers and booleans into strings, and answers most of the rest
+with InternalFailure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_string_expected(value: object, message: str) -> None:
     assert error("GetItem", {"TableName": value, "Key": {}}) == message
 
 
-# A set of words is a string to the deserialiser; which words, it does not ask.
+# An enumeration is a string to the deserialiser, which does not check the words.
 def test_word_expected() -> None:
     assert error("Scan", {"TableName": "abc", "Select": 1}) == "NUMBER_VALUE cannot be converted to String"
 

@@ -1,6 +1,6 @@
 """Missing members and broken bounds, in AWS's words, all of them at once.
 
-DynamoDB Local checks few of them, and says "Value null at 'tableName' …" without AWS's count in front.
+DynamoDB Local checks few of them, and answers "Value null at 'tableName' …" without AWS's count in front.
 """
 
 from __future__ import annotations

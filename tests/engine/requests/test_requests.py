@@ -143,7 +143,7 @@ def test_a_body_that_is_not_an_object(body: bytes) -> None:
         requests.decode("GetItem", body)
 
 
-# A dictionary can hold what JSON cannot; none of it may come out as another kind of error.
+# A dictionary can have values that JSON cannot; none of them may raise another type of error.
 @pytest.mark.parametrize(
     "members",
     [

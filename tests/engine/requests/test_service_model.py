@@ -1,4 +1,4 @@
-"""The structures against AWS's own service model: nothing missing, looser or stricter, unless it says so here."""
+"""The structures against AWS's service model: nothing missing, looser or stricter, except what is listed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables are named plainly or by ARN, and names have rules."""
+"""Requests have a table's name or its ARN, and names have rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sortkey.errors import ValidationException
 
 
 @pytest.mark.parametrize("name", ["abc", "A-b_c.9", "x" * 255])
-def test_plain_name(name: str) -> None:
+def test_name(name: str) -> None:
     assert table_name_of(name) == name
 
 

@@ -68,7 +68,7 @@ def test_end_of_a_shard_wakes_a_waiting_thread(orders: Orders) -> None:
 
 
 # Another process commits without telling this one.
-def test_record_that_nobody_announced_is_found_by_looking(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_that_was_not_announced_is_found_by_polling(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders.db.signal, "wait", lambda *_: orders.put("a"))
     assert wait_for_records(orders.db, orders.iterator("LATEST"), LONG)
 

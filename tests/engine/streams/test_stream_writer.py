@@ -73,8 +73,8 @@ def test_write_that_changes_nothing_has_no_record(db: Database, same: dict[str, 
     assert events(orders.records()) == [("INSERT", "a")]
 
 
-# Equal length is no equality.
-def test_change_to_an_item_of_the_same_length_is_told(db: Database) -> None:
+# Items of equal length can differ.
+def test_change_to_an_item_of_the_same_length_is_recorded(db: Database) -> None:
     orders = Orders(db, "KEYS_ONLY")
     orders.put("a", total=number(1))
     orders.put("a", total=number(2))
@@ -87,7 +87,7 @@ def test_deleting_what_is_not_there_has_no_record(db: Database) -> None:
     assert orders.records() == []
 
 
-def test_update_and_transaction_are_told_in_the_order_of_commits(db: Database) -> None:
+def test_update_and_transaction_are_recorded_in_the_order_of_commits(db: Database) -> None:
     orders = Orders(db, "NEW_IMAGE")
     update = {"UpdateExpression": "SET price = :t", "ExpressionAttributeValues": {":t": number(5)}}
     db.call("UpdateItem", {"TableName": orders.name, "Key": {"id": text("a")}, **update})
@@ -99,7 +99,7 @@ def test_update_and_transaction_are_told_in_the_order_of_commits(db: Database) -
     assert sorted(map(sequence, records)) == list(map(sequence, records))
 
 
-# The embedded client decodes base64 only where the mark says that there is some.
+# The embedded client decodes base64 only in records that are marked as binary.
 @pytest.mark.parametrize(("attribute", "binary"), [({"B": "AAEC"}, True), ({"S": "AAEC"}, False)])
 def test_page_of_records_tells_whether_it_holds_binary(db: Database, attribute: dict[str, str], binary: bool) -> None:
     orders = Orders(db, "NEW_IMAGE")

@@ -1,4 +1,4 @@
-"""A text is compiled once for all requests, so no request may notice what others meant by the same placeholders."""
+"""A text is compiled once for all requests, so a request must not depend on what others bound to its placeholders."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _numbers = count()
 
 
 def _with_placeholders(text: str) -> str:
-    """Two of the three names become placeholders, which requests may give the same meaning, or none."""
+    """Two of the three names become placeholders, which requests may bind to the same name, or not at all."""
     return re.sub(r"(?<![:\w])([ab])\b", r"#\1", text)
 
 
 def _unseen(text: str) -> str:
-    """The same in other words: followed by blanks that nobody has used yet."""
+    """The same expression in a new text: followed by blanks that no other text has."""
     return text + f"{next(_numbers):b}".translate({ord("0"): " ", ord("1"): "\n"})
 
 
@@ -69,7 +69,7 @@ given_names = st.dictionaries(st.sampled_from(["#a", "#b"]), st.sampled_from(NAM
 requests = st.tuples(given_names, given_values, items)
 
 
-def outcome(apply: Apply, text: str, request: tuple[dict[str, str], dict[str, Any], dict[str, Any]]) -> Any:
+def answer(apply: Apply, text: str, request: tuple[dict[str, str], dict[str, Any], dict[str, Any]]) -> Any:
     names, bound_values, item = request
     bindings = Bindings(names, bound_values)
     try:
@@ -81,7 +81,7 @@ def outcome(apply: Apply, text: str, request: tuple[dict[str, str], dict[str, An
 
 
 @given(expressions, st.lists(requests, min_size=2, max_size=4))
-def test_a_text_means_the_same_whoever_used_it_before(expression: tuple[Apply, str], asked: list[Any]) -> None:
+def test_a_cached_text_gives_the_same_answer_as_a_new_one(expression: tuple[Apply, str], asked: list[Any]) -> None:
     apply, text = expression[0], _with_placeholders(expression[1])
     for request in asked:
-        assert outcome(apply, text, request) == outcome(apply, _unseen(text), request)
+        assert answer(apply, text, request) == answer(apply, _unseen(text), request)
