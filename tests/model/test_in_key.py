@@ -78,7 +78,7 @@ def test_a_condition_cannot_speak_of_them() -> None:
         db.create_tables()
         db.put(READING)
         path = Reading.key(tenant="de", sensor="roof")
-        with pytest.raises(sk.NoAccessPath, match=r"Reading.at is only in the key, so a path asks for it"):
+        with pytest.raises(sk.NoAccessPath, match=r"Reading.at is in_key: it is not stored as an attribute"):
             db.count(path, where={"at": NOON})
         with pytest.raises(sk.KeyChange, match="part of the primary key"):
             db.update(READING.key, {"at": NOON})

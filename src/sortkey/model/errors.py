@@ -1,21 +1,21 @@
-"""What the model and its sessions raise.
+"""The errors of the model and its sessions.
 
 ModelError
 ├── DeclarationError     at import: a class, key or index that cannot work as declared
-├── NoAccessPath         a question that this key cannot answer; names the index that comes nearest
-├── KeyPartError         a value that cannot stand in a key
+├── NoAccessPath         a key or index that cannot answer a query; names the nearest one
+├── KeyPartError         a value that a key cannot hold
 ├── KeyChange            an update that would move an item to another primary key
 ├── EncodeError          an attribute that does not have its declared type
 ├── DecodeError          a stored row that does not have its declared shape
 ├── ConditionFailed      the stored item does not meet the condition; `item` holds it
-│   └── ItemMissing      there is no such item
-├── TransactionFailed    nothing was written; `reasons` says why, action by action
-├── CursorError          a cursor that was changed, or belongs to another question
-├── Unsupported          the store lacks what a declaration or a call needs
+│   └── ItemMissing      the item does not exist
+├── TransactionFailed    nothing was written; `reasons` has one code per action
+├── CursorError          a cursor that was changed, or belongs to another query
+├── Unsupported          the store lacks a feature that a declaration or a call needs
 ├── TablesDiffer         a table exists and differs from its declaration
-└── DeadlineExceeded     not done in time; also a TimeoutError
+└── DeadlineExceeded     the call was not done in time; also a TimeoutError
 
-Other errors of the store are raised as they come, as botocore's ClientError.
+Other errors of the store are raised unchanged, as botocore's ClientError.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 
 class ModelError(Exception):
-    """Something that the declarations do not allow."""
+    """The base of all errors here."""
 
 
 class DeclarationError(ModelError, TypeError):
@@ -34,15 +34,15 @@ class DeclarationError(ModelError, TypeError):
 
 
 class NoAccessPath(ModelError, LookupError):
-    """No exact key, prefix or range answers the question as asked; nothing falls back to a scan."""
+    """The key or index cannot answer this query. Sortkey never falls back to a scan."""
 
 
 class KeyPartError(ModelError, ValueError):
-    """A value that cannot stand in a key."""
+    """A key cannot hold the value: wrong type, empty, or out of range."""
 
 
 class KeyChange(ModelError, ValueError):
-    """An item's primary key is its identity: it is put anew under another, never updated."""
+    """An update cannot change an item's primary key: put an item with the new key and delete the old one."""
 
 
 class EncodeError(ModelError, TypeError):
@@ -54,45 +54,45 @@ class DecodeError(ModelError, ValueError):
 
 
 class ConditionFailed(ModelError):
-    """Nothing was written."""
+    """The stored item does not meet the condition; nothing was written."""
 
     def __init__(self, message: str, item: Any | None = None) -> None:
         super().__init__(message)
         self.item = item
-        """The item as it is stored."""
+        """The stored item."""
 
 
 class ItemMissing(ConditionFailed):
-    """There is no such item, so nothing was written."""
+    """The item does not exist; nothing was written."""
 
 
 class TransactionFailed(ModelError):
-    """Nothing of the transaction was done."""
+    """The transaction was cancelled; nothing was written."""
 
     def __init__(self, message: str, reasons: Sequence[str | None]) -> None:
         super().__init__(message)
         self.reasons = tuple(reasons)
-        """Why, action by action, in DynamoDB's codes; None for those that were well."""
+        """DynamoDB's cancellation code for each action; None for actions without an error."""
 
 
 class CursorError(ModelError, ValueError):
-    """A cursor that this session cannot go on from."""
+    """A cursor that this session cannot continue from."""
 
 
 class Unsupported(ModelError):
-    """The store lacks something that is needed."""
+    """The store lacks a feature that the program needs."""
 
 
 class TablesDiffer(ModelError):
-    """Tables exist that are not as declared."""
+    """Existing tables differ from their declarations."""
 
 
 class DeadlineExceeded(ModelError, TimeoutError):
-    """The call was not done in time. A write under way may or may not have happened."""
+    """The call was not done in time. A write may or may not have happened."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name."""
+    """The end of an error message about an unknown name: the closest known name, or all of them."""
     names = list(known)
     near = get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else f" (it has {', '.join(names)})"

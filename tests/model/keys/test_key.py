@@ -88,7 +88,7 @@ def test_ranges_that_are_not() -> None:
         path.after(1).before(2)
     with pytest.raises(sk.KeyPartError, match="priority: only text has a beginning"):
         path.starting("1")
-    with pytest.raises(sk.NoAccessPath, match="the key is complete"):
+    with pytest.raises(sk.NoAccessPath, match="the sort key is complete"):
         ticket(1).by_status.after("x")
 
 

@@ -20,7 +20,7 @@ def test_get_gives_the_item_or_nothing(db: sk.Session) -> None:
 
 
 def test_get_needs_an_exact_key(db: sk.Session) -> None:
-    with pytest.raises(sk.NoAccessPath, match="lacks number"):
+    with pytest.raises(sk.NoAccessPath, match="needs number"):
         db.get(Order.key(customer="ada"))
     with pytest.raises(sk.NoAccessPath, match="not one item's primary key"):
         db.get(Order.by_status(status="OPEN", number=1))

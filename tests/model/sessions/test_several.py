@@ -118,7 +118,7 @@ def test_pages(tickets: sk.Session) -> None:
     assert seen == ["t1", "t2", "t3", "t4", "t5"]
     back = tickets.page(path, last=2, before=page.start_cursor)
     assert ids(back.items) == ["t3", "t4"]
-    with pytest.raises(sk.CursorError, match="another question"):
+    with pytest.raises(sk.CursorError, match="another query"):
         tickets.page(Ticket.by_status(tenant="acm", status=Status.OPEN), after=page.end_cursor)
 
 

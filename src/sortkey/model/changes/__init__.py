@@ -1,1 +1,1 @@
-"""Partial updates: changes of fields, conditions, and the index keys that follow."""
+"""Partial updates: operators, conditions, and the plan that keeps index keys consistent."""

@@ -1,8 +1,8 @@
-"""What a partial update does to an item's attributes, so that no index key is left behind.
+"""Plans a partial update, so that index keys stay consistent with the fields that they are made of.
 
-Which key attributes depend on which fields is known from the declarations. A change that touches one recomputes it:
-from the changes and the primary key alone where they suffice, else from further fields that have to be read first. The
-update is then guarded by the values read, so that it fails, and is planned again, if they have changed in between.
+The declarations say which key attributes depend on which fields. A change of such a field recomputes the key attribute:
+from the changes and the primary key if they suffice, else from other fields, which are read first. The update is then
+conditional on the values read: if they have changed in between, it fails and is planned again.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sortkey.model.keys.key_layout import KeyLayout
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """An update as plain data: attributes to set and to remove, once `reads` is empty."""
+    """The attributes to set and to remove; complete if `reads` is empty."""
 
     sets: Row
     removes: tuple[str, ...]
     reads: frozenset[str]
-    """Fields whose current values decide a key attribute. Plan again with them as `known`."""
+    """Fields whose current values are needed for a key attribute. Plan again with them in `known`."""
     guards: dict[str, Value | None]
-    """The attributes, by what was read of them, that must still be so; None for absent."""
+    """The values read, by attribute, which must be unchanged; None for an absent attribute."""
     version: int | None
-    """The version that the row must have, where the class has had others; an older row is upgraded and put whole."""
+    """The version that the row must have, if the class has had others; an older row is upgraded and put whole."""
 
 
 def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:
@@ -44,13 +44,12 @@ def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:
 
 
 def _dependencies(layout: KeyLayout, part: KeyAttribute) -> frozenset[str]:
-    """Its own fields, and those whose absence takes the whole item out of the index."""
+    """The attribute's own fields, and those that remove the item from the index when they are None."""
     return layout.sparse.union(part.fields)
 
 
 def plan_changes(schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any]) -> ChangePlan:
-    """The update that these changes make, given what is known of the item: its primary key's fields, and whatever was
-    read on behalf of an earlier plan."""
+    """Plans the update. `known` has the fields of the primary key, and those that an earlier plan asked to read."""
     _reject_impossible(schema, changes)
     return _Planner(schema, changes, known).plan()
 
@@ -88,14 +87,14 @@ class _Planner:
 
     def _recompute(self, layout: KeyLayout, part: KeyAttribute) -> None:
         if part.name in self.schema.codec.attributes:
-            # The field itself, assigned already; only what cannot be a key is left to be rejected.
+            # The attribute is the field itself, assigned above; here a value that a key cannot hold is rejected.
             (field,) = part.fields
             if self.changes.get(field) is not None:
                 part.value([self.changes[field]])
             return
         absent = [field for field in layout.sparse if field in self.values and self.values[field] is None]
         if absent:
-            # One is enough; a change rather than something read, so that there is nothing to guard.
+            # One absent field decides. If it is one of the changes, nothing has to be guarded.
             changed = [field for field in absent if field in self.changes]
             self.used.update(() if changed else absent[:1])
             self._assign(part.name, None)

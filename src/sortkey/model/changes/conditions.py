@@ -1,6 +1,6 @@
-"""What is asked of an item besides its key: `where={"status": "OPEN", "amount": sk.above(10)}`.
+"""Conditions and filters on fields: `where={"status": "OPEN", "amount": sk.above(10)}`.
 
-A plain value means equal, None means absent. The rest are the functions here. All fields named must hold.
+A value means equal to it, None means absent; the functions here make the other conditions. All of them must be true.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Where = Mapping[str, Any]
 
 
 class Condition(ABC):
-    """What one field must satisfy."""
+    """A condition on one field."""
 
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        """The test as DynamoDB writes it."""
+        """The condition in DynamoDB's syntax."""
 
 
 class _Comparison(Condition):
@@ -74,40 +74,48 @@ class _SizeLimit(Condition):
 
 
 absent: Final[Condition] = _Existence("attribute_not_exists")
+"""The item has no such attribute."""
 present: Final[Condition] = _Existence("attribute_exists")
+"""The item has the attribute."""
 
 
 def below(value: Any) -> Condition:
+    """The field is less than `value`."""
     return _Comparison("<", value)
 
 
 def above(value: Any) -> Condition:
+    """The field is greater than `value`."""
     return _Comparison(">", value)
 
 
 def at_most(value: Any) -> Condition:
+    """The field is less than or equal to `value`."""
     return _Comparison("<=", value)
 
 
 def at_least(value: Any) -> Condition:
+    """The field is greater than or equal to `value`."""
     return _Comparison(">=", value)
 
 
 def other_than(value: Any) -> Condition:
+    """The field differs from `value`, or is absent."""
     return _Comparison("<>", value)
 
 
 def one_of(*values: Any) -> Condition:
+    """The field equals one of the values."""
     return _OneOf(values)
 
 
 def sized(at_most: int) -> Condition:
-    """No more elements than that in a set, list or map, nor characters in a text; what is absent has none."""
+    """A set, list or map has at most this many elements, a string this many characters. An absent one has 0."""
     return _SizeLimit(at_most)
 
 
 def render_conditions(schema: Schema[Any], where: Where | None, placeholders: Placeholders) -> list[str]:
-    """The tests of all fields, to be joined by AND."""
+    """The conditions in DynamoDB's syntax, to be joined by AND."""
     return [_condition(wanted).render(schema, field, placeholders) for field, wanted in (where or {}).items()]
 
 
@@ -122,7 +130,9 @@ def attribute_of(schema: Schema[Any], field: str) -> str:
     if field not in fields:
         raise NoAccessPath(f"{schema.name} has no field {field!r}{suggestion(field, fields)}")
     if fields[field].annotation.in_key:
-        raise NoAccessPath(f"{schema.name}.{field} is only in the key, so a path asks for it, not a condition")
+        raise NoAccessPath(
+            f"{schema.name}.{field} is in_key: it is not stored as an attribute, so a condition cannot use it"
+        )
     return fields[field].attribute
 
 
@@ -130,5 +140,5 @@ def encoded(schema: Schema[Any], field: str, value: Any) -> Value:
     attribute_of(schema, field)
     made = schema.codec.encode_field(field, value)
     if made is None:
-        raise EncodeError(f"{schema.name}.{field}: nothing compares with {value!r}; use sk.absent")
+        raise EncodeError(f"{schema.name}.{field}: cannot be compared with {value!r}; use sk.absent")
     return made

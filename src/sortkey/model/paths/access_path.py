@@ -1,8 +1,7 @@
-"""An access path: one key or index, a whole partition key, and what is asked of the sort key.
+"""An access path: one key or index, a complete partition key, and a condition on the sort key.
 
-A path is plain data. `request()` is the Query that reads it, `key()` the exact key where it is one; the sessions add
-limits, directions and cursors. `position()` says which attributes identify a row on the path, which is what a query
-takes to go on behind that row.
+A path is data and sends nothing. `request()` is its Query, `key()` its exact key if it is one; the sessions add limits,
+directions and cursors. `position()` is the ExclusiveStartKey that continues a query after a row.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Path(msgspec.Struct, Generic[T_co], frozen=True):
-    """Made by calling a key or an index with attributes; never by hand."""
+    """Made by calling a key or an index with fields: `Price.key(store="12345")`."""
 
     entity: str
     table: str
     layout: KeyLayout
     primary: KeyLayout
     equal: Row
-    """The attributes that have to be equal: those of the partition key, and of a sort key of several from the left."""
+    """The attributes that must be equal: the partition key's, and the first of a multi-attribute sort key."""
     condition: SortCondition | None
-    """What is asked of the sort key besides."""
+    """The condition on the sort key."""
     given: Mapping[str, Any]
     schema: Schema[Any]
-    """The class that the path was asked of."""
+    """The class whose key or index this is."""
     decode: Callable[[Row], T_co | None]
-    """The item of a row, or None for a row that lies on the path and belongs to another class."""
+    """Decodes a row; returns None for a row of another class."""
     range: tuple[Any, ...] = ()
-    """The name of the range, if there is one, and its limits."""
+    """The name of the range and its limits; empty without a range."""
     collection: bool = False
-    """Whether the rows of all classes in the partition are meant."""
+    """Whether the path returns the rows of all classes in the partition."""
 
     @property
     def name(self) -> str:
-        """As the path is declared: `Price.by_product`."""
+        """The declared name: `Price.by_product`."""
         return f"{self.entity}.{self.layout.name}"
 
     def __repr__(self) -> str:
@@ -57,37 +56,37 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         return f"{made}.{name}({', '.join(map(repr, limits))})"
 
     def between(self, low: Any, high: Any) -> Path[T_co]:
-        """Those whose next field is from `low` to `high`, both included."""
+        """The items whose next sort-key field is from `low` to `high`, both included."""
         sort, values = self._next("between")
         return self._ranged(sort.between(values, low, high), "between", low, high)
 
     def before(self, limit: Any) -> Path[T_co]:
-        """Those whose next field is less than `limit`."""
+        """The items whose next sort-key field is less than `limit`."""
         sort, values = self._next("before")
         return self._ranged(sort.before(values, limit), "before", limit)
 
     def after(self, limit: Any) -> Path[T_co]:
-        """Those whose next field is greater than `limit`."""
+        """The items whose next sort-key field is greater than `limit`."""
         sort, values = self._next("after")
         return self._ranged(sort.after(values, limit), "after", limit)
 
     def starting(self, beginning: str | bytes) -> Path[T_co]:
-        """Those whose next field, a text, begins so."""
+        """The items whose next sort-key field, a string, starts with `beginning`."""
         sort, values = self._next("starting")
         return self._ranged(sort.starting(values, beginning), "starting", beginning)
 
     def _next(self, name: str) -> tuple[KeyAttribute, Sequence[Any]]:
-        """The attribute that a range is about, and the values of it that are given already."""
+        """The attribute that a range applies to, and the values given for its first fields."""
         if self.collection:
-            raise NoAccessPath(f"{self!r} is a whole partition; its classes sort by fields of their own")
+            raise NoAccessPath(f"{self!r} is a collection of several classes, so it cannot have a range")
         if self.range:
-            raise NoAccessPath(f"{self!r}: a path has one range; {name} would be another")
+            raise NoAccessPath(f"{self!r}: a path has only one range, so {name} cannot be added")
         fields = self.layout.sort_fields
         if not fields:
-            raise NoAccessPath(f"{self!r}: {self.name} has no sort key, so there is nothing to range over")
+            raise NoAccessPath(f"{self!r}: {self.name} has no sort key, so it cannot have a range")
         values = [self.given[each] for each in fields if each in self.given]
         if len(values) == len(fields):
-            raise NoAccessPath(f"{self!r}: the key is complete, so there is nothing to range over")
+            raise NoAccessPath(f"{self!r}: the sort key is complete, so it cannot have a range")
         return self.layout.ranged(values)
 
     def _ranged(self, condition: SortCondition | None, *described: Any) -> Path[T_co]:
@@ -95,30 +94,30 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the path is one item's primary key, so that it can be got and need not be queried."""
+        """Whether the path is one item's complete primary key: GetItem reads it."""
         if self.layout.index is not None:
             return False
         return self.layout.sort is None or (self.condition is not None and self.condition.operator == EQUAL)
 
     def key(self) -> Row:
-        """The exact primary key, as GetItem takes it."""
+        """The primary key, for GetItem. Raises NoAccessPath if the path is not exact."""
         condition = self.condition
         if self.layout.index is None and condition is not None and condition.operator == EQUAL:
             return {**self.equal, condition.attribute: condition.values[0]}
         if not self.is_exact:
             lacking = [name for name in self.primary.fields if name not in self.given]
-            reason = f"it lacks {', '.join(lacking)}" if lacking else "it is an index"
+            reason = f"it needs {', '.join(lacking)}" if lacking else "it is an index"
             raise NoAccessPath(f"{self!r} is not one item's primary key: {reason}")
         return dict(self.equal)
 
     def request(self) -> dict[str, Any]:
-        """The Query that reads the path, in the shape of boto3's client."""
+        """The path's Query, in boto3 shape."""
         if len(self.equal) == 1:
             ((name, value),) = self.equal.items()
             names, values, expression = {"#pk": name}, {":pk": value}, "#pk = :pk"
         else:
-            names = {f"#key{place}": name for place, name in enumerate(self.equal, 1)}
-            values = {f":key{place}": value for place, value in enumerate(self.equal.values(), 1)}
+            names = {f"#key{number}": name for number, name in enumerate(self.equal, 1)}
+            values = {f":key{number}": value for number, value in enumerate(self.equal.values(), 1)}
             expression = " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
         if self.condition is not None:
             names["#sk"] = self.condition.attribute
@@ -134,7 +133,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         }
 
     def joined(self) -> Path[T_co]:
-        """The same question to a store whose index keys have one attribute each."""
+        """The same path for a store without multi-attribute index keys."""
         schema = self.schema.joined
         if schema is None:
             return self
@@ -151,13 +150,13 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         return ranged
 
     def position(self, source: Row | msgspec.Struct) -> Row:
-        """The attributes that identify a row on this path, of the row itself or of its item: an ExclusiveStartKey."""
+        """The position of a row, or of its item, on this path: an ExclusiveStartKey."""
         if isinstance(source, msgspec.Struct):
             source = self.primary.attributes_of(source) | self.layout.attributes_of(source)
         try:
             return {part.name: source[part.name] for part in (*self.primary.attributes, *self.layout.attributes)}
         except KeyError as error:
-            raise KeyPartError(f"{self.name}: {error} is not there, so this is no row of it") from None
+            raise KeyPartError(f"{self.name}: the row has no {error}") from None
 
 
 def _rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:

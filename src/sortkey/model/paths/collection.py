@@ -1,4 +1,4 @@
-"""Item collections: everything in one partition, of all the classes that keep items there, in one query."""
+"""Item collections: all items of one partition, of every class, in one query."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T", bound=Item)
 
 
 def collection(key: BoundKey[T], /, **partition: Any) -> Path[Item]:
-    """All items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
+    """The path to all items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
     needed = key.layout.partition_fields
     if set(partition) != set(needed):
         given = ", ".join(partition) or "nothing"
-        raise NoAccessPath(f"a collection of {key.name} is asked by {', '.join(needed)} alone, not by {given}")
+        raise NoAccessPath(f"a collection of {key.name} needs exactly {', '.join(needed)}, not {given}")
     path: Path[Item] = key(**partition)
     return msgspec.structs.replace(path, condition=None, decode=key.schema.owner.__table__.decode, collection=True)

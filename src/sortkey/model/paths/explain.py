@@ -1,7 +1,7 @@
-"""What an access path would do: the exact request, its index, and what it is expected to cost.
+"""Explains an access path: its request, its index and its expected cost.
 
-Rows and sizes are what the caller says, or those of sample items, or what the session has measured on the path so far;
-else a guess that is called one.
+The number and size of rows are given by the caller, taken from sample items or from what the session has measured on
+the path, or guessed; the explanation names the source.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Explanation:
     row_bytes: int
     units: float
     source: str
-    """Where rows and sizes come from."""
+    """Where `rows` and `row_bytes` come from."""
 
     @property
     def dollars_per_million(self) -> float:
@@ -79,26 +79,26 @@ def _expectation(
     path: Path[Any], measured: Reading | None, rows: int | None, row_bytes: int | None, sample: Sequence[Item]
 ) -> tuple[int, int, str]:
     if rows is not None and row_bytes is not None:
-        return rows, row_bytes, "as told"
+        return rows, row_bytes, "as given"
     if sample:
         size = sum(size_of(item) for item in sample) // len(sample)
         return rows or len(sample), row_bytes or size, f"sample of {len(sample)}"
     if measured is not None and measured.rows_read:
         per_call = max(1, round(measured.rows_read / measured.calls))
-        # Units are rounded up per request, so this is the most that a row can have.
+        # Units are rounded up per request, so this is an upper bound.
         size = int(measured.units * 2 * READ_UNIT_BYTES / measured.rows_read)
         return rows or per_call, row_bytes or size or GUESSED_BYTES, f"measured over {measured.calls:,} calls"
     return rows or (1 if path.is_exact else GUESSED_ROWS), row_bytes or GUESSED_BYTES, "a guess"
 
 
 def size_of(item: Item) -> int:
-    """The bytes that DynamoDB counts for an item, its key attributes included."""
+    """The item's size as DynamoDB counts it, with its key attributes."""
     row = schema_of(type(item)).encode(item)
     return sum(text_size(name) + _size(value) for name, value in row.items())
 
 
 def _size(value: dict[str, Any]) -> int:
-    """As values.size counts, though binaries are bytes here."""
+    """As `values.size` counts, but for values whose binaries are bytes."""
     ((tag, content),) = value.items()
     match tag:
         case "B":

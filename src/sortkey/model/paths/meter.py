@@ -1,7 +1,7 @@
 """What each access path has cost so far: calls, rows read and returned, capacity units, time.
 
-Rows read per row returned is the path's *read amplification*. A path that reads far more than it returns is answered by
-the wrong key; the meter says so once, in a warning, before the bill does.
+Rows read per row returned is the path's *read amplification*. A path that reads far more than it returns uses the wrong
+key; the meter logs one warning for it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 AMPLIFICATION: Final = 10
-"""Rows read per row returned, beyond which a path is warned of."""
+"""The ratio of rows read to rows returned above which a warning is logged."""
 _FEW_ROWS: Final = 10
-"""Less than this counts as so much, since one answer that happens to be empty says nothing."""
+"""Fewer rows returned count as this many, since a single empty answer means nothing."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The sums of one access path."""
+    """The totals of one access path."""
 
     path: str
     calls: int = 0
@@ -34,7 +34,7 @@ class Reading:
 
     @property
     def amplification(self) -> float:
-        """Rows read per row returned; 0 where nothing was read."""
+        """Rows read per row returned; 0 if none were read."""
         return self.rows_read / max(self.rows_returned, 1) if self.rows_read else 0.0
 
     @property
@@ -43,7 +43,7 @@ class Reading:
 
 
 class _Sums:
-    """One path's sums while they grow: plain numbers, since every request adds to them."""
+    """The running totals of one path: mutable, since every request adds to them."""
 
     __slots__ = ("calls", "rows_read", "rows_returned", "seconds", "units", "warned")
 
@@ -57,41 +57,34 @@ class _Sums:
 
 
 class Meter:
-    """Any number of threads may add to it."""
+    """Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._paths: defaultdict[str, _Sums] = defaultdict(_Sums)
 
     def requested(self, path: str, operation: str, answer: Mapping[str, Any], seconds: float) -> None:
-        """One request that was answered."""
+        """Adds an answered request; the rows returned are added by `returned`."""
         count = _ROWS_READ.get(operation)
-        read = 0 if count is None else count(answer)
-        units = _units(answer.get("ConsumedCapacity"))
+        self.add(path, 0 if count is None else count(answer), 0, _units(answer.get("ConsumedCapacity")), seconds)
+
+    def add(self, path: str, read: int, returned: int, units: float, seconds: float) -> None:
+        """Adds one request."""
         with self._lock:
             sums = self._paths[path]
             sums.calls += 1
             sums.rows_read += read
-            sums.units += units
-            sums.seconds += seconds
-
-    def got(self, path: str, rows: int, units: float, seconds: float) -> None:
-        """One request that read as many rows as its caller is given."""
-        with self._lock:
-            sums = self._paths[path]
-            sums.calls += 1
-            sums.rows_read += rows
-            sums.rows_returned += rows
+            sums.rows_returned += returned
             sums.units += units
             sums.seconds += seconds
 
     def returned(self, path: str, rows: int, read: int = 0) -> None:
-        """What a call of the session gave its caller; and rows read, where no answer told their number."""
+        """Adds the rows that a session call returned, and rows read if the answer did not contain their number."""
         with self._lock:
             sums = self._paths[path]
             sums.rows_read += read
             sums.rows_returned += rows
-            # Most paths read what they return, so this is most of what there is to do.
+            # The common case: a path reads what it returns.
             if sums.warned or sums.rows_read <= AMPLIFICATION * sums.rows_returned:
                 return
             if sums.rows_read <= AMPLIFICATION * _FEW_ROWS:
@@ -99,13 +92,13 @@ class Meter:
             sums.warned = True
             reading = sums.reading(path)
         _logger.warning(
-            "%s reads %.0f rows for each row it returns; a key that holds what is filtered by would read one",
+            "%s reads %.0f rows for each row it returns; an index on the filtered fields would read one",
             path,
             reading.amplification,
         )
 
     def readings(self) -> list[Reading]:
-        """All paths, the costliest first."""
+        """All paths, the most expensive first."""
         with self._lock:
             readings = [sums.reading(path) for path, sums in self._paths.items()]
         return sorted(readings, key=lambda reading: (-reading.units, -reading.rows_read, reading.path))

@@ -1,9 +1,9 @@
-"""What capacity costs: Amazon's list prices of on-demand tables in us-east-1 (N. Virginia), standard class, in US
-dollars without tax, as they hold since 1 November 2024, when they were halved. Other regions cost up to twice as much.
+"""Capacity prices: AWS's list prices for on-demand tables in us-east-1 (N. Virginia), standard class, in US dollars
+without tax, since 1 November 2024, when they were halved. Other regions cost up to twice as much.
 
-The source is https://aws.amazon.com/dynamodb/pricing/on-demand/, whose amounts depend on the region chosen there. They
-were compared in November 2026 with what several public pages of 2025 and 2026 quote of it: the same, but for one page
-that still had the price of a read from before.
+The source is https://aws.amazon.com/dynamodb/pricing/on-demand/, where the prices depend on the selected region. In
+November 2026 they were compared with quotes on several public pages of 2025 and 2026, which agreed, except that one
+page still had the old price of a read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DOLLARS_PER_MILLION_WRITE_UNITS: Final = 0.625
 
 
 def read_dollars_per_million(units: float) -> float:
-    """A million requests of so many read units each."""
+    """The price of a million requests with this many read units each."""
     return units * DOLLARS_PER_MILLION_READ_UNITS
 
 

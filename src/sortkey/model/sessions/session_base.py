@@ -107,9 +107,9 @@ class SessionBase(Generic[C]):
         stored, units = store.get_unparsed(path.table, to_dynamodb_json(key) if path.layout.binary else key, consistent)
         seconds = perf_counter() - started
         if stored is None:
-            self._context.meter.got(path.name, 0, units, seconds)
+            self._context.meter.add(path.name, 0, 0, units, seconds)
             return None
-        self._context.meter.got(path.name, 1, units, seconds)
+        self._context.meter.add(path.name, 1, 1, units, seconds)
         # The key is one of this class, so the row is.
         item: T = item_of(path.schema, stored)
         return item
@@ -146,7 +146,7 @@ class SessionBase(Generic[C]):
         if found is None:
             return None
         stored, count, units = found
-        self._context.meter.got(key.name, count, units, perf_counter() - started)
+        self._context.meter.add(key.name, count, count, units, perf_counter() - started)
         return stored
 
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
