@@ -1,4 +1,4 @@
-"""The engine against a dictionary: whatever is written, every way of reading shows the same items.
+"""The engine against a dictionary: whatever is written, every read shows the same items.
 
 One table with local and global indexes of every kind (hash only and composite, several attributes, S and N keys, all
 projections) is written to at random. Few partitions and few values make items meet: the same keys again, equal index
@@ -24,7 +24,7 @@ from tests.engine.samples import b, create, index, n, s, walk
 
 Item = dict[str, dict[str, Any]]
 Key = tuple[str, str]
-Place = Decimal | str | bytes
+KeyValue = Decimal | str | bytes
 
 
 class Access(NamedTuple):
@@ -41,9 +41,9 @@ class Access(NamedTuple):
     def holds(self, item: Item) -> bool:
         return all(name in item for name in self.partition + self.sort)
 
-    def place(self, item: Item) -> tuple[Place, ...]:
-        """Where in its partition an item lies."""
-        return tuple(row_key_of(item[name]) for name in self.sort)
+    def position(self, item: Item) -> tuple[KeyValue, ...]:
+        """The position of an item in its partition."""
+        return tuple(python_value(item[name]) for name in self.sort)
 
 
 TABLE: Final = Access(None, ("id",), ("at",))
@@ -63,16 +63,16 @@ INDEXES: Final = (
 PARTITIONS: Final = ("a", "b")
 NUMBERS: Final = ("-10", "-1.5", "0", "0.001", "2", "10")
 TEXTS: Final = ("A", "a", "ab", "b", "é")
-# Around the eight bytes that binary keys are cut into.
+# Lengths around eight bytes, the groups of binary keys.
 BINARIES: Final = (b"\x00", b"\x00\x00", b"\xff", b"\x01" * 8, b"\x01" * 9)
 OPERATORS: Final[dict[str, Callable[..., bool]]] = {
-    "#s = :x": lambda place, x, _: place == x,
-    "#s < :x": lambda place, x, _: place < x,
-    "#s <= :x": lambda place, x, _: place <= x,
-    "#s > :x": lambda place, x, _: place > x,
-    "#s >= :x": lambda place, x, _: place >= x,
-    "#s BETWEEN :x AND :y": lambda place, x, y: x <= place <= y,
-    "begins_with(#s, :x)": lambda place, x, _: place.startswith(x),
+    "#s = :x": lambda value, x, _: value == x,
+    "#s < :x": lambda value, x, _: value < x,
+    "#s <= :x": lambda value, x, _: value <= x,
+    "#s > :x": lambda value, x, _: value > x,
+    "#s >= :x": lambda value, x, _: value >= x,
+    "#s BETWEEN :x AND :y": lambda value, x, y: x <= value <= y,
+    "begins_with(#s, :x)": lambda value, x, _: value.startswith(x),
 }
 
 keys = st.tuples(st.sampled_from(PARTITIONS), st.sampled_from(NUMBERS))
@@ -92,7 +92,7 @@ writes = st.dictionaries(keys, st.none() | attributes, min_size=1, max_size=6)
 """What to leave at some keys: an item's other attributes, or nothing."""
 
 
-def row_key_of(value: dict[str, Any]) -> Place:
+def python_value(value: dict[str, Any]) -> KeyValue:
     """A key attribute's value as Python orders it: numbers by value, text by code point, binary by its bytes."""
     if "B" in value:
         return b64decode(value["B"])
@@ -246,11 +246,11 @@ class EngineAgainstDictionary(RuleBasedStateMachine):
         limit=st.none() | st.integers(1, 8),
     )
     def query(self, access: Access, operator: str | None, draw: st.DataObject, limit: int | None) -> None:
-        # As many of the sort key's attributes as may be given; the operator is for the last of them.
+        # Some leading attributes of the sort key; the operator is for the last of them.
         given = access.sort[: draw.draw(st.integers(0, len(access.sort)))]
         equal = {name: draw.draw(_values_of(name)) for name in access.partition + given[:-1]}
         ranged, values, fits = _last_condition(given[-1] if given else None, operator, draw)
-        names = {f"#{place}": name for place, name in enumerate(equal)}
+        names = {f"#{number}": name for number, name in enumerate(equal)}
         request: dict[str, Any] = {
             "TableName": "table",
             "KeyConditionExpression": " AND ".join([*(f"{name} = :{name[1:]}" for name in names), *ranged]),
@@ -270,7 +270,7 @@ class EngineAgainstDictionary(RuleBasedStateMachine):
         ]
         assert backward == forward[::-1]
         assert _by_key(forward) == _by_key([access.show(item) for item in expected])
-        assert [access.place(item) for item in forward] == sorted(access.place(item) for item in expected)
+        assert [access.position(item) for item in forward] == sorted(access.position(item) for item in expected)
 
     @rule(
         access=st.sampled_from((TABLE, *INDEXES)),
@@ -322,13 +322,13 @@ def _last_condition(
     """What a key condition ends in, its values, and what it means in Python."""
     if sort is None or operator is None or (operator.startswith("begins") and sort in ("at", "num")):
         return [], {}, lambda _item: True
-    low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=row_key_of)
+    low, high = sorted((draw.draw(_values_of(sort)), draw.draw(_values_of(sort))), key=python_value)
     values = {":x": low, ":y": high} if ":y" in operator else {":x": low}
     matches = OPERATORS[operator]
     return (
         [operator],
         values,
-        lambda item: matches(row_key_of(item[sort]), row_key_of(low), row_key_of(high)),
+        lambda item: matches(python_value(item[sort]), python_value(low), python_value(high)),
     )
 
 

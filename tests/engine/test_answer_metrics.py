@@ -35,7 +35,7 @@ def test_total_includes_the_indexes(consumed: Consumed) -> None:
     assert consumed.shape("TOTAL") == {"TableName": "table", "CapacityUnits": 7.0}
 
 
-def test_indexes_by_their_kind(consumed: Consumed) -> None:
+def test_indexes_are_local_or_global(consumed: Consumed) -> None:
     assert consumed.shape("INDEXES") == {
         "TableName": "table",
         "CapacityUnits": 7.0,
@@ -45,7 +45,7 @@ def test_indexes_by_their_kind(consumed: Consumed) -> None:
     }
 
 
-def test_transactions_say_the_kind_of_their_units(consumed: Consumed) -> None:
+def test_transactions_give_read_or_write_units(consumed: Consumed) -> None:
     assert consumed.shape("TOTAL", "Write") == {
         "TableName": "table",
         "CapacityUnits": 7.0,
@@ -54,5 +54,5 @@ def test_transactions_say_the_kind_of_their_units(consumed: Consumed) -> None:
 
 
 @pytest.mark.parametrize(("detail", "wanted"), [(None, False), ("NONE", False), ("TOTAL", True), ("INDEXES", True)])
-def test_answered_when_asked_for(detail: str | None, wanted: bool) -> None:
+def test_reported_when_requested(detail: str | None, wanted: bool) -> None:
     assert is_requested(detail) is wanted

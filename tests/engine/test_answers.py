@@ -1,4 +1,4 @@
-"""Answers as text for the wire and as objects in the process."""
+"""Answers as JSON text for the wire and as dictionaries in the process."""
 
 from __future__ import annotations
 

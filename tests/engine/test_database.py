@@ -1,4 +1,4 @@
-"""The engine's front door."""
+"""The engine's entry point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_unknown_operation(call: Call, expect_error: ExpectError) -> None:
         call("RestoreTableFromBackup")
 
 
-# Everything that is rejected is rejected before anything is written, in whatever group the request was.
+# A rejected request writes nothing, and does not affect the others in its write batch.
 def test_rejected_write_leaves_its_neighbours(db: Database, call: Call) -> None:
     create(call, "table", "id:S")
     done: dict[int, BaseException | None] = {}
@@ -43,7 +43,7 @@ def test_rejected_write_leaves_its_neighbours(db: Database, call: Call) -> None:
     assert call("DescribeTable", TableName="table")["Table"]["ItemCount"] == 10
 
 
-# Threads share the group commit; none may be lost in it.
+# Threads share a group commit; no write may be lost.
 def test_increments_of_many_threads_add_up(db: Database, call: Call) -> None:
     create(call, "table", "id:S")
     request = requests.convert(

@@ -1,4 +1,4 @@
-"""Global indexes whose keys have several attributes: who is in them, in which order, and how they are read.
+"""Global indexes whose keys have several attributes: which items they hold, in which order, and how they are read.
 
 The table is AWS's own example for them: matches of a tournament, by where they are played and how far it has come.
 """
@@ -21,7 +21,7 @@ MATCHES = [
     ("m2", "winter", "east", 10, "lower"),
     ("m3", "winter", "east", 2, "lower"),
     ("m4", "winter", "west", 1, "upper"),
-    # Glued together without care, this partition would be the one above.
+    # If the attributes were only concatenated, this partition would be the one above.
     ("m5", "winterw", "est", 1, "upper"),
     ("m6", "winter", "east", -1, "upper"),
 ]
@@ -135,7 +135,7 @@ def test_rejects_gaps_and_early_ranges(call: Call, expect_error: ExpectError) ->
 
 
 @pytest.mark.usefixtures("matches")
-def test_a_filter_says_nothing_of_any_key_attribute(call: Call, expect_error: ExpectError) -> None:
+def test_a_filter_has_no_key_attribute(call: Call, expect_error: ExpectError) -> None:
     message = "Filter Expression can only contain non-primary key attributes: Primary key attribute: bracket"
     with expect_error("ValidationException", message):
         call("Query", **asked(WHOLE, EAST | {":b": s("upper")}, FilterExpression="bracket = :b"))
@@ -202,7 +202,7 @@ def test_a_starting_key_lies_in_the_query(call: Call, expect_error: ExpectError)
         call("Query", **asked(WHOLE, EAST, ExclusiveStartKey={"id": s("m3"), "tournament": s("winter")}))
 
 
-# What is declared holds for every attribute of the key, though the item be in no index for lack of another.
+# Every key attribute must have its declared type, even if the item is not in the index because it lacks another.
 @pytest.mark.usefixtures("matches")
 def test_types_are_checked_on_writing(call: Call, expect_error: ExpectError) -> None:
     message = "Type mismatch for Index Key seal Expected: B Actual: S IndexName: by_player"

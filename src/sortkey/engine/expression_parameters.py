@@ -17,7 +17,7 @@ VALUED: Final = ("update_expression", "filter_expression", "key_condition_expres
 """Expressions that may hold values, in AWS's order."""
 
 
-def bindings_of(request: Any, expressions: tuple[str, ...], old: tuple[str, ...] = ()) -> Bindings | None:
+def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple[str, ...] = ()) -> Bindings | None:
     """The request's placeholders. None if it has no expressions; then it must not have placeholders either."""
     used = [field for field in expressions if getattr(request, field) is not None]
     names = request.expression_attribute_names
@@ -25,7 +25,7 @@ def bindings_of(request: Any, expressions: tuple[str, ...], old: tuple[str, ...]
     if not used:
         _check_no_placeholders(names, values, expressions)
         return None
-    legacy_used = [field for field in old if getattr(request, field) is not None]
+    legacy_used = [field for field in legacy_fields if getattr(request, field) is not None]
     if legacy_used:
         raise ValidationException(
             "Can not use both expression and non-expression parameters in the same request: "
@@ -62,6 +62,15 @@ def condition_of(request: Any, bindings: Bindings | None) -> Condition | None:
     return None
 
 
+def only_condition(request: Any) -> Condition | None:
+    """The condition of a request that has no other expression."""
+    bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
+    compiled = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    return compiled
+
+
 def filter_of(request: Any, bindings: Bindings | None, legacy_field: str) -> Condition | None:
     """The filter of a Query or Scan: FilterExpression, or QueryFilter and ScanFilter."""
     if request.filter_expression is not None and bindings is not None:
@@ -79,6 +88,15 @@ def projection_of(request: Any, bindings: Bindings | None) -> Projection | None:
         return projection(request.projection_expression, bindings)
     names = getattr(request, "attributes_to_get", None)
     return None if names is None else legacy.attributes_to_get(names)
+
+
+def only_projection(request: Any, legacy_fields: tuple[str, ...] = ("attributes_to_get",)) -> Projection | None:
+    """The projection of a request that has no other expression."""
+    bindings = bindings_of(request, ("projection_expression",), legacy_fields)
+    compiled = projection_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    return compiled
 
 
 def _check_no_operator(operator: str | None) -> None:

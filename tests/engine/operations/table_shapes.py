@@ -1,4 +1,4 @@
-"""Members of CreateTable and UpdateTable, built from little."""
+"""Members of CreateTable and UpdateTable, from short descriptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def key_schema(partition: str, sort: str | None = None) -> list[Shape]:
 
 
 def table(name: str = "orders", **members: Any) -> Shape:
-    """An on-demand table with partition and sort key, but for the members given; None leaves one out."""
+    """An on-demand table with a partition and a sort key. Given members replace these; None removes one."""
     shape = {
         "TableName": name,
         "KeySchema": key_schema("p", "s"),

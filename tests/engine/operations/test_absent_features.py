@@ -1,4 +1,4 @@
-"""Features that no table here has: DynamoDB's answers for a table without them, and no pretending."""
+"""Features that are not supported here: DynamoDB's answers for a table without them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> 
         ("DescribeTableReplicaAutoScaling", "ResourceNotFoundException"),
     ],
 )
-def test_the_table_must_be_there(call: Call, expect_error: ExpectError, operation: str, code: str) -> None:
+def test_the_table_must_exist(call: Call, expect_error: ExpectError, operation: str, code: str) -> None:
     with expect_error(code):
         call(operation, TableName="missing")
 
@@ -76,7 +76,7 @@ def test_insights_of_an_index(call: Call, expect_error: ExpectError) -> None:
         call("DescribeContributorInsights", TableName="orders", IndexName="none")
 
 
-# Who asks for recovery relies on it; an answer as if it were on would be the worst of all.
+# A caller relies on recovery, so the answer must not claim that it is enabled.
 def test_point_in_time_recovery_stays_off(call: Call, expect_error: ExpectError) -> None:
     off = {"PointInTimeRecoveryEnabled": False}
     assert call("UpdateContinuousBackups", TableName="orders", PointInTimeRecoverySpecification=off) == PITR_OFF

@@ -1,4 +1,4 @@
-"""BatchGetItem: up to a hundred items of any tables, each on its own."""
+"""BatchGetItem: up to a hundred items of any tables, each read by itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_items_of_several_tables(call: Call) -> None:
     }
 
 
-# A table of which nothing was found is still among the responses.
+# A table without any item found is still among the responses.
 def test_nothing_found_is_an_empty_list(call: Call) -> None:
     assert call("BatchGetItem", RequestItems={"first": {"Keys": keys("1")}})["Responses"] == {"first": []}
 
@@ -83,20 +83,20 @@ def test_missing_table(call: Call, expect_error: ExpectError) -> None:
         call("BatchGetItem", RequestItems={"first": {"Keys": keys("1")}, "nowhere": {"Keys": keys("1")}})
 
 
-def test_projection_does_not_look_into_a_key(call: Call, expect_error: ExpectError) -> None:
+def test_projection_has_no_path_into_a_key(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException") as caught:
         call("BatchGetItem", RequestItems={"first": {"Keys": keys("1"), "ProjectionExpression": "id.x"}})
     assert caught.value.message.endswith("are not allowed: Key: id")
 
 
-# Answers are keyed as the request was, so that a client finds its own words again.
+# The answer names the table as the request does, so that a client finds it.
 def test_table_by_its_arn(call: Call) -> None:
     call("PutItem", TableName="first", Item={"id": s("1")})
     arn = call("DescribeTable", TableName="first")["Table"]["TableArn"]
     assert call("BatchGetItem", RequestItems={arn: {"Keys": keys("1")}})["Responses"] == {arn: [{"id": s("1")}]}
 
 
-# What does not fit into 16 MB comes back as a request of its own, ready to be sent again.
+# Keys that do not fit into 16 MB come back as a request, ready to be sent again.
 def test_unprocessed_keys_at_16_mb(call: Call) -> None:
     for number in range(60):
         call("PutItem", TableName="first", Item={"id": s(str(number)), "v": s("x" * 300_000), "w": n(number)})
@@ -112,7 +112,7 @@ def test_unprocessed_keys_at_16_mb(call: Call) -> None:
     assert second["UnprocessedKeys"] == {}
 
 
-# Each item is rounded up by itself, and one that is not there costs too.
+# Each item is rounded up by itself, and a missing item costs too.
 def test_capacity_table_by_table(call: Call) -> None:
     call("PutItem", TableName="first", Item={"id": s("1"), "v": s("x" * 5000)})
     answer = call(

@@ -1,4 +1,4 @@
-"""BatchWriteItem: up to twenty-five puts and deletes, each on its own."""
+"""BatchWriteItem: up to twenty-five puts and deletes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_no_item_twice(call: Call, expect_error: ExpectError, writes: list[dict[
     assert items(call, "second") == []
 
 
-# A table has two names, its own and its ARN; under both, it is the same item.
+# A table can be given by name and by ARN; both mean the same item.
 def test_no_item_twice_under_two_names(call: Call, expect_error: ExpectError) -> None:
     arn = call("DescribeTable", TableName="first")["Table"]["TableArn"]
     with expect_error("ValidationException", DUPLICATES):

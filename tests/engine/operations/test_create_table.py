@@ -40,7 +40,7 @@ def test_answers_with_the_whole_description(call: Call) -> None:
     }
 
 
-def test_on_demand_is_told_by_the_billing_mode_summary(call: Call) -> None:
+def test_on_demand_is_in_the_billing_mode_summary(call: Call) -> None:
     shown = call("CreateTable", **table())["TableDescription"]
     assert shown["BillingModeSummary"] == {
         "BillingMode": "PAY_PER_REQUEST",
@@ -97,7 +97,7 @@ def test_a_stream_is_named_after_its_moment(call: Call) -> None:
     assert shown["LatestStreamArn"] == f"{shown['TableArn']}/stream/{shown['LatestStreamLabel']}"
 
 
-def test_a_disabled_stream_is_no_stream(call: Call) -> None:
+def test_a_disabled_stream_creates_no_stream(call: Call) -> None:
     shown = call("CreateTable", **table(StreamSpecification={"StreamEnabled": False}))["TableDescription"]
     assert "StreamSpecification" not in shown
     assert "LatestStreamArn" not in shown
@@ -263,7 +263,7 @@ INDEXES = [
         {"GlobalSecondaryIndexes": [index(), index()]},
         INVALID + "Duplicate index name: by_g",
     ),
-    # One namespace for both kinds, since a Query names only the index.
+    # Local and global indexes share one namespace, since a Query names only the index.
     (
         {"GlobalSecondaryIndexes": [index("same")], "LocalSecondaryIndexes": [local_index("same")]},
         INVALID + "Duplicate index name: same",

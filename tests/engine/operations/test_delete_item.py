@@ -22,7 +22,7 @@ def test_removes_the_item_and_its_index_rows(call: Call) -> None:
     assert call("Scan", TableName="table", IndexName="by_v")["Count"] == 0
 
 
-def test_removing_nothing_is_no_error(call: Call) -> None:
+def test_deleting_a_missing_item_is_not_an_error(call: Call) -> None:
     assert call("DeleteItem", TableName="table", Key={"id": s("2"), "at": n(1)}, ReturnValues="ALL_OLD") == {}
 
 
@@ -50,7 +50,7 @@ def test_false_condition_leaves_the_item(call: Call, expect_error: ExpectError) 
     assert "Item" in call("GetItem", TableName="table", Key=KEY)
 
 
-# A condition is asked of the missing item as of an empty one.
+# A condition sees a missing item as an empty one.
 def test_condition_on_a_missing_item(call: Call, expect_error: ExpectError) -> None:
     missing = {"id": s("2"), "at": n(1)}
     call("DeleteItem", TableName="table", Key=missing, ConditionExpression="attribute_not_exists(id)")
@@ -71,7 +71,7 @@ def test_key_must_be_the_tables(call: Call, expect_error: ExpectError) -> None:
         call("DeleteItem", TableName="table", Key={"id": s("1")})
 
 
-def test_condition_does_not_look_into_the_key(call: Call, expect_error: ExpectError) -> None:
+def test_condition_has_no_path_into_the_key(call: Call, expect_error: ExpectError) -> None:
     with expect_error("ValidationException") as caught:
         call(
             "DeleteItem",
@@ -88,7 +88,7 @@ def test_missing_table(call: Call, expect_error: ExpectError) -> None:
         call("DeleteItem", TableName="nowhere", Key=KEY)
 
 
-# Removing nothing is charged as the smallest write.
+# Deleting a missing item costs the smallest write.
 def test_capacity_and_metrics(call: Call) -> None:
     asked = {"ReturnConsumedCapacity": "INDEXES", "ReturnItemCollectionMetrics": "SIZE"}
     first = call("DeleteItem", TableName="table", Key=KEY, **asked)

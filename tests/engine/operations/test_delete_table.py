@@ -20,7 +20,7 @@ def test_the_table_is_gone_with_the_answer(call: Call, expect_error: ExpectError
         call("GetItem", TableName="orders", Key={"p": {"S": "a"}, "s": {"N": "1"}})
 
 
-# Rows are emptied out in the background; a table of the same name must not see them meanwhile.
+# The janitor deletes the rows later; a new table of the same name must not see them.
 def test_a_new_table_of_the_name_begins_empty(call: Call) -> None:
     call("CreateTable", **table())
     call("PutItem", TableName="orders", Item=ITEM)

@@ -74,7 +74,7 @@ def test_shards_come_in_pages(db: Database) -> None:
     assert found == [ids[:2], ids[2:4], ids[4:]]
 
 
-# Consumers ask so when they have come to the end of a shard.
+# Consumers do this at the end of a shard.
 def test_children_of_one_shard(db: Database) -> None:
     orders = Orders(db, "KEYS_ONLY")
     reshard(db, orders.name, 2)

@@ -6,7 +6,7 @@ from tests.engine.conftest import Call, ExpectError
 from tests.engine.operations.table_shapes import attributes, index, table
 
 
-# AWS brings the numbers up to date every six hours; here they are exact at every commit.
+# AWS updates the counts every six hours; here they are exact at every commit.
 def test_counts_are_exact(call: Call) -> None:
     call(
         "CreateTable",

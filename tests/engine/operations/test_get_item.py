@@ -58,7 +58,7 @@ def test_projection_keeps_the_named_paths(call: Call) -> None:
     assert found["Item"] == {"name": s("Ann"), "pets": {"L": [{"M": {"legs": n(2)}}]}}
 
 
-# The item is there, so Item is too, even when nothing of it was asked for.
+# The item exists, so the answer has an Item, even if the projection leaves it empty.
 @pytest.mark.usefixtures("people")
 def test_projection_of_nothing_is_an_empty_item(call: Call) -> None:
     assert call("GetItem", TableName="people", Key=ANN, ProjectionExpression="absent") == {"Item": {}}
@@ -166,7 +166,7 @@ def test_table_can_be_given_by_its_arn(call: Call) -> None:
     assert "Item" in call("GetItem", TableName=arn, Key=ANN)
 
 
-# Reads are rounded up to 4 KB, and cost half unless they are consistent; nothing found costs as the smallest item.
+# Reads are rounded up to 4 KB, and cost half unless they are consistent; a missing item costs the minimum.
 @pytest.mark.parametrize(
     ("size", "consistent", "units"), [(None, False, 0.5), (10, False, 0.5), (4096, True, 1.0), (4097, True, 2.0)]
 )

@@ -36,7 +36,7 @@ def test_pages_follow_each_other_without_gap_or_overlap(orders: Orders) -> None:
     assert orders.read(iterator)["Records"] == []
 
 
-# An open shard never ends: its reader waits at the end for more.
+# An open shard never ends: its reader waits for more records.
 def test_open_shard_goes_on_where_it_has_no_more_records(orders: Orders) -> None:
     end = orders.read(orders.iterator())["NextShardIterator"]
     behind = orders.read(end)["NextShardIterator"]
@@ -49,7 +49,7 @@ def test_same_iterator_reads_the_same_again(orders: Orders) -> None:
     assert orders.read(iterator)["Records"] == orders.read(iterator)["Records"]
 
 
-# The absence of the next iterator is how a consumer learns to go on with the children.
+# Without a next iterator, a consumer goes on with the children.
 def test_closed_shard_ends_with_its_last_record(orders: Orders) -> None:
     iterator = orders.iterator()
     reshard(orders.db, orders.name, 2)

@@ -212,7 +212,7 @@ def test_cancelled_transaction_leaves_its_token(call: Call, expect_error: Expect
     assert len(items(call)) == 2
 
 
-# A transaction writes everything twice. A check is charged as a write; a repeated request as the reading of its items.
+# A transaction writes everything twice. A check costs a write; a repeated request costs reading its items.
 def test_capacity(call: Call) -> None:
     request = {
         "TransactItems": [put(id=s("1"), city=s("Rome"), v=s("x" * 1500)), check("2", "attribute_not_exists(id)")],

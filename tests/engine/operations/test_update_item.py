@@ -1,4 +1,4 @@
-"""UpdateItem: some attributes of one item; the item is created when it was not there."""
+"""UpdateItem: some attributes of one item, which is created if it does not exist."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_creates_a_missing_item(call: Call) -> None:
     assert read(call) == {"id": s("1"), "v": n(1)}
 
 
-def test_without_anything_to_change_creates_the_key_alone(call: Call) -> None:
+def test_without_an_update_creates_an_item_of_only_the_key(call: Call) -> None:
     assert call("UpdateItem", TableName="table", Key=KEY) == {}
     assert read(call) == KEY
 
@@ -129,7 +129,7 @@ def test_wrong_key_comes_before_the_expression(call: Call, expect_error: ExpectE
         call("UpdateItem", TableName="table", Key={"id": n(1)}, UpdateExpression="REMOVE id")
 
 
-# An index key is a scalar as well, wherever in the expression the path stands.
+# An index key is scalar as well, wherever in the expression the path is.
 @pytest.mark.parametrize("expression", ["SET city.x = :v", "SET w = if_not_exists(city[0], :v)"])
 def test_no_path_leads_into_an_index_key(call: Call, expect_error: ExpectError, expression: str) -> None:
     rule = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: IndexKey: city"
@@ -152,7 +152,7 @@ def test_changing_the_index_key_moves_the_index_row(call: Call) -> None:
     assert found == [{"id": s("1"), "city": s("Oslo"), "weight": n(1), "v": s("Oslo")}]
 
 
-# An index needs all of its key: half of it is not in it yet.
+# An item is in an index only if it has all of the index's key.
 def test_item_enters_the_index_when_its_key_is_complete(call: Call) -> None:
     put(call, city=s("Rome"))
     assert count(call, "by_city") == 0
@@ -236,7 +236,7 @@ def test_missing_table(call: Call, expect_error: ExpectError) -> None:
         call("UpdateItem", TableName="nowhere", Key=KEY)
 
 
-# What an index does not show costs nothing there; what it shows costs as much as the projected item.
+# An index costs nothing if its projection does not change; otherwise as much as the projected item.
 def test_capacity(call: Call) -> None:
     put(call, day=s("mon"), v=s("x" * 1500))
     answer = update(call, "REMOVE v", ReturnConsumedCapacity="INDEXES")

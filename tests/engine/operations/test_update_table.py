@@ -1,4 +1,4 @@
-"""UpdateTable: throughput, billing, streams and settings; indexes have a file of their own."""
+"""UpdateTable: throughput, billing, streams and settings. (test_update_table_indexes.py covers indexes.)"""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_warmed_table_cannot_be_cooled(call: Call, expect_error: ExpectError) 
         ("VectorIndexUpdates", [{}]),
     ],
 )
-def test_what_cannot_be_done_is_rejected_and_not_ignored(
+def test_unsupported_changes_are_rejected_and_not_ignored(
     call: Call, expect_error: ExpectError, member: str, value: object
 ) -> None:
     call("CreateTable", **table())

@@ -77,7 +77,7 @@ def test_attributes_that_another_index_needs_stay_defined(call: Call) -> None:
     assert change(call, DROP)["AttributeDefinitions"] == attributes(p="S", s="N", g="S")
 
 
-# One who drops an index cannot be made to wait for it to be filled first.
+# Deleting an index does not have to wait until it is filled.
 def test_an_index_may_be_dropped_while_it_is_filled(db: Database, call: Call) -> None:
     call("CreateTable", **table())
     change(call, {"Create": index()}, AttributeDefinitions=attributes(g="S"))
@@ -147,7 +147,7 @@ REJECTED: list[tuple[list[dict[str, Any]], dict[str, str], str, str]] = [
         "when BillingMode is PAY_PER_REQUEST",
     ),
     ([{"Create": index()}], {"g": "S"}, "ValidationException", "Attempting to create an index which already exists"),
-    # Even a key attribute of the table has to be defined once more.
+    # A key attribute of the table has to be defined again.
     (
         [{"Create": index("by_h", "h", "s")}],
         {"h": "S"},

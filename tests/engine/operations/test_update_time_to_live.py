@@ -25,7 +25,7 @@ def status(call: Call) -> object:
     return call("DescribeTimeToLive", TableName="orders")["TimeToLiveDescription"]
 
 
-# AWS is ENABLING for up to an hour; here it is done with the answer.
+# AWS is ENABLING for up to an hour; here TTL is enabled when the request is answered.
 def test_is_enabled_at_once(call: Call) -> None:
     answer = switch(call, "ends", True)
     assert answer == {"TimeToLiveSpecification": {"AttributeName": "ends", "Enabled": True}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from sortkey.engine.answer_metrics import Consumed, is_requested, units_of_rows
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.expression_parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import only_projection
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
@@ -16,7 +16,6 @@ from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.tables.catalog import not_found
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
-from sortkey.expressions import Projection
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
 from sortkey.storage import Transaction
 
@@ -30,10 +29,7 @@ class _TablePart:
         self.given = given
         self.name = table_name_of(given)
         self.request = request
-        bindings = bindings_of(request, ("projection_expression",), ("attributes_to_get",))
-        self.projection: Projection | None = projection_of(request, bindings)
-        if bindings is not None:
-            bindings.check_all_used()
+        self.projection = only_projection(request)
 
     def check_keys(self) -> None:
         """Raise the errors of keys that do not depend on the table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.expression_parameters import bindings_of, condition_of
+from sortkey.engine.expression_parameters import only_condition
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import DeleteItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
@@ -17,10 +17,7 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
     name = table_name_of(request.table_name)
     write.check_return_old(request.return_values)
     key = normalise_key(request.key)
-    bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
-    condition = condition_of(request, bindings)
-    if bindings is not None:
-        bindings.check_all_used()
+    condition = only_condition(request)
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.require(batch.transaction, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.expression_parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import only_projection
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
@@ -16,7 +16,7 @@ from sortkey.values.capacity_units import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:
-    projection = _projection(request)
+    projection = only_projection(request)
     table, row = _find(core, request, projection)
     answer: Answer = {}
     if row is not None:
@@ -41,11 +41,3 @@ def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[
         return table, snapshot.get(row_key)
     finally:
         snapshot.abort()
-
-
-def _projection(request: GetItem) -> Projection | None:
-    bindings = bindings_of(request, ("projection_expression",), ("attributes_to_get",))
-    projection = projection_of(request, bindings)
-    if bindings is not None:
-        bindings.check_all_used()
-    return projection

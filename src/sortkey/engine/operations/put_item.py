@@ -5,7 +5,7 @@ from __future__ import annotations
 from sortkey.engine import write
 from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.expression_parameters import bindings_of, condition_of
+from sortkey.engine.expression_parameters import only_condition
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import PutItem
 from sortkey.engine.rows.item_keys import check_scalar_keys
@@ -18,10 +18,7 @@ def put_item(core: Core, request: PutItem) -> Work:
     name = table_name_of(request.table_name)
     write.check_return_old(request.return_values)
     new = normalise_item(request.item)
-    bindings = bindings_of(request, ("condition_expression",), ("expected", "conditional_operator"))
-    condition = condition_of(request, bindings)
-    if bindings is not None:
-        bindings.check_all_used()
+    condition = only_condition(request)
     write.check_size(new.size)
 
     def work(batch: WriteBatch) -> Answer:

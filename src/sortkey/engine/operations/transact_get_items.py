@@ -6,7 +6,7 @@ from typing import Any
 
 from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer, Core
-from sortkey.engine.expression_parameters import bindings_of, projection_of
+from sortkey.engine.expression_parameters import only_projection
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key
@@ -14,7 +14,6 @@ from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.tables.table import Table
 from sortkey.engine.transactions import transaction
 from sortkey.errors import ValidationException
-from sortkey.expressions import Projection
 from sortkey.limits import TRANSACTION_BYTES
 from sortkey.storage import Transaction
 from sortkey.values.capacity_units import transactional_read_units
@@ -24,10 +23,7 @@ class _Get:
     def __init__(self, request: Get) -> None:
         self.name = table_name_of(request.table_name)
         self.key = normalise_key(request.key)
-        bindings = bindings_of(request, ("projection_expression",))
-        self.projection: Projection | None = projection_of(request, bindings)
-        if bindings is not None:
-            bindings.check_all_used()
+        self.projection = only_projection(request, legacy_fields=())
 
     def answer(self, row: bytes | None) -> dict[str, Any]:
         if row is None:
