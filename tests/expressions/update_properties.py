@@ -51,14 +51,14 @@ def interpret(actions: tuple[Action, ...], values: dict[str, Any], item: dict[st
     before = python_value({"M": item})
     after = deepcopy(before)
     # By path, so that elements appended to one list come in the order of their indexes.
-    results = [(action.path.parts, result(action, values, before)) for action in actions]
-    for parts, result in sorted(results, key=lambda found: [str(part) for part in found[0]]):
-        put(after, parts, result)
+    results = [(action.path.parts, result_of(action, values, before)) for action in actions]
+    for parts, value in sorted(results, key=lambda found: [str(part) for part in found[0]]):
+        put(after, parts, value)
     return swept(after)
 
 
-def result(action: Action, values: dict[str, Any], before: Any) -> Any:
-    """What shall stand at the action's path; MISSING: nothing."""
+def result_of(action: Action, values: dict[str, Any], before: Any) -> Any:
+    """The new value at the action's path; MISSING is no value."""
     existing = at(before, action.path.parts)
     match action:
         case Remove():
@@ -105,21 +105,21 @@ def content(value: Any, tag: str) -> Any:
     return value[1]
 
 
-def put(document: Any, parts: tuple[str | int, ...], result: Any) -> None:
+def put(document: Any, parts: tuple[str | int, ...], value: Any) -> None:
     parent, last = at(document, parts[:-1]), parts[-1]
     if parent is MISSING or parent[0] != ("M" if isinstance(last, str) else "L"):
         raise Rejected
     inside = parent[1]
     if isinstance(last, int):
-        put_element(inside, last, result)
-    elif result is MISSING:
+        put_element(inside, last, value)
+    elif value is MISSING:
         inside.pop(last, None)
     else:
-        inside[last] = deepcopy(result)
+        inside[last] = deepcopy(value)
 
 
-def put_element(elements: list[Any], index: int, result: Any) -> None:
-    element = GONE if result is MISSING else deepcopy(result)
+def put_element(elements: list[Any], index: int, value: Any) -> None:
+    element = GONE if value is MISSING else deepcopy(value)
     if index < len(elements):
         elements[index] = element
     else:
