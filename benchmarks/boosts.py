@@ -116,11 +116,11 @@ class Contender:
     async def _recorded(self, doing: Awaitable[object]) -> Recorder:
         """What it asks of a store; one in the process is asked by requests, too, for once."""
         session = self._session
-        client, in_process = session.client, session._in_process
+        client, fast = session.client, session._fast
         recorder = session.client = Recorder(client)
-        session._in_process = None
+        session._fast = None
         await doing
-        session.client, session._in_process = client, in_process
+        session.client, session._fast = client, fast
         return recorder
 
 
@@ -154,7 +154,7 @@ async def take_turns(rounds: Mapping[str, tuple[Contender, int]]) -> None:
     gc.unfreeze()
 
 
-async def in_process(folder: Path) -> tuple[dict[DesignName, Costs], Timed]:
+async def fast(folder: Path) -> tuple[dict[DesignName, Costs], Timed]:
     """The costs of each design, and the default one's times in a market of many more partners."""
     async with AsyncExitStack() as stack:
         few = await contenders(stack, folder / "few", list(LOOKUPS), PARTNERS)
@@ -189,7 +189,7 @@ def rows(costs: Mapping[DesignName, Costs], where: str) -> Iterator[Result]:
 
 def run() -> Iterator[Result | Section]:
     with tempfile.TemporaryDirectory() as folder:
-        embedded, many = asyncio.run(in_process(Path(folder)))
+        embedded, many = asyncio.run(fast(Path(folder)))
         yield from rows(embedded, "in the process")
         few = embedded["v2"]
         yield Result(f"p50 at {MANY:,} partners", many.p50, "ms", peers={f"at {PARTNERS:,}": few.p50_ms})

@@ -47,8 +47,8 @@ from sortkey.model.paths.access_path import Path as Path
 from sortkey.model.paths.collection import collection as collection
 from sortkey.model.sessions.async_session import AsyncSession as AsyncSession
 from sortkey.model.sessions.async_session import open_session as _open_session
-from sortkey.model.sessions.pages import Page as Page
 from sortkey.model.sessions.put_entry import PutEntryResult as PutEntryResult
+from sortkey.model.sessions.queries import Page as Page
 from sortkey.model.sessions.sync_session import Session as Session
 from sortkey.model.sessions.sync_session import connect as connect
 from sortkey.model.sessions.transaction import Transaction as Transaction

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sortkey as sk
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.item import schema_of
-from sortkey.model.sessions.found_items import item_of
+from sortkey.model.sessions.item_decoder import decode_item
 from tests.model.declared import Colour, Everything
 from tests.model.items.codec_properties import items as everything
 from tests.model.items.codec_properties import numbers, rough
@@ -137,7 +137,7 @@ def test_the_reader_takes_what_the_class_writes(item: Flat) -> None:
 @given(rows(flat))
 def test_rows_of_plain_values(row: dict[str, Any]) -> None:
     schema = schema_of(Flat)
-    assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
+    assert outcome(lambda: decode_item(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
 
 
 @given(held)
@@ -152,10 +152,10 @@ def test_the_reader_finds_in_the_key_what_is_only_there(item: Held) -> None:
 @given(rows(held), st.dictionaries(st.sampled_from(["tenant", "number"]), odd_values))
 def test_rows_whose_key_holds_what_they_lack(row: dict[str, Any], stored: dict[str, Any]) -> None:
     schema, row = schema_of(Held), row | stored
-    assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
+    assert outcome(lambda: decode_item(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
 
 
 @given(rows(everything))
 def test_rows_of_everything(row: dict[str, Any]) -> None:
     schema = schema_of(Everything)
-    assert outcome(lambda: item_of(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))
+    assert outcome(lambda: decode_item(schema, Unparsed(text_of(row), True))) == outcome(lambda: schema.decode(row))

@@ -11,7 +11,7 @@ import sortkey as sk
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.row_reader import NEEDS_CODEC
-from sortkey.model.sessions.found_items import found_on, position
+from sortkey.model.sessions.item_decoder import decode_path_items, start_key
 from tests.model.declared import Follow, Score, User
 
 
@@ -77,13 +77,13 @@ def test_only_the_paths_own_rows_are_found() -> None:
     for others in ([], [alien], [schema_of(User).encode(User(user="ada"))]):
         stored = Unparsed(orjson.dumps([*others, *follows]), False)
         path = Follow.key(user="ada")
-        items, rows = found_on(path, stored)
+        items, rows = decode_path_items(path, stored)
         assert [item.other for item in items] == ["b", "c"]
-        assert position(path, rows[0]) == {"pk": {"S": "USER#ada"}, "sk": {"S": "FOLLOWS#b"}}
+        assert start_key(path, rows[0]) == {"pk": {"S": "USER#ada"}, "sk": {"S": "FOLLOWS#b"}}
 
 
 # The index does not hold the whole row, but its keys have the missing fields.
 def test_rows_of_a_small_projection() -> None:
     row = {"game": {"S": "chess"}, "player": {"S": "ada"}, "score": {"N": "7"}}
     stored = Unparsed(orjson.dumps([row]), False)
-    assert found_on(Score.ranking(game="chess"), stored).items == [Score(game="chess", player="ada", score=7)]
+    assert decode_path_items(Score.ranking(game="chess"), stored).items == [Score(game="chess", player="ada", score=7)]

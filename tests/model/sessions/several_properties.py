@@ -1,4 +1,4 @@
-"""Whatever is written, an index declared by fields answers as a sorted list would, on either kind of store.
+"""Whatever is written, an index declared by fields answers as a sorted list would, with either form of its keys.
 
 The list is of the items themselves, sorted by their fields as Python sorts them: numbers as numbers, texts by code
 point, times as instants.
@@ -19,15 +19,19 @@ from sortkey.model.items.item import schema_of
 from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_glued
 
 TEXTS: Final = st.text("aé#$\U0001f600", min_size=1, max_size=2)
-VALUES: Final[dict[str, st.SearchStrategy[Any]]] = {
+PRESENT: Final[dict[str, st.SearchStrategy[Any]]] = {
     "tenant": st.sampled_from(["a", "a#", "b"]),
     "status": st.sampled_from(Status),
     "priority": st.integers(-11, 11) | st.sampled_from([-(10**30), 10**30]),
     "created": st.integers(0, 3).map(at),
     "team": TEXTS,
     "seal": st.binary(min_size=1, max_size=2),
-    "cost": st.none() | st.sampled_from(["-10", "-1.5", "0", "0.001", "2", "10"]).map(Decimal),
-    "owner": st.none() | st.sampled_from(["a", "b"]),
+    "cost": st.sampled_from(["-10", "-1.5", "0", "0.001", "2", "10"]).map(Decimal),
+    "owner": st.sampled_from(["a", "b"]),
+    "id": st.sampled_from(["1", "2", "3"]),
+}
+VALUES: Final = {name: values for name, values in PRESENT.items() if name != "id"} | {
+    name: st.none() | PRESENT[name] for name in ("cost", "owner")
 }
 FIELDS: Final = st.fixed_dictionaries({}, optional=VALUES)
 CHANGES: Final = st.fixed_dictionaries(
@@ -38,7 +42,7 @@ CHANGES: Final = st.fixed_dictionaries(
         "visits": st.builds(sk.add, st.integers(1, 2)),
         "owner": VALUES["owner"] | st.builds(sk.initially, st.sampled_from(["a", "b"])),
     },
-).filter(bool)
+)
 WRITES: Final = st.lists(st.tuples(st.sampled_from(["1", "2", "3", "4", "5"]), FIELDS | CHANGES), max_size=12)
 SORTED: Final = {
     "by_status": (Ticket.by_status, ("tenant", "status"), ("priority", "created", "id")),
@@ -60,8 +64,8 @@ def order(value: Any) -> Any:
 def write(db: sk.Session, items: dict[str, Ticket], name: str, fields: dict[str, Any]) -> None:
     """A put where there is nothing yet, else an update."""
     if name not in items:
-        plain = {field: value for field, value in fields.items() if not isinstance(value, Operator)}
-        items[name] = Ticket(id=name, **plain)
+        values = {field: value for field, value in fields.items() if not isinstance(value, Operator)}
+        items[name] = Ticket(id=name, **values)
         db.put(items[name])
     elif fields:
         values = {
@@ -100,9 +104,8 @@ def draw_path(
     draw: st.DataObject, key: Any, partition: tuple[str, ...], sorts: tuple[str, ...]
 ) -> tuple[dict[str, Any], sk.Path[Ticket], Callable[[Ticket], bool]]:
     """A path by fields, perhaps with a range behind them, and what the range means in Python."""
-    values = VALUES | {"id": st.sampled_from(["1", "2", "3"])}
     depth = draw.draw(st.integers(0, len(sorts)))
-    fields = {name: draw.draw(values[name].filter(lambda v: v is not None)) for name in partition + sorts[:depth]}
+    fields = {name: draw.draw(PRESENT[name]) for name in partition + sorts[:depth]}
     path = key(**fields)
     if depth == len(sorts):
         return fields, path, lambda _: True
@@ -111,8 +114,7 @@ def draw_path(
     name = draw.draw(st.none() | st.sampled_from([n for n in RANGES if textual or n != "starting"]))
     if name is None:
         return fields, path, lambda _: True
-    bound = values[ranged].filter(lambda v: v is not None)
-    low, high = sorted((draw.draw(bound), draw.draw(bound)), key=order)
+    low, high = sorted((draw.draw(PRESENT[ranged]), draw.draw(PRESENT[ranged])), key=order)
     limits = (low, high) if name == "between" else (low,)
     compare = RANGES[name]
     return fields, getattr(path, name)(*limits), lambda item: compare(*map(order, (getattr(item, ranged), low, high)))

@@ -84,7 +84,7 @@ def test_further_conditions_hold_for_a_new_item_and_an_old_one(db: sk.Session) -
     written, item = db.put_entry(PATH, Shelf.books, "c", EMMA, newer_by="updated", where=few)
     assert not written
     assert item.books.keys() == {"a", "b"}
-    with pytest.raises(sk.ItemMissing, match="there is no Shelf"):
+    with pytest.raises(sk.ItemMissing, match=r"Shelf.key\(.*\) does not exist"):
         db.put_entry(
             Shelf.key(room="hall", shelf=2), Shelf.books, "a", EMMA, newer_by="updated", where={"note": sk.present}
         )

@@ -64,14 +64,14 @@ def test_if_version_rejects_who_has_not_seen_the_latest(db: sk.Session) -> None:
     assert theirs == mine
     assert db.put(theirs, if_version="revision")
     mine.status = "LOST"
-    with pytest.raises(sk.ConditionFailed, match=r"revision is 1 here, and it has 2") as error:
+    with pytest.raises(sk.ConditionFailed, match=r"revision is 1, but the stored item has 2") as error:
         db.put(mine, if_version="revision")
     assert error.value.item == theirs
     assert mine.revision == 1
 
 
 def test_a_put_has_one_condition(db: sk.Session) -> None:
-    with pytest.raises(ValueError, match="a put has one"):
+    with pytest.raises(ValueError, match="a put takes one of"):
         db.put(order(1), if_absent=True, newer_by="updated")
 
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.session_base import options
+from sortkey.model.sessions.any_session import options
 from sortkey.model.sessions.steps import THROTTLED, Pacing, Pause
 from tests.model.sessions.shop import SHOP, Order, order
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sortkey as sk
 from sortkey.client.capabilities import EMBEDDED
-from sortkey.model.sessions.session_base import options
+from sortkey.model.sessions.any_session import options
 from sortkey.model.sessions.steps import Pacing
 
 TICKETS = sk.Table("tickets")

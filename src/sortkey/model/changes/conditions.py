@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.errors import EncodeError, NoAccessPath, suggestion
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
-from sortkey.model.sessions.placeholders import Placeholders
 
 Where = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.conditions import attribute_of, encoded
+from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.items.schema import Schema
-from sortkey.model.sessions.placeholders import Placeholders
 
 SET: Final = "SET"
 ADD: Final = "ADD"

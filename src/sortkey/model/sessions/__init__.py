@@ -1,5 +1,5 @@
-"""Sessions: what the model says, carried out on a store, sync or async.
+"""Sessions carry out the model's calls on a store, sync or async.
 
-Everything is decided in generators that yield the requests they want (`steps`) and are told the answers, so that the
-two sessions are thin shells around one core.
+Each call is a generator that yields the requests it needs (`steps`) and receives their answers, so the two sessions are
+thin shells around one core.
 """

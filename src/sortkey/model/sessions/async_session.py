@@ -1,4 +1,4 @@
-"""The async session: the same calls as the sync one, awaited; parallel steps are tasks."""
+"""The async session: the same calls as the sync one, awaited; parallel calls are tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from botocore.exceptions import ClientError
@@ -20,18 +19,19 @@ from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions import create_tables, pages, put_entry, reads, transaction, updates, writes
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
+from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
+from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, AnySession, Options, options
+from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.put_entry import PutEntryResult
-from sortkey.model.sessions.session_base import PARALLEL, TIMEOUT, Options, SessionBase, listed, options
-from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
+from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
+from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
 ItemT = TypeVar("ItemT", bound=Item)
+Result = Answer | ClientError
 
 
 def open_session(
@@ -41,13 +41,13 @@ def open_session(
     secret: str | bytes | None = None,
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
-) -> Opening:
+) -> PendingSession:
     """Open a store for async use: `async with sk.open("./data") as db`. See docs/model.md."""
-    return Opening(url, options(tables, secret, timeout, pacing or Pacing()))
+    return PendingSession(url, options(tables, secret, timeout, pacing or Pacing()))
 
 
-class Opening:
-    """A session that is about to be opened, by `async with` or by awaiting it."""
+class PendingSession:
+    """A session that `async with` or `await` opens."""
 
     def __init__(self, url: str | os.PathLike[str], settings: Options) -> None:
         self._url = url
@@ -70,15 +70,13 @@ class Opening:
         self._session = await self._open()
         return self._session
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 
 
-class AsyncSession(SessionBase[AsyncClient]):
-    """Any number of tasks may share one session."""
+class AsyncSession(AnySession[AsyncClient]):
+    """An open store. Any number of tasks may share one session."""
 
     def __init__(
         self,
@@ -91,45 +89,48 @@ class AsyncSession(SessionBase[AsyncClient]):
         self._sleep = sleep
 
     def within(self, seconds: float | None) -> AsyncSession:
-        """The same session, whose calls give up after so long; None waits forever."""
+        """The same session with another timeout for its calls; None waits forever."""
         return AsyncSession(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
 
     async def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
-        """One item by its exact key, or None."""
-        if self._in_process is None:
-            return await self._run(reads.get(self._context, path, consistent))
+        """The item with this exact key, or None."""
+        if self._fast is None:
+            return await self._run(lookups.get(self._context, path, consistent))
         try:
-            return self._get(self._in_process, path, consistent)
+            return self._fast.get(path, consistent)
         except ClientError as error:
-            return await self._run(reads.get_again(self._context, path, consistent, error))
+            return await self._run(lookups.retry_get(self._context, path, consistent, error))
 
     async def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[ItemT | None]:
-        """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
-        wanted = listed(keys)
-        found = None if self._in_process is None else self._lookup(self._in_process, key, wanted, consistent)
-        return await self._run(reads.lookup(self._context, key, wanted, consistent)) if found is None else found
+        """The items with these exact keys, in the order of the keys; None for each key without an item."""
+        fields = as_sequence(keys)
+        found = None if self._fast is None else self._fast.lookup(key, fields, consistent)
+        return await self._run(lookups.lookup(self._context, key, fields, consistent)) if found is None else found
 
     async def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:
-        """What `read` makes of the rows with these exact keys, in their order. It is given a list of rows as DynamoDB's
-        JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
-        wanted = listed(keys)
-        found = None if self._in_process is None else self._lookup_as(self._in_process, key, wanted, read)
-        return await self._run(reads.lookup_as(self._context, key, wanted, read)) if found is None else found
+        """What `read` returns for the rows with these exact keys. It receives a JSON list of rows as DynamoDB JSON, in
+        the order of the keys, with null for each missing row, and returns a list of that length. Faster than `lookup`
+        where parts of the items are enough."""
+        fields = as_sequence(keys)
+        found = None if self._fast is None else self._fast.lookup_as(key, fields, read)
+        return await self._run(lookups.lookup_as(self._context, key, fields, read)) if found is None else found
 
     async def put(
         self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
     ) -> bool:
-        """Write a whole item. False if `newer_by` found one as new, or `if_absent` found any. `if_version` names an int
-        field that must be as stored, and is one more afterwards, also in `item`; else it raises ConditionFailed."""
+        """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
+        stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
+        that must equal the stored one, and is incremented in the store and in `item`; if not equal, raises
+        ConditionFailed."""
         return await self._run(writes.put(self._context, item, newer_by, if_absent, if_version))
 
     async def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
-        """Change fields of one item, and its index keys with them; returns the item after. Raises ItemMissing or
-        ConditionFailed."""
+        """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
+        ItemMissing, or ConditionFailed if the item does not match `where`."""
         return await self._run(updates.update(self._context, path, changes, where))
 
     async def put_entry(
@@ -143,13 +144,14 @@ class AsyncSession(SessionBase[AsyncClient]):
         changes: Mapping[str, Any] | None = None,
         where: Where | None = None,
     ) -> PutEntryResult[T]:
-        """Write one entry of an item, unless the stored entry is as new by that field or the item is not as `where`
-        says; the item is made if there is none. `changes` are done with it. Nothing is read."""
-        wanted = put_entry.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        """Write one entry of an item, together with `changes` to its fields, without reading it. Creates a missing
+        item. Writes nothing if the stored entry is not older by the field `newer_by`, or if the item does not match
+        `where`."""
+        wanted = put_entry.EntryPut(path, entries.assignment(name, entry, newer_by), changes or {}, where)
         return await self._run(put_entry.put_entry(self._context, wanted))
 
     async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
-        """Remove one item; returns it as it was. Raises ConditionFailed if it is not as `where` says."""
+        """Delete one item; returns it as it was, or None. Raises ConditionFailed if it does not match `where`."""
         return await self._run(writes.delete(self._context, path, where))
 
     async def page(
@@ -165,46 +167,48 @@ class AsyncSession(SessionBase[AsyncClient]):
         consistent: bool = False,
         budget: int = DEFAULT_BUDGET,
     ) -> Page[T]:
-        """The first so many items after a cursor, or the last so many before one, in the path's order. With `where`
-        it reads up to `budget` rows to be full."""
-        wanted = pages.window(first, after, last, before, budget)
-        return await self._run(pages.page(self._context, path, wanted, where, descending, consistent))
+        """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
+        With `where`, reads at most `budget` rows to fill the page."""
+        wanted = queries.window(first, after, last, before, budget)
+        return await self._run(queries.page(self._context, path, wanted, where, descending, consistent))
 
     async def iterate(
         self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
     ) -> AsyncIterator[T]:
-        """All items of a path, as many requests as it takes."""
-        path = self._context.here(path)
-        request = reads.question(path, where, descending, consistent)
+        """All items of a path, in its order."""
+        path = self._context.adapt(path)
+        query = queries.query_of(path, where, descending, consistent)
         start: Row | None = None
         while True:
-            items, start = await self._run(reads.chunk(self._context, path, request, start))
+            items, start = await self._run(queries.chunk(self._context, path, query, start))
             for item in items:
                 yield item
             if start is None:
                 return
 
     async def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
-        """How many items there are; they are all read for it."""
-        return await self._run(reads.count(self._context, path, where, consistent))
+        """The number of items of a path. Reads all of them."""
+        return await self._run(queries.count(self._context, path, where, consistent))
 
     async def transact(self, actions: Transaction) -> None:
-        """Do all of it or nothing. Raises TransactionFailed."""
+        """Carry out all actions or none. Raises TransactionFailed."""
         await self._run(transaction.transact(self._context, actions))
 
     async def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
-        """Many writes, each on its own, without conditions."""
+        """Put and delete many items, without conditions and without a transaction."""
         await self._run(writes.batch(self._context, put, delete))
 
     async def create_tables(self, *declared: type[Item] | Table) -> list[str]:
-        """Make the tables that do not exist; returns their names. Raises TablesDiffer."""
+        """Create the tables that do not exist; returns their names. Raises TablesDiffer if an existing table differs
+        from its declaration."""
         return await self._run(create_tables.create_tables(self._context, self._tables(declared)))
 
     async def diff_tables(self, *declared: type[Item] | Table) -> list[str]:
-        """How the tables differ from their declarations, in words."""
+        """The differences between tables and their declarations, in words."""
         return await self._run(create_tables.diff_tables(self._context, self._tables(declared)))
 
     async def close(self) -> None:
+        """Close the store; later calls raise."""
         await self.client.close()
 
     async def __aenter__(self) -> Self:
@@ -214,36 +218,37 @@ class AsyncSession(SessionBase[AsyncClient]):
         await self.close()
 
     async def _run(self, steps: Steps[T]) -> T:
-        deadline = self._deadline()
+        deadline = Deadline(self._options.timeout, self._options.pacing.now)
         try:
             step = next(steps)
             while True:
                 if type(step) is Call:
                     try:
-                        answer = await self._timely(self._perform(step), deadline)
+                        answer = await self._finish_within(deadline, self._perform(step))
                     except ClientError as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answer)
                 elif type(step) is Pause:
-                    self._check_time(deadline, step.seconds)
+                    deadline.check(step.seconds)
                     await self._sleep(step.seconds)
                     step = next(steps)
-                elif type(step) is Calls:
-                    step = steps.send(await self._timely(self._all(step.calls), deadline))
+                elif type(step) is ParallelCalls:
+                    step = steps.send(await self._finish_within(deadline, self._perform_all(step.calls)))
         except StopIteration as stop:
             result: T = stop.value
             return result
 
-    async def _timely(self, doing: Coroutine[Any, Any, R], deadline: float | None) -> R:
-        # The embedded engine does not keep anybody waiting, and a timer costs as much as a read.
-        if deadline is None or self.capabilities is EMBEDDED:
-            return await doing
+    async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R]) -> R:
+        # The embedded engine does not wait for anything, and a timer costs as much as a read.
+        left = None if self._context.capabilities is EMBEDDED else deadline.left()
+        if left is None:
+            return await work
         try:
-            async with asyncio.timeout(max(0.0, deadline - self._options.pacing.now())):
-                return await doing
+            async with asyncio.timeout(max(0.0, left)):
+                return await work
         except TimeoutError:
-            raise self._late() from None
+            raise deadline.error() from None
 
     async def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
@@ -251,23 +256,23 @@ class AsyncSession(SessionBase[AsyncClient]):
             answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
         else:
             answer = await self.client._call(call.operation, call.members)
-        self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
+        self._context.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 
-    async def _all(self, calls: Sequence[Call]) -> list[Answer | ClientError]:
+    async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:
         if len(calls) == 1:
             return [await self._attempt(calls[0])]
-        turns = asyncio.Semaphore(PARALLEL)
+        slots = asyncio.Semaphore(PARALLEL)
 
-        async def in_turn(call: Call) -> Answer | ClientError:
-            async with turns:
+        async def attempt_in_slot(call: Call) -> Result:
+            async with slots:
                 return await self._attempt(call)
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(in_turn(call)) for call in calls]
+            running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
         return [task.result() for task in running]
 
-    async def _attempt(self, call: Call) -> Answer | ClientError:
+    async def _attempt(self, call: Call) -> Result:
         try:
             return await self._perform(call)
         except ClientError as error:

@@ -1,4 +1,4 @@
-"""Making tables, and comparing those that exist with their declarations."""
+"""Creates tables, and compares existing ones with their declarations."""
 
 from __future__ import annotations
 
@@ -8,53 +8,52 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from sortkey.model.errors import TablesDiffer
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.steps import Answer, Pause, Steps, code_of
+from sortkey.model.sessions.steps import Answer, Call, Context, Pause, Steps, code_of
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
 _PROVISIONING: Final = "provisioning"
-_BETWEEN_LOOKS: Final = Pause(0.5)
+_POLL: Final = Pause(0.5)
 
 
 def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
-    """The names of the tables that were made; raises TablesDiffer if one exists that is not as declared."""
-    made: list[str] = []
-    differing: list[str] = []
+    """The names of the created tables; raises TablesDiffer if an existing one differs from its declaration."""
+    created: list[str] = []
+    differences: list[str] = []
     for table in tables:
-        description = yield from _described(context, table)
+        description = yield from _describe(context, table)
         if description is None:
             yield from _create(context, table)
-            made.append(table.name)
+            created.append(table.name)
         else:
-            differing += yield from _compared(context, table, description)
-    if differing:
-        raise TablesDiffer("; ".join(differing))
-    return made
+            differences += yield from _compare(context, table, description)
+    if differences:
+        raise TablesDiffer("; ".join(differences))
+    return created
 
 
 def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
-    """How the tables differ from their declarations, in words."""
+    """The differences between the tables and their declarations, in words."""
     found: list[str] = []
     for table in tables:
-        description = yield from _described(context, table)
-        found += yield from _compared(context, table, description)
+        description = yield from _describe(context, table)
+        found += yield from _compare(context, table, description)
     return found
 
 
 def _create(context: Context, table: Table) -> Steps[None]:
     yield from _request(context, "CreateTable", provision.create_request(table, native=context.native))
     while True:
-        description = yield from _described(context, table)
+        description = yield from _describe(context, table)
         if description is not None and description["TableStatus"] == "ACTIVE":
             break
-        yield _BETWEEN_LOOKS
+        yield _POLL
     ttl = provision.ttl_request(table)
     if ttl is not None:
         yield from _request(context, "UpdateTimeToLive", ttl)
 
 
-def _compared(context: Context, table: Table, description: dict[str, Any] | None) -> Steps[list[str]]:
+def _compare(context: Context, table: Table, description: dict[str, Any] | None) -> Steps[list[str]]:
     ttl = None
     if description is not None:
         answer = yield from _request(context, "DescribeTimeToLive", {"TableName": table.name})
@@ -62,7 +61,7 @@ def _compared(context: Context, table: Table, description: dict[str, Any] | None
     return provision.differences(table, description, ttl, native=context.native)
 
 
-def _described(context: Context, table: Table) -> Steps[dict[str, Any] | None]:
+def _describe(context: Context, table: Table) -> Steps[dict[str, Any] | None]:
     try:
         answer = yield from _request(context, "DescribeTable", {"TableName": table.name})
     except ClientError as error:
@@ -74,4 +73,5 @@ def _described(context: Context, table: Table) -> Steps[dict[str, Any] | None]:
 
 
 def _request(context: Context, operation: str, members: dict[str, Any]) -> Steps[Answer]:
-    return context.retried(operation, members, _PROVISIONING)
+    """Table requests consume no capacity."""
+    return context.with_retries(Call(operation, members, _PROVISIONING))

@@ -1,4 +1,4 @@
-"""One entry of an item, written without reading: the item is made where it does not exist."""
+"""Writes one entry of an item without reading the item, and creates the item if it does not exist."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from botocore.exceptions import ClientError
 from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of, render_conditions
 from sortkey.model.changes.operators import SET, Clause, Operator
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.placeholders import Placeholders, all_of
-from sortkey.model.sessions.steps import Steps, code_of
+from sortkey.model.sessions.steps import Context, Steps, code_of
 from sortkey.model.sessions.updates import Changes, expression
 from sortkey.model.sessions.writes import CONDITION_FAILED
 
@@ -29,8 +28,8 @@ class PutEntryResult(NamedTuple, Generic[T]):
     item: T
 
 
-class Entering(NamedTuple, Generic[T]):
-    """What is to be written, and when."""
+class EntryPut(NamedTuple, Generic[T]):
+    """The entry to write, what to change with it, and the condition."""
 
     path: Path[T]
     entry: Assignment
@@ -38,11 +37,11 @@ class Entering(NamedTuple, Generic[T]):
     where: Where | None
 
 
-def put_entry(context: Context, wanted: Entering[T]) -> Steps[PutEntryResult[T]]:
+def put_entry(context: Context, wanted: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     path = wanted.path
     members = request(wanted) | {"ReturnValues": "ALL_NEW"}
     try:
-        answer = yield from context.call("UpdateItem", members, f"put entry {path.entity}")
+        answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
     except ClientError as error:
         if code_of(error) != CONDITION_FAILED:
             raise
@@ -50,14 +49,14 @@ def put_entry(context: Context, wanted: Entering[T]) -> Steps[PutEntryResult[T]]
         row = response.get("Item")
         if row is None:
             raise ItemMissing(
-                f"there is no {path!r}, and a new one is not as {dict(wanted.where or {})} says"
+                f"{path!r} does not exist, and a new item does not match {dict(wanted.where or {})}"
             ) from None
         return PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, path.schema.decode(answer["Attributes"]))
 
 
-def request(wanted: Entering[Any]) -> dict[str, Any]:
-    """The UpdateItem; it also sets the fields that the key is made of, since it may be the one that makes the item."""
+def request(wanted: EntryPut[Any]) -> dict[str, Any]:
+    """The UpdateItem. It also sets the fields of the key, because it may create the item."""
     path, (attribute, value, newer_by) = wanted.path, wanted.entry
     schema: Schema[Any] = path.schema
     _reject_impossible(schema, wanted)
@@ -77,10 +76,10 @@ def request(wanted: Entering[Any]) -> dict[str, Any]:
     )
 
 
-def _changes(schema: Schema[Any], wanted: Entering[Any], placeholders: Placeholders) -> list[Clause]:
+def _changes(schema: Schema[Any], wanted: EntryPut[Any], placeholders: Placeholders) -> list[Clause]:
     operators = {name: change for name, change in wanted.changes.items() if isinstance(change, Operator)}
-    plain = {name: change for name, change in wanted.changes.items() if name not in operators}
-    planned = plan_changes(schema, plain, {})
+    assigned = {name: change for name, change in wanted.changes.items() if name not in operators}
+    planned = plan_changes(schema, assigned, {})
     sets = {
         schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
         for name, value in wanted.path.given.items()
@@ -98,14 +97,14 @@ def _changes(schema: Schema[Any], wanted: Entering[Any], placeholders: Placehold
     ]
 
 
-def _reject_impossible(schema: Schema[Any], wanted: Entering[Any]) -> None:
+def _reject_impossible(schema: Schema[Any], wanted: EntryPut[Any]) -> None:
     if schema.indexes or schema.version > 1:
-        reason = f"{'indexes' if schema.indexes else 'versions'}, so an item has to be read before it is changed"
+        reason = f"{'indexes' if schema.indexes else 'versions'}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
     for name in wanted.changes:
         if name in schema.primary.fields:
-            raise KeyChange(f"{schema.name}.{name} is part of the primary key, which no update changes")
+            raise KeyChange(f"{schema.name}.{name} is part of the primary key, which an update cannot change")
         attribute_of(schema, name)
     lacking = sorted(schema.codec.required - set(schema.primary.fields) - wanted.changes.keys())
     if lacking:
-        raise EncodeError(f"{schema.name}: an item that this entry makes would lack {', '.join(lacking)}")
+        raise EncodeError(f"{schema.name}: a new item with this entry would lack {', '.join(lacking)}")

@@ -1,10 +1,10 @@
-"""What the core asks of a shell, as plain data.
+"""The steps of a session's calls, and what every call knows.
 
-A call of a session is a generator: it yields a step, and is sent the answer or thrown the error.
+A call such as `page` is a generator. It yields a step; the session carries it out and sends the result back in.
 
-    Call      one request; answered by the store's answer, or the ClientError is thrown in
-    Calls     several at the same time; answered by a list with an answer or a ClientError for each
-    Pause     some time before going on
+    Call            one request; the session sends its answer, or throws its ClientError
+    ParallelCalls   several requests at once; the session sends a list of answers and ClientErrors
+    Pause           the session waits
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
+from sortkey.client.capabilities import Capabilities
+from sortkey.model.errors import DeadlineExceeded, Unsupported
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import Meter
+
 T = TypeVar("T")
 Answer = dict[str, Any]
 
@@ -25,14 +32,14 @@ class Call(NamedTuple):
     operation: str
     members: dict[str, Any]
     path: str
-    """Which access path it is metered under."""
+    """The name of the access path that the meter counts it under."""
     unparsed: bool = False
-    """Whether the answer's items are wanted as text."""
+    """Whether the answer's items are wanted unparsed."""
     binary: bool = True
     """Whether binary may occur in the members of such a request."""
 
 
-class Calls(NamedTuple):
+class ParallelCalls(NamedTuple):
     calls: tuple[Call, ...]
 
 
@@ -40,7 +47,7 @@ class Pause(NamedTuple):
     seconds: float
 
 
-Step = Call | Calls | Pause
+Step = Call | ParallelCalls | Pause
 Steps = Generator[Step, Any, T]
 
 THROTTLED: Final = frozenset(
@@ -52,12 +59,12 @@ THROTTLED: Final = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Errors of this moment: the same request may well succeed a little later."""
+"""Temporary errors: the same request may succeed a little later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Time and chance, so that a test can decide them."""
+    """The clock, and the pauses before retries; tests replace both."""
 
     now: Callable[[], float] = monotonic
     chance: Callable[[], float] = random
@@ -65,36 +72,104 @@ class Pacing:
     longest_pause: float = 5.0
 
     def pause(self, attempt: int) -> Pause:
-        """Before trying again: anything up to a limit that doubles, so that many clients do not come back at once."""
+        """The pause before a retry: random, up to a limit that doubles, so that clients do not all retry at once."""
         return Pause(self.chance() * min(self.longest_pause, self.first_pause * 2 ** min(attempt, 20)))
+
+
+class Deadline:
+    """When a call must be done."""
+
+    __slots__ = ("_now", "_timeout", "_until")
+
+    def __init__(self, timeout: float | None, now: Callable[[], float]) -> None:
+        self._timeout = timeout
+        self._now = now
+        self._until = None if timeout is None else now() + timeout
+
+    def check(self, ahead: float = 0.0) -> None:
+        """Raise DeadlineExceeded unless more than `ahead` seconds are left."""
+        if self._until is not None and self._now() + ahead > self._until:
+            raise self.error()
+
+    def left(self) -> float | None:
+        """The seconds left; None without a deadline."""
+        return None if self._until is None else self._until - self._now()
+
+    def error(self) -> DeadlineExceeded:
+        return DeadlineExceeded(f"not done within {self._timeout:g} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every call knows besides its arguments: the store's capabilities, the meter, and settings."""
+
+    capabilities: Capabilities
+    meter: Meter
+    pacing: Pacing
+    secret: bytes
+    """The key that signs cursors."""
+
+    @property
+    def native(self) -> bool:
+        """Whether the store's index keys may have several attributes."""
+        return self.capabilities.multi_attribute_index_keys
+
+    def adapt(self, path: Path[T]) -> Path[T]:
+        """The path, by the keys that the indexes of this store have."""
+        return path if self.native or path.schema.joined is None else path.joined()
+
+    def schema(self, cls: type[Item]) -> Schema[Any]:
+        """The schema of a class's rows in this store."""
+        schema = schema_of(cls)
+        return schema if self.native else schema.joined or schema
+
+    def call(self, operation: str, members: dict[str, Any], path: str) -> Call:
+        """A request that asks for its consumed capacity."""
+        if self.capabilities.consumed_capacity:
+            members["ReturnConsumedCapacity"] = "TOTAL"
+        return Call(operation, members, path)
+
+    def call_unparsed(self, operation: str, members: dict[str, Any], path: str, binary: bool) -> Call:
+        """The same, for an answer with unparsed items."""
+        if self.capabilities.consumed_capacity:
+            members["ReturnConsumedCapacity"] = "TOTAL"
+        return Call(operation, members, path, unparsed=True, binary=binary)
+
+    def send(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
+        return self.with_retries(self.call(operation, members, path))
+
+    def send_unparsed(self, operation: str, members: dict[str, Any], path: str, binary: bool) -> Steps[Answer]:
+        return self.with_retries(self.call_unparsed(operation, members, path, binary))
+
+    def with_retries(self, call: Call) -> Steps[Answer]:
+        """The answer to a request, repeated while the store throttles; the session's deadline ends it."""
+        try:
+            answer: Answer = yield call
+        except ClientError as error:
+            answer = yield from self.retry(call, error)
+        return answer
+
+    def retry(self, call: Call, first: ClientError) -> Steps[Answer]:
+        """The answer to a request that failed once; raises the error unless it is temporary."""
+        attempt = 0
+        last = first
+        while True:
+            if code_of(last) not in THROTTLED:
+                raise last
+            yield self.pacing.pause(attempt)
+            attempt += 1
+            try:
+                answer: Answer = yield call
+            except ClientError as error:
+                last = error
+            else:
+                return answer
+
+    def require_transactions(self, what: str) -> None:
+        if not self.capabilities.transactions:
+            raise Unsupported(f"{what} needs transactions, which {self.capabilities.store} does not have")
 
 
 def code_of(error: ClientError) -> str:
     code: str = error.response["Error"]["Code"]
     return code
-
-
-def retried(call: Call, pacing: Pacing) -> Steps[Answer]:
-    """The answer, however often the store has to be asked; the shell ends it when the time is over."""
-    try:
-        answer: Answer = yield call
-    except ClientError as error:
-        answer = yield from again(call, pacing, error)
-    return answer
-
-
-def again(call: Call, pacing: Pacing, first: ClientError) -> Steps[Answer]:
-    """Try again after a first error, which is raised unless it is temporary."""
-    attempt = 0
-    last = first
-    while True:
-        if code_of(last) not in THROTTLED:
-            raise last
-        yield pacing.pause(attempt)
-        attempt += 1
-        try:
-            answer: Answer = yield call
-        except ClientError as error:
-            last = error
-        else:
-            return answer

@@ -1,4 +1,4 @@
-"""The sync session: a thin shell that carries out the core's steps one by one, and parallel ones on threads."""
+"""The sync session: carries out the core's steps one by one, and parallel calls on threads."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions import create_tables, pages, put_entry, reads, transaction, updates, writes
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.pages import DEFAULT_BUDGET, Page
+from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
+from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, AnySession, Options, options
+from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.put_entry import PutEntryResult
-from sortkey.model.sessions.session_base import PARALLEL, TIMEOUT, Options, SessionBase, listed, options
-from sortkey.model.sessions.steps import Answer, Call, Calls, Pacing, Pause, Steps
+from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
+from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
 ItemT = TypeVar("ItemT", bound=Item)
-Outcome = Answer | ClientError
+Result = Answer | ClientError
 
 
 def connect(
@@ -57,13 +57,13 @@ def connect(
 
 
 class Threads:
-    """The threads of a session, started with its first parallel call."""
+    """The threads of a session, started with its first parallel calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, attempt: Callable[[Call], Outcome], calls: Sequence[Call]) -> list[Outcome]:
+    def map(self, attempt: Callable[[Call], Result], calls: Sequence[Call]) -> list[Result]:
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
@@ -75,8 +75,8 @@ class Threads:
                 self._pool.shutdown()
 
 
-class Session(SessionBase[Client]):
-    """Any number of threads may share one session."""
+class Session(AnySession[Client]):
+    """An open store. Any number of threads may share one session."""
 
     def __init__(
         self,
@@ -91,46 +91,49 @@ class Session(SessionBase[Client]):
         self._threads = threads or Threads()
 
     def within(self, seconds: float | None) -> Session:
-        """The same session, whose calls give up after so long; None waits forever."""
-        hurried = replace(self._options, timeout=seconds)
-        return Session(self.client, self._context, hurried, self._sleep, self._threads)
+        """The same session with another timeout for its calls; None waits forever."""
+        settings = replace(self._options, timeout=seconds)
+        return Session(self.client, self._context, settings, self._sleep, self._threads)
 
     def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
-        """One item by its exact key, or None."""
-        if self._in_process is None:
-            return self._run(reads.get(self._context, path, consistent))
+        """The item with this exact key, or None."""
+        if self._fast is None:
+            return self._run(lookups.get(self._context, path, consistent))
         try:
-            return self._get(self._in_process, path, consistent)
+            return self._fast.get(path, consistent)
         except ClientError as error:
-            return self._run(reads.get_again(self._context, path, consistent, error))
+            return self._run(lookups.retry_get(self._context, path, consistent, error))
 
     def lookup(
         self, key: BoundKey[ItemT], keys: Iterable[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[ItemT | None]:
-        """Items by exact keys: one for each key, None where there is none, in the order of the keys."""
-        wanted = listed(keys)
-        found = None if self._in_process is None else self._lookup(self._in_process, key, wanted, consistent)
-        return self._run(reads.lookup(self._context, key, wanted, consistent)) if found is None else found
+        """The items with these exact keys, in the order of the keys; None for each key without an item."""
+        fields = as_sequence(keys)
+        found = None if self._fast is None else self._fast.lookup(key, fields, consistent)
+        return self._run(lookups.lookup(self._context, key, fields, consistent)) if found is None else found
 
     def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:
-        """What `read` makes of the rows with these exact keys, in their order. It is given a list of rows as DynamoDB's
-        JSON, null for what is not there, and makes less of them than whole items: where each microsecond counts."""
-        wanted = listed(keys)
-        found = None if self._in_process is None else self._lookup_as(self._in_process, key, wanted, read)
-        return self._run(reads.lookup_as(self._context, key, wanted, read)) if found is None else found
+        """What `read` returns for the rows with these exact keys. It receives a JSON list of rows as DynamoDB JSON, in
+        the order of the keys, with null for each missing row, and returns a list of that length. Faster than `lookup`
+        where parts of the items are enough."""
+        fields = as_sequence(keys)
+        found = None if self._fast is None else self._fast.lookup_as(key, fields, read)
+        return self._run(lookups.lookup_as(self._context, key, fields, read)) if found is None else found
 
     def put(
         self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
     ) -> bool:
-        """Write a whole item. False if `newer_by` found one as new, or `if_absent` found any. `if_version` names an int
-        field that must be as stored, and is one more afterwards, also in `item`; else it raises ConditionFailed."""
+        """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
+        stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
+        that must equal the stored one, and is incremented in the store and in `item`; if not equal, raises
+        ConditionFailed."""
         return self._run(writes.put(self._context, item, newer_by, if_absent, if_version))
 
     def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
-        """Change fields of one item, and its index keys with them; returns the item after. Raises ItemMissing or
-        ConditionFailed."""
+        """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
+        ItemMissing, or ConditionFailed if the item does not match `where`."""
         return self._run(updates.update(self._context, path, changes, where))
 
     def put_entry(
@@ -144,13 +147,14 @@ class Session(SessionBase[Client]):
         changes: Mapping[str, Any] | None = None,
         where: Where | None = None,
     ) -> PutEntryResult[T]:
-        """Write one entry of an item, unless the stored entry is as new by that field or the item is not as `where`
-        says; the item is made if there is none. `changes` are done with it. Nothing is read."""
-        wanted = put_entry.Entering(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        """Write one entry of an item, together with `changes` to its fields, without reading it. Creates a missing
+        item. Writes nothing if the stored entry is not older by the field `newer_by`, or if the item does not match
+        `where`."""
+        wanted = put_entry.EntryPut(path, entries.assignment(name, entry, newer_by), changes or {}, where)
         return self._run(put_entry.put_entry(self._context, wanted))
 
     def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
-        """Remove one item; returns it as it was. Raises ConditionFailed if it is not as `where` says."""
+        """Delete one item; returns it as it was, or None. Raises ConditionFailed if it does not match `where`."""
         return self._run(writes.delete(self._context, path, where))
 
     def page(
@@ -166,45 +170,47 @@ class Session(SessionBase[Client]):
         consistent: bool = False,
         budget: int = DEFAULT_BUDGET,
     ) -> Page[T]:
-        """The first so many items after a cursor, or the last so many before one, in the path's order. With `where`
-        it reads up to `budget` rows to be full."""
-        wanted = pages.window(first, after, last, before, budget)
-        return self._run(pages.page(self._context, path, wanted, where, descending, consistent))
+        """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
+        With `where`, reads at most `budget` rows to fill the page."""
+        wanted = queries.window(first, after, last, before, budget)
+        return self._run(queries.page(self._context, path, wanted, where, descending, consistent))
 
     def iterate(
         self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
     ) -> Iterator[T]:
-        """All items of a path, as many requests as it takes."""
-        path = self._context.here(path)
-        request = reads.question(path, where, descending, consistent)
+        """All items of a path, in its order."""
+        path = self._context.adapt(path)
+        query = queries.query_of(path, where, descending, consistent)
         start: Row | None = None
         while True:
-            items, start = self._run(reads.chunk(self._context, path, request, start))
+            items, start = self._run(queries.chunk(self._context, path, query, start))
             yield from items
             if start is None:
                 return
 
     def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
-        """How many items there are; they are all read for it."""
-        return self._run(reads.count(self._context, path, where, consistent))
+        """The number of items of a path. Reads all of them."""
+        return self._run(queries.count(self._context, path, where, consistent))
 
     def transact(self, actions: Transaction) -> None:
-        """Do all of it or nothing. Raises TransactionFailed."""
+        """Carry out all actions or none. Raises TransactionFailed."""
         self._run(transaction.transact(self._context, actions))
 
     def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
-        """Many writes, each on its own, without conditions."""
+        """Put and delete many items, without conditions and without a transaction."""
         self._run(writes.batch(self._context, put, delete))
 
     def create_tables(self, *declared: type[Item] | Table) -> list[str]:
-        """Make the tables that do not exist; returns their names. Raises TablesDiffer."""
+        """Create the tables that do not exist; returns their names. Raises TablesDiffer if an existing table differs
+        from its declaration."""
         return self._run(create_tables.create_tables(self._context, self._tables(declared)))
 
     def diff_tables(self, *declared: type[Item] | Table) -> list[str]:
-        """How the tables differ from their declarations, in words."""
+        """The differences between tables and their declarations, in words."""
         return self._run(create_tables.diff_tables(self._context, self._tables(declared)))
 
     def close(self) -> None:
+        """Close the store; later calls raise."""
         self._threads.close()
         self.client.close()
 
@@ -215,12 +221,12 @@ class Session(SessionBase[Client]):
         self.close()
 
     def _run(self, steps: Steps[T]) -> T:
-        deadline = self._deadline()
+        deadline = Deadline(self._options.timeout, self._options.pacing.now)
         try:
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    self._check_time(deadline, 0)
+                    deadline.check()
                     try:
                         answer = self._perform(step, deadline)
                     except ClientError as error:
@@ -228,24 +234,22 @@ class Session(SessionBase[Client]):
                         continue
                     step = steps.send(answer)
                 elif type(step) is Pause:
-                    self._check_time(deadline, step.seconds)
+                    deadline.check(step.seconds)
                     self._sleep(step.seconds)
                     step = next(steps)
-                elif type(step) is Calls:
-                    self._check_time(deadline, 0)
-                    step = steps.send(self._all(step.calls, deadline))
+                elif type(step) is ParallelCalls:
+                    deadline.check()
+                    step = steps.send(self._perform_all(step.calls, deadline))
         except StopIteration as stop:
             result: T = stop.value
             return result
 
-    def _perform(self, call: Call, deadline: float | None) -> Answer:
+    def _perform(self, call: Call, deadline: Deadline) -> Answer:
         started = time.perf_counter()
-        # The embedded engine does not keep anybody waiting.
-        if deadline is None or self.capabilities is EMBEDDED:
-            answer = self._send(call)
-        else:
-            answer = self._timely(call, deadline)
-        self.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
+        # The embedded engine does not wait for anything.
+        left = None if self._context.capabilities is EMBEDDED else deadline.left()
+        answer = self._send(call) if left is None else self._send_within(left, call, deadline)
+        self._context.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
         return answer
 
     def _send(self, call: Call) -> Answer:
@@ -253,24 +257,23 @@ class Session(SessionBase[Client]):
             return self.client._call_unparsed(call.operation, call.members, call.binary)
         return self.client._call(call.operation, call.members)
 
-    def _timely(self, call: Call, deadline: float) -> Answer:
-        """A deadline is by the session's clock, the client's by its own."""
-        left = deadline - self._options.pacing.now()
-        limited = DEADLINE.set(time.monotonic() + left)
+    def _send_within(self, seconds: float, call: Call, deadline: Deadline) -> Answer:
+        # The client's deadline is on its own clock.
+        limited = DEADLINE.set(time.monotonic() + seconds)
         try:
             return self._send(call)
         except TimeoutError:
-            raise self._late() from None
+            raise deadline.error() from None
         finally:
             DEADLINE.reset(limited)
 
-    def _all(self, calls: Sequence[Call], deadline: float | None) -> list[Outcome]:
+    def _perform_all(self, calls: Sequence[Call], deadline: Deadline) -> list[Result]:
         # In the process there is nothing to wait for, so threads would only cost.
-        if len(calls) == 1 or self.capabilities is EMBEDDED:
+        if len(calls) == 1 or self._context.capabilities is EMBEDDED:
             return [self._attempt(call, deadline) for call in calls]
         return self._threads.map(lambda call: self._attempt(call, deadline), calls)
 
-    def _attempt(self, call: Call, deadline: float | None) -> Outcome:
+    def _attempt(self, call: Call, deadline: Deadline) -> Result:
         try:
             return self._perform(call, deadline)
         except ClientError as error:

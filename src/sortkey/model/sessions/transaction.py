@@ -1,4 +1,4 @@
-"""Transactions: up to 100 writes and checks of any items, all or none.
+"""Transactions: up to 100 writes and checks of any items, all or nothing.
 
 tx = sk.Transaction()
 tx.put(order, if_absent=True)
@@ -15,56 +15,59 @@ from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
 from sortkey.model.changes.conditions import Where, render_conditions
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import TransactionFailed, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.placeholders import Placeholders, all_of
-from sortkey.model.sessions.steps import Steps, code_of
+from sortkey.model.sessions.steps import Context, Steps, code_of
 from sortkey.model.sessions.updates import Changes, Update, holds, read
 from sortkey.model.sessions.writes import delete_request, put_request
 
 _CANCELLED: Final = "TransactionCanceledException"
 _CONDITION: Final = "ConditionalCheckFailed"
-_MOMENTARY: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+_TEMPORARY: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
 class Action(NamedTuple):
-    kind: str
+    name: str
+    """DynamoDB's name of it, such as `Put`."""
     description: str
     native: dict[str, Any] | Update
-    """The request, which an update may have yet to prepare."""
+    """The request; an update is prepared when it is sent."""
     joined: dict[str, Any] | Update | None = None
-    """The same for a store whose index keys have one attribute each, where it is not the same."""
+    """The request to a store whose index keys have one attribute each, if it differs."""
 
-    def here(self, context: Context) -> dict[str, Any] | Update:
+    def adapted(self, context: Context) -> dict[str, Any] | Update:
         return self.native if self.joined is None or context.native else self.joined
 
 
 class Transaction:
-    """What shall be done together; nothing is sent before `db.transact`."""
+    """Actions to carry out together. Nothing is sent before `db.transact`."""
 
     def __init__(self) -> None:
         self.actions: list[Action] = []
 
     def put(self, item: Item, *, newer_by: str | None = None, if_absent: bool = False) -> None:
+        """Add a put of a whole item; see `Session.put`."""
         schema = schema_of(type(item))
         members = put_request(schema, item, newer_by, if_absent, None)
         joined = None if schema.joined is None else put_request(schema.joined, item, newer_by, if_absent, None)
         self.actions.append(Action("Put", f"put of {schema.name}", members, joined))
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
+        """Add an update of some fields; see `Session.update`."""
         joined = None if path.schema.joined is None else Update(path.joined(), changes, where)
         self.actions.append(Action("Update", f"update of {path!r}", Update(path, changes, where), joined))
 
     def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
+        """Add a delete; see `Session.delete`."""
         members = delete_request(path, where)
         self.actions.append(Action("Delete", f"delete of {path!r}", members))
 
     def check(self, path: Path[Any], *, where: Where) -> None:
-        """That an item is so, without writing it."""
+        """Require that an item matches `where`, without writing it."""
         placeholders = Placeholders()
         tests = render_conditions(path.schema, where, placeholders)
         members = {"TableName": path.table, "Key": path.key(), "ConditionExpression": all_of(tests)}
@@ -80,9 +83,9 @@ def transact(context: Context, transaction: Transaction) -> Steps[None]:
     while True:
         items, guards = yield from _prepared(context, transaction, rows)
         try:
-            yield from context.call("TransactWriteItems", {"TransactItems": items}, "transaction")
+            yield from context.send("TransactWriteItems", {"TransactItems": items}, "transaction")
         except ClientError as error:
-            rows |= _worth_another_try(transaction, guards, error)
+            rows |= _changed_rows(transaction, guards, error)
         else:
             return
         yield context.pacing.pause(attempt)
@@ -95,27 +98,29 @@ Guards = dict[int, Mapping[str, Value | None]]
 def _prepared(
     context: Context, transaction: Transaction, rows: dict[int, Row]
 ) -> Steps[tuple[list[dict[str, Any]], Guards]]:
-    """The actions as they are sent, and what updates among them rely on."""
+    """The actions as they are sent, and the guards of updates among them."""
     items: list[dict[str, Any]] = []
     guards: Guards = {}
     for index, planned in enumerate(transaction.actions):
-        kind, action = planned.kind, planned.here(context)
+        name, action = planned.name, planned.adapted(context)
         if not isinstance(action, Update):
-            items.append({kind: action})
+            items.append({name: action})
             continue
         prepared = action.prepare(rows.get(index))
         if prepared is None:
             rows[index] = yield from read(context, action)
             prepared = action.prepare(rows[index])
         if prepared is None or (index in rows and action.is_outdated(rows[index])):
-            raise Unsupported(f"{action.path!r} is of an older version; put it whole before a transaction updates it")
-        items.append({kind: prepared.members})
+            raise Unsupported(
+                f"{action.path!r} has an older version; put the item whole before a transaction updates it"
+            )
+        items.append({name: prepared.members})
         guards[index] = prepared.guards
     return items, guards
 
 
-def _worth_another_try(transaction: Transaction, guards: Guards, error: ClientError) -> dict[int, Row]:
-    """The rows that had changed since they were read; raises if something else was wrong."""
+def _changed_rows(transaction: Transaction, guards: Guards, error: ClientError) -> dict[int, Row]:
+    """The rows that have changed since they were read; raises if another reason cancelled the transaction."""
     if code_of(error) != _CANCELLED:
         raise error
     response: Any = error.response
@@ -129,16 +134,16 @@ def _worth_another_try(transaction: Transaction, guards: Guards, error: ClientEr
         and not holds(guards[index], reason["Item"])
     }
     for index, reason in enumerate(reasons):
-        if reason["Code"] not in _MOMENTARY and reason["Code"] != "None" and index not in changed:
+        if reason["Code"] not in _TEMPORARY and reason["Code"] != "None" and index not in changed:
             raise _failed(transaction, reasons) from None
     return changed
 
 
 def _failed(transaction: Transaction, reasons: list[dict[str, Any]]) -> TransactionFailed:
     codes = [None if reason["Code"] == "None" else reason["Code"] for reason in reasons]
-    said = [
+    reported = [
         f"{action.description}: {code}"
         for action, code in zip(transaction.actions, codes, strict=True)
         if code is not None
     ]
-    return TransactionFailed(f"nothing was done: {'; '.join(said)}", codes)
+    return TransactionFailed(f"nothing was written: {'; '.join(reported)}", codes)

@@ -1,8 +1,8 @@
-"""Partial updates that leave no index key behind.
+"""Partial updates that keep index keys up to date.
 
-What a change does to index keys is planned by `model.changes`. Where the plan needs fields that are neither changed nor
-part of the primary key, the item is read first, and the update guarded by what was read. A guard that fails brings the
-item as it is by then, from which the update is planned again: one read at most, however often it is tried.
+`model.changes` plans what a change does to index keys. If the plan needs fields that are neither changed nor part of
+the primary key, the item is read first, and the update is conditional on what was read. If that condition fails, the
+error holds the current item, and the update is planned again from it: one read at most, however many attempts.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from botocore.exceptions import ClientError
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of, render_conditions
 from sortkey.model.changes.operators import SET, Clause, Operator
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import ConditionFailed, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.placeholders import Placeholders, all_of
-from sortkey.model.sessions.steps import Steps, code_of
+from sortkey.model.sessions.steps import Context, Steps, code_of
 from sortkey.model.sessions.writes import CONDITION_FAILED
 
 T = TypeVar("T")
@@ -33,15 +32,15 @@ _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 
 class Prepared(NamedTuple):
-    """An update that can be sent."""
+    """An update that is ready to be sent."""
 
     members: dict[str, Any]
     guards: dict[str, Value | None]
-    """Attributes that have to be as they were read; None for absent."""
+    """Attributes that must still be as they were read; None for absent."""
 
 
 class Update:
-    """One update, to be prepared from what is known of the item."""
+    """One update, prepared from what is known about the item."""
 
     def __init__(self, path: Path[Any], changes: Changes, where: Where | None) -> None:
         if not changes:
@@ -52,24 +51,24 @@ class Update:
         self.metered = f"update {path.entity}"
         self.where = where
         self.changes = changes
-        self.plain = {name: value for name, value in changes.items() if not isinstance(value, Operator)}
+        self.assigned = {name: value for name, value in changes.items() if not isinstance(value, Operator)}
         self.operators = {name: value for name, value in changes.items() if isinstance(value, Operator)}
-        # The fields that index keys are made of must be known, whatever is to be done to them.
+        # Operators on fields of index keys are computed here, so the fields must be known.
         self.computed = self.operators.keys() & self.schema.recomputed
-        # What can never be done is rejected before anything is sent.
+        # Reject impossible changes before anything is sent.
         self._plan_changes({}, {})
         for name in self.operators:
             if name in self.schema.primary.fields:
-                raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which no update changes")
+                raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which an update cannot change")
             attribute_of(self.schema, name)
 
     def prepare(self, row: Row | None) -> Prepared | None:
-        """From the item's row, if it was read; None if it has to be."""
+        """The update, from the item's row if it was read; None if it must be read first."""
         known = dict(self.path.given) if row is None else self._fields(row)
         if row is None and self.computed:
             return None
-        worked_out = {name: self.operators[name].apply(known[name]) for name in self.computed}
-        planned = self._plan_changes(worked_out, known)
+        computed = {name: self.operators[name].apply(known[name]) for name in self.computed}
+        planned = self._plan_changes(computed, known)
         if planned.reads:
             return None
         read = row or {}
@@ -81,8 +80,8 @@ class Update:
         item = self.schema.decode(row)
         return {name: getattr(item, name) for name in self.schema.codec.by_name}
 
-    def _plan_changes(self, worked_out: Changes, known: Mapping[str, Any]) -> ChangePlan:
-        return plan_changes(self.schema, {**self.plain, **worked_out}, known)
+    def _plan_changes(self, computed: Changes, known: Mapping[str, Any]) -> ChangePlan:
+        return plan_changes(self.schema, {**self.assigned, **computed}, known)
 
     def _members(self, planned: ChangePlan, guards: Mapping[str, Value | None]) -> dict[str, Any]:
         placeholders = Placeholders()
@@ -112,17 +111,17 @@ class Update:
         )
 
     def tests(self, guards: Mapping[str, Value | None], placeholders: Placeholders) -> list[str]:
-        # An update of a missing item would make one with half of its attributes.
+        # Without this, an update of a missing item would create one with only some attributes.
         there = f"attribute_exists({placeholders.name(self.schema.primary.partition.name)})"
         kept = [placeholders.equal(name, value) for name, value in guards.items()]
         return [there, *kept, *render_conditions(self.schema, self.where, placeholders)]
 
     def is_outdated(self, row: Row) -> bool:
-        """Whether the row has an older shape, so that it must be brought up to date as a whole."""
+        """Whether the row has an older version of the schema, so that it must be replaced as a whole."""
         return self.schema.version > 1 and row.get(VERSION_ATTRIBUTE) != {"N": str(self.schema.version)}
 
     def upgraded(self, row: Row) -> dict[str, Any]:
-        """The put that replaces a row of an older shape, if nothing in it has changed."""
+        """The PutItem that replaces a row of an older version, if nothing in it has changed."""
         item = self.schema.decode(row)
         values = {name: operator.apply(getattr(item, name)) for name, operator in self.operators.items()}
         placeholders = Placeholders()
@@ -130,21 +129,21 @@ class Update:
         return placeholders.added_to(
             {
                 "TableName": self.path.table,
-                "Item": self.schema.encode(replace(item, **self.plain, **values)),
+                "Item": self.schema.encode(replace(item, **self.assigned, **values)),
                 "ConditionExpression": all_of(tests),
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         )
 
     def missing(self) -> ItemMissing:
-        return ItemMissing(f"there is no {self.path!r}")
+        return ItemMissing(f"{self.path!r} does not exist")
 
     def rejected(self, row: Row) -> ConditionFailed:
-        return ConditionFailed(f"{self.path!r} is not as {dict(self.where or {})} says", self.schema.decode(row))
+        return ConditionFailed(f"{self.path!r} does not match {dict(self.where or {})}", self.schema.decode(row))
 
 
 def expression(clauses: Iterable[Clause]) -> str:
-    """The clauses in their sections."""
+    """The UpdateExpression: the clauses by section."""
     sections: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     for section, text in clauses:
         sections[section].append(text)
@@ -153,7 +152,7 @@ def expression(clauses: Iterable[Clause]) -> str:
 
 def update(context: Context, path: Path[T], changes: Changes, where: Where | None) -> Steps[T]:
     """The item after the update."""
-    wanted = Update(context.here(path), changes, where)
+    wanted = Update(context.adapt(path), changes, where)
     row: Row | None = None
     attempt = 0
     while True:
@@ -178,13 +177,13 @@ class _Result(NamedTuple):
     done: bool
     row: Row
     guarded: bool = False
-    """Whether the row had changed since it was read, so that it is worth another try."""
+    """Whether the row has changed since it was read, so that the update is tried again."""
 
 
 def read(context: Context, wanted: Update) -> Steps[Row]:
-    """The item's row as it is now."""
+    """The item's current row."""
     members = {"TableName": wanted.path.table, "Key": wanted.key, "ConsistentRead": True}
-    answer = yield from context.call("GetItem", members, wanted.metered)
+    answer = yield from context.send("GetItem", members, wanted.metered)
     row: Row | None = answer.get("Item")
     if row is None:
         raise wanted.missing()
@@ -193,7 +192,7 @@ def read(context: Context, wanted: Update) -> Steps[Row]:
 
 def _send(context: Context, wanted: Update, prepared: Prepared) -> Steps[_Result]:
     try:
-        answer = yield from context.call("UpdateItem", {**prepared.members, "ReturnValues": "ALL_NEW"}, wanted.metered)
+        answer = yield from context.send("UpdateItem", {**prepared.members, "ReturnValues": "ALL_NEW"}, wanted.metered)
     except ClientError as error:
         row = _stored(error, wanted)
         return _Result(False, row, wanted.is_outdated(row) or not holds(prepared.guards, row))
@@ -203,7 +202,7 @@ def _send(context: Context, wanted: Update, prepared: Prepared) -> Steps[_Result
 def _replace(context: Context, wanted: Update, read: Row) -> Steps[_Result]:
     members = wanted.upgraded(read)
     try:
-        yield from context.call("PutItem", members, wanted.metered)
+        yield from context.send("PutItem", members, wanted.metered)
     except ClientError as error:
         row = _stored(error, wanted)
         return _Result(False, row, row != read)
@@ -211,7 +210,7 @@ def _replace(context: Context, wanted: Update, read: Row) -> Steps[_Result]:
 
 
 def _stored(error: ClientError, wanted: Update) -> Row:
-    """The row that a condition was false of."""
+    """The row on which a condition failed."""
     if code_of(error) != CONDITION_FAILED:
         raise error
     response: Any = error.response

@@ -1,4 +1,4 @@
-"""Whole items: putting, deleting, and both in batches."""
+"""Writes of whole items: put, delete, and batches of both."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.changes.conditions import Where, attribute_of, encoded, render_conditions
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import ConditionFailed, EncodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.context import Context
-from sortkey.model.sessions.found_items import Identity, identifier
-from sortkey.model.sessions.placeholders import Placeholders, all_of
-from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Calls, Steps, code_of
+from sortkey.model.sessions.item_decoder import Identity, identifier
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
 T = TypeVar("T")
 
@@ -29,7 +28,7 @@ def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_
     schema = context.schema(type(item))
     members = put_request(schema, item, newer_by, if_absent, if_version)
     try:
-        yield from context.call("PutItem", members, f"put {schema.name}")
+        yield from context.send("PutItem", members, f"put {schema.name}")
     except ClientError as error:
         if code_of(error) != CONDITION_FAILED:
             raise
@@ -45,7 +44,7 @@ def put_request(
     schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
 ) -> dict[str, Any]:
     if sum((newer_by is not None, if_absent, if_version is not None)) > 1:
-        raise ValueError("newer_by, if_absent and if_version are three different conditions; a put has one")
+        raise ValueError("a put takes one of newer_by, if_absent and if_version")
     row = schema.encode(item)
     placeholders = Placeholders()
     members: dict[str, Any] = {"TableName": schema.table, "Item": row}
@@ -73,7 +72,7 @@ def _version(schema: Schema[Any], item: Item, field: str) -> int:
     attribute_of(schema, field)
     version = getattr(item, field)
     if type(version) is not int or version < 0:
-        raise EncodeError(f"{schema.name}.{field}: a version is an int that begins with 0, not {version!r}")
+        raise EncodeError(f"{schema.name}.{field}: a version is an int from 0 on, not {version!r}")
     return version
 
 
@@ -81,23 +80,23 @@ def _outdated(schema: Schema[Any], item: Item, field: str, error: ClientError) -
     response: Any = error.response
     row = response.get("Item")
     stored = None if row is None else schema.decode(row)
-    found = "it is not there" if stored is None else f"it has {getattr(stored, field)} by now"
-    return ConditionFailed(f"{schema.name}.{field} is {getattr(item, field)} here, and {found}", stored)
+    found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
+    return ConditionFailed(f"{schema.name}.{field} is {getattr(item, field)}, but {found}", stored)
 
 
 def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
-    """The item that was there."""
+    """The item as it was before."""
     members = delete_request(path, where)
     members["ReturnValues"] = "ALL_OLD"
     try:
-        answer = yield from context.call("DeleteItem", members, f"delete {path.entity}")
+        answer = yield from context.send("DeleteItem", members, f"delete {path.entity}")
     except ClientError as error:
         if code_of(error) != CONDITION_FAILED:
             raise
         response: Any = error.response
         row = response.get("Item")
         stored = None if row is None else path.decode(row)
-        raise ConditionFailed(f"{path!r} is not as {dict(where or {})} says", stored) from None
+        raise ConditionFailed(f"{path!r} does not match {dict(where or {})}", stored) from None
     row = answer.get("Attributes")
     return None if row is None else path.decode(row)
 
@@ -113,7 +112,7 @@ def delete_request(path: Path[Any], where: Where | None) -> dict[str, Any]:
 
 
 def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:
-    """Each write on its own, in no order; the last one wins where two are of one item."""
+    """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
     for item in put:
         schema = context.schema(type(item))
@@ -125,9 +124,9 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     writes = list(pending.values())
     attempt = 0
     while writes:
-        calls = [_batch_write(context, chunk) for chunk in _chunks(writes)]
-        outcomes = yield Calls(tuple(calls))
-        left = [write for call, outcome in zip(calls, outcomes, strict=True) for write in _left(call, outcome)]
+        calls = [_batch_write_call(context, chunk) for chunk in _chunks(writes)]
+        results = yield ParallelCalls(tuple(calls))
+        left = [write for call, result in zip(calls, results, strict=True) for write in _unprocessed(call, result)]
         if left:
             attempt = attempt + 1 if len(left) == len(writes) else 0
             yield context.pacing.pause(attempt)
@@ -138,19 +137,19 @@ def _chunks(writes: list[tuple[str, Row]]) -> list[list[tuple[str, Row]]]:
     return [writes[start : start + BATCH_WRITE_REQUESTS] for start in range(0, len(writes), BATCH_WRITE_REQUESTS)]
 
 
-def _batch_write(context: Context, writes: list[tuple[str, Row]]) -> Call:
+def _batch_write_call(context: Context, writes: list[tuple[str, Row]]) -> Call:
     tables: dict[str, list[Row]] = {}
     for table, write in writes:
         tables.setdefault(table, []).append(write)
-    return context.request("BatchWriteItem", {"RequestItems": tables}, f"batch {', '.join(sorted(tables))}")
+    return context.call("BatchWriteItem", {"RequestItems": tables}, f"batch {', '.join(sorted(tables))}")
 
 
-def _left(call: Call, outcome: Answer | ClientError) -> list[tuple[str, Row]]:
+def _unprocessed(call: Call, result: Answer | ClientError) -> list[tuple[str, Row]]:
     """The writes to send again."""
-    if isinstance(outcome, ClientError):
-        if code_of(outcome) not in THROTTLED:
-            raise outcome
+    if isinstance(result, ClientError):
+        if code_of(result) not in THROTTLED:
+            raise result
         tables = call.members["RequestItems"]
     else:
-        tables = outcome.get("UnprocessedItems", {})
+        tables = result.get("UnprocessedItems", {})
     return [(table, write) for table, writes in tables.items() for write in writes]

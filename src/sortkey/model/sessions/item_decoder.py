@@ -1,4 +1,4 @@
-"""The items in an answer, which come as text: read by their class's reader, or by its codec where they are unusual."""
+"""Decodes the unparsed items of an answer: by their class's reader, or by its codec where the reader cannot."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sortkey.model.paths.access_path import Path
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 Identity = tuple[Any, ...]
-Choice = Callable[[list[Any]], list[Any]]
-"""Some of a reader's structures."""
+RowFilter = Callable[[list[Any]], list[Any]]
+"""Selects some of a reader's structures."""
 
 
-class Found(NamedTuple):
-    """Items of a path, and what they were made of: structures of the reader, or rows."""
+class Decoded(NamedTuple):
+    """Items of a path, and what they were decoded from: structures of the reader, or rows."""
 
     items: list[Any]
     rows: list[Any]
 
 
-def item_of(schema: Schema[S], stored: Unparsed) -> S:
-    """The item of a row that is known to be this class's."""
+def decode_item(schema: Schema[S], stored: Unparsed) -> S:
+    """The item of a row that belongs to this class."""
     reader = schema.reader
     if stored.binary and reader.nested:
         return schema.decode(stored.parsed())
@@ -41,63 +41,65 @@ def item_of(schema: Schema[S], stored: Unparsed) -> S:
         return schema.decode(stored.parsed())
 
 
-def items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
-    """The items of rows that are known to be this class's, by what `identifier` makes of their keys."""
-    found = _read_all(schema, stored, _all)
+def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
+    """The items of rows that belong to this class, by the identity of their keys (see `identifier`)."""
+    found = _read_all(schema, stored, _all_rows)
     if found is None:
         rows: list[Row] = stored.parsed()
         return dict(zip(map(identifier(schema.primary), rows), map(schema.decode, rows), strict=True))
     return dict(zip(map(_structure_identifier(schema.primary), found.rows), found.items, strict=True))
 
 
-def found_on(path: Path[Any], stored: Unparsed) -> Found:
-    """The path's own items among the rows."""
+def decode_path_items(path: Path[Any], stored: Unparsed) -> Decoded:
+    """The items of the path's class among the rows."""
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
-        found = _read_all(path.schema, stored, _own(path))
+        found = _read_all(path.schema, stored, _own_rows(path))
         if found is not None:
             return found
     pairs = [(item, row) for row in stored.parsed() if (item := path.decode(row)) is not None]
-    return Found([item for item, _ in pairs], [row for _, row in pairs])
+    return Decoded([item for item, _ in pairs], [row for _, row in pairs])
 
 
-def position(path: Path[Any], row: Any) -> Row:
-    """Where the path goes on behind one of the rows found."""
+def start_key(path: Path[Any], row: Any) -> Row:
+    """The ExclusiveStartKey that continues the path after one of the decoded rows."""
     return path.position(row if isinstance(row, dict) else path.schema.reader.key_attributes(row))
 
 
-def _read_all(schema: Schema[Any], stored: Unparsed, choose: Choice) -> Found | None:
+def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter) -> Decoded | None:
     reader = schema.reader
     if stored.binary and reader.nested:
         return None
     try:
-        rows = choose(reader.rows(stored.text))
-        return Found(reader.items(rows), rows)
+        rows = select(reader.rows(stored.text))
+        return Decoded(reader.items(rows), rows)
     except NEEDS_CODEC:
         return None
 
 
-def _all(rows: list[Any]) -> list[Any]:
+def _all_rows(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _own(path: Path[Any]) -> Choice:
-    """Chooses the structures of the path's class, by their primary key. A path of the primary key has its partition,
-    which need not be looked at again."""
-    partition = None if path.layout.index is None else _shape(path.primary.partition)
-    sort = _shape(path.primary.sort)
+def _own_rows(path: Path[Any]) -> RowFilter:
+    """Selects the structures of the path's class by their primary key. On a path of the primary key, all rows have its
+    partition key, which is not checked again."""
+    partition = None if path.layout.index is None else _matcher(path.primary.partition)
+    sort = _matcher(path.primary.sort)
     if sort is None:
-        return _all if partition is None else lambda rows: [row for row in rows if partition(row.partition.content)]
+        if partition is None:
+            return _all_rows
+        return lambda rows: [row for row in rows if partition(row.partition.content)]
     if partition is not None:
         return lambda rows: [row for row in rows if partition(row.partition.content) and sort(row.sort.content)]
-    known = _known_beginning(path)
+    known = _known_prefix_length(path)
     if known is None:
         return lambda rows: [row for row in rows if sort(row.sort.content)]
-    # Letters and digits are all that is left of most keys, and they can be nothing but the last field.
+    # The rest of most keys is letters and digits, which can only be the last field.
     return lambda rows: [row for row in rows if row.sort.content[known:].isalnum() or sort(row.sort.content)]
 
 
-def _known_beginning(path: Path[Any]) -> int | None:
-    """How much of each sort key the path has asked for, if nothing but the text of its last field can follow."""
+def _known_prefix_length(path: Path[Any]) -> int | None:
+    """The length of the sort key prefix that the path fixes, if only the text of its last field can follow it."""
     sort, condition = path.primary.sort, path.condition
     if condition is None or condition.operator != BEGINS_WITH or sort is None or sort.template is None:
         return None
@@ -108,13 +110,14 @@ def _known_beginning(path: Path[Any]) -> int | None:
     return len(condition.values[0]["S"])
 
 
-def _shape(part: KeyAttribute | None) -> Callable[[str], bool] | None:
-    """Whether a key's text may be this part's; a native one is, if it could be read."""
+def _matcher(part: KeyAttribute | None) -> Callable[[str], bool] | None:
+    """Tests whether a text may be this key attribute. None for one without a template: any value that decodes is."""
     return None if part is None or part.template is None else part.template.matches
 
 
 def identifier(layout: KeyLayout) -> Callable[[Row], Identity]:
-    """A function that makes of a row's key something to compare by: numbers have several texts."""
+    """A function from a row to the identity of its key. Numbers are compared as numbers: one number has several
+    texts."""
     parts = [(part.name, part.tag) for part in layout.attributes]
     if [tag for _, tag in parts] == ["S", "S"]:
         (partition, _), (sort, _) = parts
@@ -123,7 +126,7 @@ def identifier(layout: KeyLayout) -> Callable[[Row], Identity]:
 
 
 def _structure_identifier(layout: KeyLayout) -> Callable[[Any], Identity]:
-    """The same of a reader's structure."""
+    """The same, for a reader's structure."""
     tags = [part.tag for part in layout.attributes]
     if tags == ["S", "S"]:
         return lambda row: (row.partition.content, row.sort.content)

@@ -1,4 +1,4 @@
-"""The names and values of a request's expressions, under placeholders of their own."""
+"""The placeholders of a request's expressions: ExpressionAttributeNames and ExpressionAttributeValues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Placeholders:
         return placeholder
 
     def added_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request with these names and values beside those it has."""
+        """The request with these names and values added to its own."""
         names = {**request.get("ExpressionAttributeNames", {}), **{short: name for name, short in self._names.items()}}
         values = {**request.get("ExpressionAttributeValues", {}), **self._values}
         made = dict(request)
@@ -33,7 +33,7 @@ class Placeholders:
         return made
 
     def equal(self, attribute: str, value: Value | None) -> str:
-        """That an attribute is still so; None is absent."""
+        """The condition that an attribute has this value; None for absent."""
         if value is None:
             return f"attribute_not_exists({self.name(attribute)})"
         return f"{self.name(attribute)} = {self.value(value)}"

@@ -83,7 +83,7 @@ def test_the_read_budget_ends_a_page(db: sk.Session) -> None:
     [{"first": 0}, {"last": -1}, {"first": 1, "last": 1}, {"first": 1, "before": "x"}, {"first": 1, "budget": 0}],
 )
 def test_arguments_that_mean_nothing(memory: sk.Session, arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="page"):
+    with pytest.raises(ValueError, match="first"):
         memory.page(ADA, **arguments)
 
 

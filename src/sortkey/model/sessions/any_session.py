@@ -1,0 +1,89 @@
+"""What the sync and the async session have in common: options, and calls that send nothing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from sortkey.client.capabilities import Capabilities
+from sortkey.client.interface import AnyClient
+from sortkey.model.items.item import Item
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.explain import Explanation, explain
+from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.fast_reads import FastReads
+from sortkey.model.sessions.steps import Context, Pacing
+from sortkey.model.tables import provision
+from sortkey.model.tables.table import Table
+
+C = TypeVar("C", bound=AnyClient[Any])
+
+SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
+TIMEOUT: Final = 30.0
+PARALLEL: Final = 16
+"""Requests that one call sends at the same time."""
+
+_PROCESS_SECRET: Final = secrets.token_bytes(32)
+"""The default: cursors are then valid as long as the process lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    tables: tuple[Table, ...]
+    secret: bytes
+    timeout: float | None
+    pacing: Pacing
+
+    def context(self, store: Capabilities) -> Context:
+        """Raises Unsupported if the store lacks what a declaration needs."""
+        provision.require(self.tables, store)
+        return Context(store, Meter(), self.pacing, self.secret)
+
+
+def options(
+    tables: Iterable[type[Item] | Table], secret: str | bytes | None, timeout: float | None, pacing: Pacing
+) -> Options:
+    chosen = secret if secret is not None else os.environ.get(SECRET_VARIABLE)
+    key = _PROCESS_SECRET if not chosen else chosen.encode() if isinstance(chosen, str) else chosen
+    return Options(provision.tables_of(tables), key, timeout, pacing)
+
+
+class AnySession(Generic[C]):
+    def __init__(self, client: C, context: Context, settings: Options) -> None:
+        self.client = client
+        """The low-level client, for requests outside the model."""
+        self._context = context
+        self._options = settings
+        reads = client.in_process_reads
+        self._fast = None if reads is None else FastReads(reads, context.meter)
+
+    @property
+    def meter(self) -> Meter:
+        """What each access path has cost so far."""
+        return self._context.meter
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the store can do."""
+        return self._context.capabilities
+
+    def explain(
+        self,
+        path: Path[Any],
+        *,
+        rows: int | None = None,
+        row_bytes: int | None = None,
+        sample: Sequence[Item] = (),
+        consistent: bool = False,
+    ) -> Explanation:
+        """The request for a path, its index and its cost. The cost is computed from the rows and bytes given, from a
+        sample of items, or from what the meter has measured."""
+        measured = self.meter.reading(path.name)
+        path = self._context.adapt(path)
+        return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
+
+    def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
+        return provision.tables_of(declared) if declared else self._options.tables

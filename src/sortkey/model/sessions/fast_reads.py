@@ -1,0 +1,91 @@
+"""The fast path of `get` and `lookup` in a store in the process: without steps, which would cost as much as the
+read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, TypeVar
+
+import msgspec
+
+from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
+from sortkey.client.interface import InProcessReads
+from sortkey.model.keys.each import Each
+from sortkey.model.keys.key import BoundKey
+from sortkey.model.keys.key_layout import TextKeys
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.item_decoder import decode_item, decode_items_by_key
+from sortkey.values.key_product import KeyProduct
+
+T = TypeVar("T")
+R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
+Keys = Sequence[Mapping[str, Any]] | Each
+
+
+def as_sequence(keys: Iterable[Mapping[str, Any]]) -> Keys:
+    """The keys of a call, to be iterated over more than once."""
+    return keys if isinstance(keys, Each) else list(keys)
+
+
+class FastReads:
+    def __init__(self, reads: InProcessReads, meter: Meter) -> None:
+        self._reads = reads
+        self._meter = meter
+
+    def get(self, path: Path[T], consistent: bool) -> T | None:
+        """Raises ClientError; the general path retries if it is temporary."""
+        key = path.key()
+        started = perf_counter()
+        stored, units = self._reads.get_unparsed(
+            path.table, to_dynamodb_json(key) if path.layout.binary else key, consistent
+        )
+        seconds = perf_counter() - started
+        if stored is None:
+            self._meter.add(path.name, 0, 0, units, seconds)
+            return None
+        self._meter.add(path.name, 1, 1, units, seconds)
+        # The key belongs to this class, so the row does.
+        item: T = decode_item(path.schema, stored)
+        return item
+
+    def lookup(self, key: BoundKey[S], keys: Keys, consistent: bool) -> list[S | None] | None:
+        """Handles keys of two texts; returns None for others, and the general path runs."""
+        pairs = _text_keys(key, keys)
+        stored = self._lookup(key, _distinct(pairs), consistent, gaps=False)
+        return None if stored is None else list(map(decode_items_by_key(key.schema, stored).get, pairs))
+
+    def lookup_as(self, key: BoundKey[Any], keys: Keys, read: Callable[[bytes], list[R]]) -> list[R] | None:
+        """Handles keys of two texts; returns None for others, and the general path runs."""
+        pairs = _text_keys(key, keys)
+        distinct = _distinct(pairs)
+        stored = self._lookup(key, distinct, consistent=False, gaps=True)
+        if stored is None:
+            return None
+        rows = read(stored.text)
+        if len(distinct) == len(pairs):
+            return rows
+        found = dict(zip(distinct, rows, strict=True))
+        return [found[pair] for pair in pairs]
+
+    def _lookup(self, key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool) -> Unparsed | None:
+        if not pairs:
+            return None
+        started = perf_counter()
+        found = self._reads.lookup_unparsed(key.schema.table, pairs, consistent, gaps)
+        if found is None:
+            return None
+        stored, count, units = found
+        self._meter.add(key.name, count, count, units, perf_counter() - started)
+        return stored
+
+
+def _text_keys(key: BoundKey[Any], keys: Keys) -> TextKeys:
+    """The keys as pairs of texts; empty if they are not."""
+    return key.layout.text_keys(keys) or ()
+
+
+def _distinct(pairs: TextKeys) -> TextKeys:
+    return pairs if isinstance(pairs, KeyProduct) and pairs.distinct else dict.fromkeys(pairs)

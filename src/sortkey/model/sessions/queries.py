@@ -1,0 +1,204 @@
+"""Queries of a path: pages of it, all of it, or its count.
+
+A page requests one row more than it returns, so that it knows whether there is a next one. Rows that a filter drops, or
+that belong to other classes, do not leave a page short: it reads on, within a budget of rows. If the budget ends first,
+the page has `has_next`, and its end cursor is where the reading stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from sortkey.model.changes.conditions import Where, render_conditions
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.errors import NoAccessPath
+from sortkey.model.items.codec import Row
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.cursor import Cursors
+from sortkey.model.sessions.item_decoder import decode_path_items, start_key
+from sortkey.model.sessions.steps import Context, Steps
+
+T = TypeVar("T")
+
+DEFAULT_SIZE: Final = 50
+DEFAULT_BUDGET: Final = 1000
+_FILTERED_LIMIT: Final = 100
+"""The least Limit of a request whose filter may drop most rows."""
+
+
+class Window(NamedTuple):
+    """The part of a path that a page shows."""
+
+    size: int
+    cursor: str | None
+    backward: bool
+    budget: int
+
+
+def window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
+    backward = last is not None or before is not None
+    if backward and (first is not None or after is not None):
+        raise ValueError("use first and after, or last and before, not both")
+    size = (last if backward else first) or (DEFAULT_SIZE if first is None and last is None else 0)
+    if size < 1 or budget < 1:
+        raise ValueError("first, last and budget must be at least 1")
+    # With a smaller budget, a page could never be full.
+    return Window(size, before if backward else after, backward, max(budget, size + 1))
+
+
+class Edge(NamedTuple, Generic[T]):
+    cursor: str
+    item: T
+
+
+class Page(Generic[T]):
+    """Some items of a path, in its order."""
+
+    def __init__(
+        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Any], wanted: Window, stopped: Row | None
+    ) -> None:
+        more = len(items) > wanted.size or stopped is not None
+        self._stopped = stopped if len(items) <= wanted.size else None
+        self._path = path
+        self._cursors = cursors
+        self._backward = wanted.backward
+        self._rows = rows[: wanted.size]
+        self.items = items[: wanted.size]
+        if wanted.backward:
+            self.items.reverse()
+            self._rows.reverse()
+        continued = wanted.cursor is not None
+        self.has_next = continued if wanted.backward else more
+        """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
+        self.has_previous = more if wanted.backward else continued
+        """Whether there are items before this page. On a page read forward: whether it was read with `after`."""
+
+    def __repr__(self) -> str:
+        return f"<page of {self._path!r}: {len(self.items)} items>"
+
+    def cursor(self, index: int) -> str:
+        """The cursor of one item, for `after` or `before`."""
+        return self._cursors.encode(start_key(self._path, self._rows[index]))
+
+    @property
+    def edges(self) -> list[Edge[T]]:
+        """The items, each with its cursor."""
+        return [Edge(self.cursor(index), item) for index, item in enumerate(self.items)]
+
+    @property
+    def start_cursor(self) -> str | None:
+        """The cursor that the previous page is `before`; None if no row was read."""
+        return self._end(0, self._backward)
+
+    @property
+    def end_cursor(self) -> str | None:
+        """The cursor that the next page is `after`; None if no row was read."""
+        return self._end(-1, not self._backward)
+
+    def _end(self, index: int, leading: bool) -> str | None:
+        if leading and self._stopped is not None:
+            return self._cursors.encode(self._stopped)
+        return self.cursor(index) if self._rows else None
+
+
+def page(
+    context: Context, path: Path[T], wanted: Window, where: Where | None, descending: bool, consistent: bool
+) -> Steps[Page[T]]:
+    path = context.adapt(path)
+    request = query_of(path, where, descending, consistent=False)
+    cursors = Cursors(context.secret, path, request)
+    start = None if wanted.cursor is None else cursors.decode(wanted.cursor)
+    query = dict(request)
+    if wanted.backward:
+        query["ScanIndexForward"] = descending
+    if consistent:
+        query["ConsistentRead"] = True
+    items, rows, stopped = yield from _fill(context, path, query, wanted, start)
+    made = Page(path, cursors, items, rows, wanted, stopped)
+    context.meter.returned(path.name, len(made.items))
+    return made
+
+
+def _fill(
+    context: Context, path: Path[T], query: Mapping[str, Any], wanted: Window, start: Row | None
+) -> Steps[tuple[list[T], list[Any], Row | None]]:
+    """Up to one item more than wanted, within the budget; their rows; and where reading stopped before the end."""
+    items: list[T] = []
+    rows: list[Any] = []
+    read = 0
+    name, binary = path.name, _may_have_binary(path, query)
+    while True:
+        limit = wanted.size + 1 - len(items)
+        if "FilterExpression" in query:
+            limit = max(limit, _FILTERED_LIMIT)
+        members = {**query, "Limit": min(limit, wanted.budget - read)}
+        if start is not None:
+            members["ExclusiveStartKey"] = start
+        answer = yield from context.send_unparsed("Query", members, name, binary)
+        decoded = decode_path_items(path, answer["Items"])
+        items += decoded.items
+        rows += decoded.rows
+        read += answer["ScannedCount"]
+        start = answer.get("LastEvaluatedKey")
+        if start is None or len(items) > wanted.size or read >= wanted.budget:
+            return items, rows, start
+
+
+def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
+    """The Query of a path, with its filter and options."""
+    request = path.request()
+    if where:
+        if path.collection:
+            raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
+        for field in where.keys() & path.layout.unfiltered:
+            raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
+        placeholders = Placeholders()
+        request["FilterExpression"] = all_of(render_conditions(path.schema, where, placeholders))
+        request = placeholders.added_to(request)
+    if descending:
+        request["ScanIndexForward"] = False
+    if consistent:
+        request["ConsistentRead"] = True
+    return request
+
+
+def _may_have_binary(path: Path[Any], query: Mapping[str, Any]) -> bool:
+    """Whether binary may occur in a Query: its keys tell; a filter is not examined."""
+    return path.layout.binary or path.primary.binary or "FilterExpression" in query
+
+
+class Chunk(NamedTuple):
+    """The items of one request, and where the next request starts."""
+
+    items: list[Any]
+    next_start: Row | None
+
+
+def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None) -> Steps[Chunk]:
+    """One request of `iterate`."""
+    members = dict(query)
+    if start is not None:
+        members["ExclusiveStartKey"] = start
+    answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
+    items = decode_path_items(path, answer["Items"]).items
+    context.meter.returned(path.name, len(items))
+    return Chunk(items, answer.get("LastEvaluatedKey"))
+
+
+def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
+    """The number of items of the path's class; rows of other classes may lie between them."""
+    path = context.adapt(path)
+    query = query_of(path, where, False, consistent)
+    names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
+    query["ProjectionExpression"] = ", ".join(names)
+    query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
+    total = 0
+    while True:
+        answer = yield from context.send("Query", dict(query), path.name)
+        rows = answer["Items"]
+        total += len(rows) if path.collection else sum(map(path.schema.recognises, rows))
+        if "LastEvaluatedKey" not in answer:
+            context.meter.returned(path.name, total)
+            return total
+        query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -1,0 +1,41 @@
+"""The sync and the async session have the same methods, parameters and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import sortkey as sk
+from sortkey.model.sessions.async_session import open_session
+from tests.twins import Described, describe, public_members
+
+
+def test_sessions_have_the_same_methods() -> None:
+    assert public_members(sk.Session) == public_members(sk.AsyncSession)
+    for name in public_members(sk.Session):
+        assert describe(getattr(sk.Session, name)) == describe(getattr(sk.AsyncSession, name)), name
+
+
+# An awaited call that one of them made a plain one, or the other way round, would go unnoticed above.
+def test_async_calls_are_awaited() -> None:
+    called = {name for name in public_members(sk.Session) if callable(getattr(sk.Session, name))}
+    methods = {name: getattr(sk.AsyncSession, name) for name in called - {"explain", "within"}}
+    assert [name for name, method in methods.items() if not is_awaited(method)] == []
+    assert [name for name in methods if is_awaited(getattr(sk.Session, name))] == []
+
+
+def is_awaited(method: object) -> bool:
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+
+def test_they_are_opened_with_the_same_options() -> None:
+    ours, theirs = describe(sk.connect), describe(open_session)
+    assert isinstance(ours, Described)
+    assert isinstance(theirs, Described)
+    assert ours.parameters == theirs.parameters
+
+
+@pytest.mark.parametrize("cls", [sk.Session, sk.AsyncSession])
+def test_public_methods_are_documented(cls: type) -> None:
+    assert [name for name in public_members(cls) if not inspect.getdoc(getattr(cls, name))] == []
