@@ -55,7 +55,7 @@ def rendered(url: str, profile: Path) -> list[str]:
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        # Whatever the page wanted from elsewhere, it would not get.
+        # The page can load nothing from other hosts.
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
         f"--user-data-dir={profile}",
         "--virtual-time-budget=5000",

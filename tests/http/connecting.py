@@ -1,4 +1,4 @@
-"""Connections without sockets, on a server whose seconds and turns happen when a test says so."""
+"""Connections without sockets, on a server whose seconds and turns are under the test's control."""
 
 from __future__ import annotations
 

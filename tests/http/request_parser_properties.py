@@ -40,8 +40,8 @@ mistakes = st.sampled_from([b"", b"", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\
 streams = st.builds(lambda some, mistake: b"".join(some) + mistake, st.lists(requests, max_size=4), mistakes)
 
 
-def plain(events: list[Event]) -> list[object]:
-    """What a client would notice; whether it was told to go on depends on when it stopped."""
+def comparable(events: list[Event]) -> list[object]:
+    """What a client notices. CONTINUE is left out: it depends on where the bytes are cut."""
     return [
         event.status if isinstance(event, RequestError) else (event.target, event.headers, event.body)
         for event in events
@@ -51,25 +51,25 @@ def plain(events: list[Event]) -> list[object]:
 
 def fed(pieces: list[bytes]) -> list[object]:
     parser = RequestParser()
-    return plain([event for piece in pieces for event in parser.feed(piece)])
+    return comparable([event for piece in pieces for event in parser.feed(piece)])
 
 
-def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    edges = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
+def cut(stream: bytes, offsets: list[int]) -> list[bytes]:
+    edges = [0, *sorted(offset % (len(stream) + 1) for offset in offsets), len(stream)]
     return [stream[start:end] for start, end in pairwise(edges)]
 
 
 @given(streams, st.lists(st.integers(0, 10_000), max_size=12))
-def test_pieces_make_no_difference(stream: bytes, places: list[int]) -> None:
-    assert fed(cut(stream, places)) == fed([stream])
+def test_pieces_make_no_difference(stream: bytes, offsets: list[int]) -> None:
+    assert fed(cut(stream, offsets)) == fed([stream])
 
 
 @given(streams)
-def test_not_even_single_bytes(stream: bytes) -> None:
+def test_single_bytes_make_no_difference(stream: bytes) -> None:
     assert fed([bytes([byte]) for byte in stream]) == fed([stream])
 
 
-# Whatever comes, the parser either waits for more or rejects; it never raises.
+# The parser either waits for more bytes or rejects; it never raises.
 @given(st.lists(st.binary(max_size=400), max_size=5))
 def test_noise_never_raises(pieces: list[bytes]) -> None:
     fed(pieces)

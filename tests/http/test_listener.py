@@ -30,7 +30,7 @@ def test_a_port_in_use() -> None:
         listen("127.0.0.1", listening.getsockname()[1])
 
 
-# Those who share must all say so: a port of somebody else is not shared by accident.
+# All sharers must pass `shared`: the port of another program is not shared by accident.
 def test_a_shared_port() -> None:
     with listen("127.0.0.1", 0, shared=True) as held:
         port = held.getsockname()[1]

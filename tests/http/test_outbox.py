@@ -14,7 +14,7 @@ from sortkey.http.outbox import Outbox
 
 
 class Loop:
-    """Turns of a loop that happen when a test says so."""
+    """A loop whose turns end when a test ends them."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []

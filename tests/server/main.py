@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from sortkey.cli.main import main
 from sortkey.services.registry import SERVICES
-from tests.server.notes import KIND
+from tests.server.notes import DEFINITION
 
 if __name__ == "__main__":
-    kinds = cast(dict[str, Any], SERVICES)
-    kinds.clear()
-    kinds[KIND.name] = KIND
+    services = cast(dict[str, Any], SERVICES)
+    services.clear()
+    services[DEFINITION.name] = DEFINITION
     sys.exit(main())

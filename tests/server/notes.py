@@ -105,12 +105,12 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
 
     @post("/notes/{shelf:str}/slow-search", status_code=200, scope="read")
     async def slow_search(shelf: FromPath[str], data: JSONBody[Search]) -> Found:
-        """The same the long way."""
+        """The same by the general path."""
         return await notes.search(shelf, data)
 
     @delete("/notes/{shelf:str}/{name:str}", status_code=200)
     async def fail(shelf: FromPath[str], name: FromPath[str]) -> None:
-        """Fails in the way that its name says."""
+        """Raises the error that its name selects."""
         raise FAILURES[name](shelf)
 
     @asgi(["/notes-raw", "/notes-raw-broken", "/notes-raw-half"], copy_scope=False, scope="read")
@@ -140,4 +140,4 @@ FAILURES: Mapping[str, Any] = {
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }
 
-KIND = ServiceDefinition("notes", "a service for the server's tests", lambda _: [Note], Notes)
+DEFINITION = ServiceDefinition("notes", "a service for the server's tests", lambda _: [Note], Notes)

@@ -1,4 +1,4 @@
-"""A real server process with the notes among its services, and plain requests to it."""
+"""A real server process that serves the notes, and requests to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 60
 
 
 class Process:
-    """`sortkey` with these arguments, on free ports. Its one line says where it serves."""
+    """`sortkey` with these arguments, on free ports. Its first line gives its URL."""
 
     def __init__(self, *arguments: str | Path, log: str = "off") -> None:
         command = [sys.executable, "-m", "tests.server.main", *map(str, arguments), "--port", "0", "--access-log", log]

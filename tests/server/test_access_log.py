@@ -1,4 +1,4 @@
-"""The access log: what a line holds, and that nobody waits for it."""
+"""The access log: what a line contains, and that requests do not wait for its reader."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
     assert [line["id"] for line in lines(path)] == ["0", "1"]
 
 
-# A pipe that nobody empties holds 64 KiB; the server must not stop when it is full.
-def test_nobody_waits_for_a_reader_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+# A pipe that is not read holds 64 KiB; the server must not block when it is full.
+def test_a_reader_that_does_not_read_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_log, "WAITING_LINES", 1000)
     monkeypatch.setattr(access_log, "CLOSE_SECONDS", 0.01)
     read, write = os.pipe()
@@ -62,7 +62,7 @@ def test_nobody_waits_for_a_reader_that_does_not_read(monkeypatch: pytest.Monkey
     for number in range(20_000):
         log.write(entry(number))
     log.close()
-    # Now somebody reads: lines are whole, in order, and what was left out is counted.
+    # Once it is read, lines are whole, in order, and what was left out is counted.
     with os.fdopen(read, "rb") as pipe:
         got = [json.loads(line) for line in pipe]
     numbers = [int(line["id"]) for line in got if "id" in line]
@@ -70,7 +70,7 @@ def test_nobody_waits_for_a_reader_that_does_not_read(monkeypatch: pytest.Monkey
     assert len(numbers) + sum(line.get("leftOut", 0) for line in got) == 20_000
 
 
-def test_a_place_that_is_not_to_be_had() -> None:
+def test_a_file_that_cannot_be_opened() -> None:
     with pytest.raises(CannotLog, match="/dev/null/log: Not a directory"):
         open_log("/dev/null/log")
 

@@ -288,8 +288,8 @@ def test_too_many_connections_are_told() -> None:
     with_server(use)
 
 
-# Seeded nonsense: nothing that a client sends may be a 500, and afterwards the server serves.
-def test_mutilated_requests_are_never_our_fault() -> None:
+# Seeded nonsense: none of it may be answered by 500, and the server goes on serving.
+def test_mutilated_requests_are_never_answered_by_500() -> None:
     whole = POST + b"Content-Length: 16\r\n\r\n" + SEARCH
     random = Random(5)
 

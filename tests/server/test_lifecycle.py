@@ -88,9 +88,9 @@ def test_demonstration_data_is_loaded_once(start: Start, tmp_path: Path) -> None
         f"note {DEMO - 1}",
     ]
     first.call("PUT", "/notes/demo/1", {"text": "mine"})
-    told = first.stop()
-    assert "loading the demonstration data of notes" in told
-    assert "loaded" in told
+    printed = first.stop()
+    assert "loading the demonstration data of notes" in printed
+    assert "loaded" in printed
     second = start(*arguments)
     assert second.call("GET", "/notes/demo/1").json() == {"text": "mine"}
     assert "demonstration" not in second.stop()
@@ -110,8 +110,8 @@ def test_a_signal_stops_it(start: Start, stop: signal.Signals) -> None:
     assert server.stop(stop) == ""
 
 
-# What was answered is kept, and nobody gets half an answer.
-def test_stopped_under_load_it_keeps_its_word(start: Start, tmp_path: Path) -> None:
+# Answered writes are stored, and no client gets half an answer.
+def test_a_stop_under_load_loses_no_answered_write(start: Start, tmp_path: Path) -> None:
     server = start("serve", "notes", "--store", tmp_path)
     answered: list[str] = []
     enough = threading.Event()
@@ -159,7 +159,7 @@ def test_a_body_that_is_too_large_is_thrown_away(start: Start, path: str, chunke
     server.stop()
 
 
-# The service's code is the same over any store; only a store that is elsewhere has no endpoint to serve here.
+# The service's code is the same over any store; only a remote store has no endpoint to serve here.
 def test_a_store_behind_an_endpoint(start: Start, tmp_path: Path) -> None:
     port = free_port()
     near = start("up", "--store", tmp_path, "--db-port", port, "--no-demo")
@@ -173,10 +173,10 @@ def test_a_store_behind_an_endpoint(start: Start, tmp_path: Path) -> None:
 def test_the_log_and_the_trace_are_on_standard_error(start: Start) -> None:
     server = start("serve", "notes", "--store", "memory:", log="-")
     failed = server.call("DELETE", "/notes/s/unexpected")
-    told = server.stop().splitlines()
-    entry = json.loads(next(line for line in told if line.startswith("{")))
+    printed = server.stop().splitlines()
+    entry = json.loads(next(line for line in printed if line.startswith("{")))
     assert (entry["status"], entry["error"], entry["id"]) == (500, "internal", failed.headers["x-request-id"])
-    assert any("a secret" in line for line in told)
+    assert any("a secret" in line for line in printed)
 
 
 def test_settings_reach_the_service(start: Start, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What stands before every route: ids, limits, failures, metrics; alike for all kinds of routes."""
+"""Request ids, limits, errors and metrics, for all sorts of routes alike."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.server.conftest import WithApp
 from tests.server.notes import Notes
 
 SEARCHES = ("/notes/s/search", "/notes/s/slow-search")
-"""The short way and the long one."""
+"""By the fast path and by Litestar's general path."""
 
 
-# The short way is only worth having if nobody can tell, except by the time.
+# The fast path must differ from the general path only in time.
 @pytest.mark.parametrize(
     "body",
     [
@@ -39,7 +39,7 @@ SEARCHES = ("/notes/s/search", "/notes/s/slow-search")
     ],
     ids=str,
 )
-def test_the_short_way_answers_as_the_long_one(with_app: WithApp, body: object) -> None:
+def test_the_fast_path_answers_as_the_general_path(with_app: WithApp, body: object) -> None:
     async def use(middleware: Middleware) -> None:
         for name in "ab":
             assert (await call(middleware, "PUT", f"/notes/s/{name}", {"text": f"text of {name}"})).status == 200
@@ -61,7 +61,7 @@ def test_the_short_way_answers_as_the_long_one(with_app: WithApp, body: object) 
         (b"[]", "invalid_request", None),
     ],
 )
-def test_an_invalid_body_is_told_with_the_place(
+def test_the_error_of_an_invalid_body_names_the_field(
     with_app: WithApp, path: str, body: bytes, code: str, field: str | None
 ) -> None:
     async def use(middleware: Middleware) -> None:
@@ -97,15 +97,15 @@ def test_a_missing_body(with_app: WithApp, path: str) -> None:
         ("DELETE", "/notes/s/rejected", 500, "internal"),
         ("DELETE", "/notes/s/unexpected", 500, "internal"),
         ("GET", "/notes-raw-broken", 500, "internal"),
-        # What it had begun to say is not said.
+        # The part that it had sent is dropped.
         ("GET", "/notes-raw-half", 500, "internal"),
     ],
 )
-def test_every_failure_has_the_same_shape(with_app: WithApp, method: str, path: str, status: int, code: str) -> None:
+def test_every_error_has_the_same_shape(with_app: WithApp, method: str, path: str, status: int, code: str) -> None:
     async def use(middleware: Middleware) -> None:
         answer = await call(middleware, method, path)
         assert (answer.status, answer.error["code"]) == (status, code)
-        # SDKs and proxies wait as long as they are told, and hammer otherwise.
+        # SDKs and proxies wait as long as Retry-After says, and hammer otherwise.
         assert ("retry-after" in answer.headers) is (status == 503)
         assert ("allow" in answer.headers) is (status == 405)
         assert "x-request-id" in answer.headers
@@ -113,9 +113,9 @@ def test_every_failure_has_the_same_shape(with_app: WithApp, method: str, path: 
     with_app(use)
 
 
-# Whoever gets a 500 can only tell us its id; the trace is ours alone.
+# The client gets only the request id; the trace goes to the log.
 @pytest.mark.parametrize("path", ["/notes/s/unexpected", "/notes-raw-broken"])
-def test_an_unexpected_failure_is_logged_and_not_shown(
+def test_an_unexpected_error_is_logged_and_not_shown(
     with_app: WithApp, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def use(middleware: Middleware) -> None:
@@ -132,7 +132,7 @@ def test_an_unexpected_failure_is_logged_and_not_shown(
     assert record.exc_info[0] is RuntimeError
 
 
-def test_a_error_of_the_service_brings_its_details(with_app: WithApp) -> None:
+def test_an_error_of_the_service_has_its_details(with_app: WithApp) -> None:
     async def use(_: Middleware) -> None:
         notes = Notes.__new__(Notes)
         notes._read_only = True
@@ -184,7 +184,7 @@ class TestBodies:
             ("content_type", "application/json", 200),
             ("content_type", "application/json; charset=utf-8", 200),
             ("content_type", "application/vnd.notes+json", 200),
-            ("content_type", "application/x-www-form-urlencoded", 200),  # curl -d, told nothing else
+            ("content_type", "application/x-www-form-urlencoded", 200),  # curl -d, by default
             ("content_type", "text/plain", 415),
             ("content_type", "multipart/form-data; boundary=x", 415),
             ("content_encoding", "gzip", 415),
@@ -198,7 +198,7 @@ class TestBodies:
         with_app(use)
 
 
-# Beyond what can be done at once, waiting helps nobody: others are told to come back.
+# Beyond the limit, queueing would only make all answers later.
 def test_too_many_at_once_are_rejected(with_app: WithApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async def use(middleware: Middleware) -> None:
         begun, end = asyncio.Event(), asyncio.Event()
@@ -221,7 +221,7 @@ def test_too_many_at_once_are_rejected(with_app: WithApp, monkeypatch: pytest.Mo
     with_app(use, in_flight=1)
 
 
-def test_metrics_tell_of_every_kind_of_route(with_app: WithApp) -> None:
+def test_metrics_cover_every_sort_of_route(with_app: WithApp) -> None:
     async def use(middleware: Middleware) -> None:
         await call(middleware, "PUT", "/notes/s/a", {"text": "x"})
         await call(middleware, "POST", "/notes/s/search", {"names": ["a", "b"]})
@@ -229,14 +229,14 @@ def test_metrics_tell_of_every_kind_of_route(with_app: WithApp) -> None:
         await call(middleware, "GET", "/notes-raw")
         await call(middleware, "GET", "/nothing/1")
         await call(middleware, "GET", "/nothing/2")
-        told = await call(middleware, "GET", "/metrics")
-        assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
-        lines = told.body.decode().splitlines()
+        answer = await call(middleware, "GET", "/metrics")
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        lines = answer.body.decode().splitlines()
         requests = "sortkey_http_requests_total"
         assert f'{requests}{{route="PUT /notes/{{shelf}}/{{name}}",outcome="ok"}} 1' in lines
         assert f'{requests}{{route="POST /notes/{{shelf}}/slow-search",outcome="invalid_request"}} 1' in lines
         assert f'{requests}{{route="GET /notes-raw",outcome="ok"}} 1' in lines
-        # Paths that are not there must not become series, or strangers could fill the memory.
+        # Paths without a route must not become series, or clients could fill the memory.
         assert f'{requests}{{route="none",outcome="not_found"}} 2' in lines
         assert 'sortkey_http_request_seconds_count{route="POST /notes/{shelf}/search"} 1' in lines
         assert "sortkey_http_requests_in_flight 1" in lines
@@ -247,10 +247,10 @@ def test_metrics_tell_of_every_kind_of_route(with_app: WithApp) -> None:
 
 
 class TestOrigins:
-    """Without tokens, a browser on this machine is the way in for strangers."""
+    """Without tokens, pages in a browser on this machine could reach the server."""
 
     @pytest.mark.parametrize("path", [*SEARCHES, "/notes-raw"])
-    def test_pages_of_other_places_are_rejected(self, with_app: WithApp, path: str) -> None:
+    def test_pages_of_other_origins_are_rejected(self, with_app: WithApp, path: str) -> None:
         async def use(middleware: Middleware) -> None:
             answer = await call(
                 middleware, "POST", path, {"names": ["a"]}, host="localhost:8080", origin="https://evil.test"
@@ -262,8 +262,8 @@ class TestOrigins:
     @pytest.mark.parametrize("path", SEARCHES)
     def test_our_own_page_is_not(self, with_app: WithApp, path: str) -> None:
         async def use(middleware: Middleware) -> None:
-            told = {"host": "localhost:8080", "origin": "http://localhost:8080"}
-            assert (await call(middleware, "POST", path, {"names": ["a"]}, **told)).status == 200
+            headers = {"host": "localhost:8080", "origin": "http://localhost:8080"}
+            assert (await call(middleware, "POST", path, {"names": ["a"]}, **headers)).status == 200
 
         with_app(use)
 
@@ -293,9 +293,9 @@ def odd_routes() -> list[Any]:
     return [number, query, blocking]
 
 
-# A mark that cannot be honoured is a mistake of the service, told when the app is made.
+# Such a mark is a mistake in the service, and raises when the app is created.
 @pytest.mark.parametrize("route", odd_routes(), ids=lambda route: route.fn.__name__)
-def test_a_handler_that_needs_the_long_way_cannot_be_fast(route: Any) -> None:
+def test_a_handler_that_needs_the_general_path_cannot_be_fast(route: Any) -> None:
     odd: Any = Odd(route)
     with pytest.raises(ImproperlyConfiguredException, match="fast handler"):
         app_of([odd])

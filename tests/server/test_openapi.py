@@ -1,4 +1,4 @@
-"""What `GET /openapi.json` says of the routes."""
+"""The routes in `GET /openapi.json`."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_it_is_valid(document: dict[str, Any]) -> None:
         assert operation["responses"]
         assert all("description" in response for response in operation["responses"].values())
     for reference in references(document):
-        _, kind, name = reference.removeprefix("#").strip("/").split("/")
-        assert name in document["components"][kind], reference
+        _, section, name = reference.removeprefix("#").strip("/").split("/")
+        assert name in document["components"][section], reference
 
 
-# A route on the short way is documented by the same types as any other.
+# A fast route is documented by the same types as any other.
 def test_fast_routes_are_described(document: dict[str, Any]) -> None:
     fast, slow = (document["paths"][f"/notes/{{shelf}}/{name}"]["post"] for name in ("search", "slow-search"))
     assert fast["requestBody"] == slow["requestBody"]
@@ -86,7 +86,7 @@ def test_the_servers_own_routes_are_described(document: dict[str, Any]) -> None:
     assert {"/health", "/metrics"} <= document["paths"].keys()
 
 
-def test_tokens_are_told_where_they_are_needed() -> None:
+def test_routes_that_need_a_token_are_marked() -> None:
     document = described(tokens=KnownTokens([]))
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     secured = {path: "security" in operation for _, path, operation in operations(document)}
@@ -95,6 +95,6 @@ def test_tokens_are_told_where_they_are_needed() -> None:
     assert all(secured.values())
 
 
-def test_without_tokens_none_are(document: dict[str, Any]) -> None:
+def test_without_tokens_no_route_is_marked(document: dict[str, Any]) -> None:
     assert "securitySchemes" not in document["components"]
     assert not any("security" in operation for _, _, operation in operations(document))

@@ -57,7 +57,7 @@ def test_a_route_takes_its_scope(with_app: WithApp, file: Path, method: str, pat
 
 @pytest.mark.parametrize("path", ["/notes/s/search", "/notes/s/slow-search", "/notes-raw"])
 @pytest.mark.parametrize("sent", ["", "Basic abc", "Bearer", "Bearer ", "Bearer sk_guess", "bearer {token}x"])
-def test_strangers_are_rejected(with_app: WithApp, file: Path, path: str, sent: str) -> None:
+def test_requests_without_a_valid_token_are_rejected(with_app: WithApp, file: Path, path: str, sent: str) -> None:
     known, made = tokens_of(file, reader=["notes:read"])
     headers = {"authorization": sent.replace("{token}", made["reader"])} if sent else {}
 
@@ -91,7 +91,7 @@ HASH = "0" * 64
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("", "contains no tokens"),
         ("[a", "is not a tokens file"),
@@ -104,9 +104,9 @@ HASH = "0" * 64
         ('[a]\nsha256 = "abc"\nscopes = ["notes:read"]\n', "64 hexadecimal digits"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told(file: Path, content: str, told: str) -> None:
+def test_a_file_that_cannot_be_used(file: Path, content: str, message: str) -> None:
     file.write_text(content)
-    with pytest.raises(BadTokens, match=told) as error:
+    with pytest.raises(BadTokens, match=message) as error:
         tokens.load(file, SERVICES)
     assert "\n" not in str(error.value)
 

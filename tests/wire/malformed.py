@@ -48,10 +48,10 @@ LEAVES: list[Callable[[Random], Any]] = [
 
 def shape(random: Random, depth: int) -> Any:
     """Some JSON value."""
-    kind = random.randrange(8)
-    if depth <= 0 or kind < 5:
+    choice = random.randrange(8)
+    if depth <= 0 or choice < 5:
         return random.choice(LEAVES)(random) if depth > 0 else random.choice(["x", 1, None, "pk"])
-    if kind < 7:
+    if choice < 7:
         return {random.choice(["pk", "sk", "S", "fuzzed", ":p", "#n", ""]): shape(random, depth - 1) for _ in range(3)}
     return [shape(random, depth - 1) for _ in range(random.randrange(4))]
 
@@ -145,6 +145,6 @@ MAKERS = (
 
 
 def malformed(random: Random) -> bytes:
-    # Most often the kind that gets furthest in.
-    kind = wrong_members if random.random() < 0.4 else random.choice(MAKERS)
-    return kind(random)
+    # Most often the one that gets furthest into the server.
+    make = wrong_members if random.random() < 0.4 else random.choice(MAKERS)
+    return make(random)

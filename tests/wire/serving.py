@@ -1,4 +1,4 @@
-"""A real server process on a free port, and a plain socket to it."""
+"""A real server process on a free port, and a raw socket to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 60
 
 
 class ServerProcess:
-    """`sortkey db` with these arguments. Its first line says where it serves."""
+    """`sortkey db` with these arguments. Its first line gives its URL."""
 
     def __init__(self, *arguments: str | Path) -> None:
         command = [sys.executable, "-m", "sortkey", "db", "--port", "0", *map(str, arguments)]
@@ -30,14 +30,14 @@ class ServerProcess:
         self.url = line.split()[1]
 
     def stop(self) -> int:
-        """Ask it to end, and wait; what it wrote must be nothing, for nothing went wrong."""
+        """Stop it and wait. It must have written nothing."""
         self.process.send_signal(signal.SIGTERM)
         output, errors = self.process.communicate(timeout=SECONDS)
         assert (output, errors) == ("", "")
         return self.process.returncode
 
     def kill(self) -> None:
-        """All of its processes at once, as a power failure would."""
+        """Kill all of its processes at once, as a power failure would."""
         children = self.children()
         self.process.kill()
         for pid in children:

@@ -50,7 +50,7 @@ def test_no_other_body_passes(request: Request, body: bytes) -> None:
         verify(request)
 
 
-# What strangers send must be rejected, not crash.
+# Random input must be rejected, not crash.
 @given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
 def test_noise_is_rejected(authorization: bytes, date: bytes, query: bytes) -> None:
     for start in (b"", b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260824/r/dynamodb/aws4_request,SignedHeaders=host,"):

@@ -1,4 +1,4 @@
-"""Who commits: the loop while it has nothing better to do, else the write queue's thread."""
+"""Which thread commits: the loop's while it mostly writes, otherwise the write queue's."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_the_loop_commits_what_has_arrived_in_one_go(database: Database) -> None
     run(story)
 
 
-# Whoever was answered together is back at nearly the same time: one sync more would be one too many.
-def test_a_commit_waits_for_those_who_shared_the_last(database: Database) -> None:
+# Clients that were answered together write again at nearly the same time; they should share one sync.
+def test_a_commit_waits_for_clients_that_shared_the_last(database: Database) -> None:
     async def story() -> None:
         writes = Writes(database)
         for _ in range(5):
@@ -107,7 +107,7 @@ def test_but_not_for_ever(database: Database) -> None:
     run(story)
 
 
-# Or the first of many who write now and then would wait for the last of them.
+# Otherwise the first of many occasional writers would wait for the last.
 def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count()
     monkeypatch.setattr(commit_scheduler, "perf_counter", lambda: float(next(seconds)))
@@ -154,8 +154,8 @@ def test_a_slow_disk_is_left_to_the_thread(database: Database) -> None:
     run(story)
 
 
-# Others depend on a shared loop, and other processes may be writing.
-def test_a_loop_that_does_not_lead_never_commits(database: Database) -> None:
+# It has other work, and other processes may be writing.
+def test_a_shared_loop_never_commits(database: Database) -> None:
     async def story() -> None:
         writes = Writes(database, commits_on_loop=False)
         writes.begin()
@@ -165,7 +165,7 @@ def test_a_loop_that_does_not_lead_never_commits(database: Database) -> None:
     run(story)
 
 
-def test_a_loop_does_not_wait_for_another_leader(database: Database) -> None:
+def test_the_loop_does_not_wait_for_another_commit(database: Database) -> None:
     async def story() -> None:
         writes = Writes(database)
         leading, leave = threading.Event(), threading.Event()
@@ -178,7 +178,7 @@ def test_a_loop_does_not_wait_for_another_leader(database: Database) -> None:
         other.start()
         await asyncio.to_thread(leading.wait, 30)
         writes.begin()
-        # The loop is alive: this would not return if it waited for the lead.
+        # This would not return if the loop waited for the other thread.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not writes.threads

@@ -24,7 +24,7 @@ PUT = request("PutItem", {"TableName": "orders", "Item": item(1)})
 
 
 class Commits:
-    """A scheduler that leaves commits to the write queue's thread, and answers when a test says so."""
+    """A scheduler that leaves commits to the write queue's thread, and answers when a test finishes them."""
 
     def __init__(self, database: Database) -> None:
         self.reads = 0

@@ -35,7 +35,7 @@ def test_a_chunked_body(client: RawClient) -> None:
     assert "TableNames" in client.answer().json()
 
 
-def test_a_client_that_waits_for_the_word_to_go_on(client: RawClient) -> None:
+def test_a_client_that_waits_for_100_continue(client: RawClient) -> None:
     whole = request("ListTables", {"Limit": 1}, "Expect: 100-continue")
     head, _, body = whole.partition(b"\r\n\r\n")
     client.send(head + b"\r\n\r\n")
@@ -44,7 +44,7 @@ def test_a_client_that_waits_for_the_word_to_go_on(client: RawClient) -> None:
     assert client.answer().status == 200
 
 
-def test_a_packed_request_and_a_packed_answer(client: RawClient) -> None:
+def test_a_compressed_request_and_a_compressed_answer(client: RawClient) -> None:
     client.call("CreateTable", **table("packed"))
     large = item(1, text={"S": "abc" * 1000})
     body = gzip.compress(json.dumps({"TableName": "packed", "Item": large}).encode())
@@ -139,7 +139,7 @@ def test_unicode_and_binary_survive(client: RawClient) -> None:
     assert client.call("GetItem", TableName="exact", Key=item(1)) == {"Item": exact}
 
 
-# A page on the web may not read or write what is on this machine; SDKs never say where they are from.
+# A web page may not read or write data of this machine; SDKs never send `Origin`.
 def test_web_pages_are_kept_out(client: RawClient) -> None:
     client.send(request("ListTables", {}, "Origin: https://evil.example"))
     assert client.answer().json()["__type"] == "com.amazon.coral.service#AccessDeniedException"
@@ -163,8 +163,8 @@ def test_metrics(server: ServerProcess) -> None:
     client.close()
 
 
-# Counting what was consumed must not tell those who did not ask.
-def test_capacity_is_answered_to_those_who_ask(client: RawClient) -> None:
+# The capacity is counted for all requests, and answered only to those that ask.
+def test_capacity_is_answered_if_asked_for(client: RawClient) -> None:
     client.call("CreateTable", **table("asked"))
     assert client.call("PutItem", TableName="asked", Item=item(1)) == {}
     assert client.call("PutItem", TableName="asked", Item=item(1), ReturnConsumedCapacity="NONE") == {}

@@ -1,4 +1,4 @@
-"""What strangers, crowds and disasters do to a server, and what it must still do."""
+"""Malformed requests, many connections, kills and full disks, and what a server must still do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_server(serve: Serve) -> Iterator[ServerProcess]:
 
 
 def answers_to(url: str, data: bytes) -> bytes:
-    """Everything that the server says to these bytes before it closes."""
+    """Everything that the server answers to these bytes before it closes."""
     client = RawClient(url)
     received = b""
     try:
@@ -48,7 +48,7 @@ def answers_to(url: str, data: bytes) -> bytes:
     return received
 
 
-# What is the client's fault is never answered by 500, and costs nothing that stays.
+# A client's error is never answered by 500, and leaks no memory.
 @pytest.mark.timeout(600)
 def test_malformed_requests(own_server: ServerProcess) -> None:
     client = RawClient(own_server.url)

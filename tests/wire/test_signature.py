@@ -73,7 +73,7 @@ def test_another_path_method_or_query() -> None:
         assert rejected(request, "InvalidSignatureException").startswith(OTHER)
 
 
-# The target says which operation it is; left unsigned, a read could be replayed as a delete.
+# The target names the operation; if it were unsigned, a read could be replayed as a delete.
 @pytest.mark.parametrize("name", ["x-amz-target", "host"])
 def test_what_must_be_signed(name: str) -> None:
     request = signed()

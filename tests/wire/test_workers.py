@@ -110,7 +110,7 @@ def is_gone(client: RawClient) -> bool:
     return False
 
 
-# Any one of them is scraped, and tells of all.
+# A scrape reaches one of them, and shows the sum of all.
 def test_metrics_are_those_of_all_workers(shared: ServerProcess) -> None:
     clients = list(clients_of_all(shared.url).values())
     for client in clients:

@@ -86,7 +86,7 @@ class ServerMetrics:
     """One process's numbers; only its event loop counts."""
 
     def __init__(self, prefix: str, label: str) -> None:
-        """`label` is what requests are told apart by, such as `route`."""
+        """`label` is the label that distinguishes requests, such as `route`."""
         self._prefix = prefix
         self._label = label
         self._requests: dict[str, RequestMetrics] = {}

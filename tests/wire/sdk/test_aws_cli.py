@@ -72,7 +72,7 @@ def test_session(server: ServerProcess) -> None:
     aws.db("delete-table", TableName=name)
 
 
-# What somebody tries first.
+# What users try first.
 @pytest.mark.slow
 def test_the_short_forms(server: ServerProcess) -> None:
     aws = CommandLine(server.url)

@@ -1,4 +1,4 @@
-"""boto3's resource: tables as objects, items as plain Python values."""
+"""boto3's resource: tables as objects, items as Python values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PynamoDB: models that somebody else's library turns into requests."""
+"""PynamoDB: models that a third-party library turns into requests."""
 
 from __future__ import annotations
 
