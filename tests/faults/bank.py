@@ -1,8 +1,8 @@
-"""A small bank, whose books show whether its transactions are whole.
+"""A small bank, whose books show whether its transactions are atomic.
 
 Each transfer is one transaction over four tables: both accounts, and an entry under the same token in three ledgers,
-one with an index, one with a stream, one with a time to live. However writers are crowded or killed, the ledgers must
-agree with each other and the balances with the ledgers.
+one with an index, one with a stream, one with a time to live. However many writers there are, and whenever they
+are killed, the ledgers must agree with each other and the balances with the ledgers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHOLE_BANK: list[Any] = [{"Get": {"TableName": "accounts", "Key": {"id": {"S": a
 
 
 def found(client: Client) -> None:
-    """Make the tables and open the accounts."""
+    """Create the tables and the accounts."""
     create(client, "accounts", index="mover")
     create(client, "counters")
     create(client, "slots", index="kind")
@@ -33,7 +33,7 @@ def found(client: Client) -> None:
             TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
         )
     for account in ACCOUNTS:
-        # The mirror always moves with the balance: an item in which they disagree is torn.
+        # The mirror always changes with the balance: an item in which they differ is torn.
         item = {"id": account, "mover": "nobody"} | _numbers(OPENING_BALANCE)
         client.put_item(TableName="accounts", Item=wire(item))
     client.put_item(TableName="counters", Item=COUNTER | {"n": {"N": "0"}})
@@ -68,7 +68,7 @@ def plain(item: dict[str, Any]) -> dict[str, str | int]:
 
 
 def transfer(client: Client, mover: str, token: str, giver: str, receiver: str, amount: int) -> bool:
-    """Move money if there is enough of it; whether there was."""
+    """Transfer money if there is enough; returns whether there was."""
     entry = wire({"id": token, "giver": giver, "receiver": receiver, "amount": amount})
     entry["expires"] = {"N": FAR_FUTURE}
     actions: list[Any] = [_move(giver, mover, -amount), _move(receiver, mover, amount)]
@@ -94,7 +94,7 @@ def _move(account: str, mover: str, amount: int) -> dict[str, Any]:
 
 
 def increment(client: Client) -> int:
-    """Add one to the shared counter as optimistic callers do: read, write if unchanged, try again; the new value."""
+    """Add one to the shared counter by optimistic locking: read, then write if unchanged; returns the new value."""
     while True:
         before = client.get_item(TableName="counters", Key=COUNTER, ConsistentRead=True)["Item"]["n"]
         after = {"N": str(int(before["N"]) + 1)}
@@ -121,7 +121,7 @@ def rows(client: Client, table: str, **members: Any) -> Iterator[dict[str, str |
 
 
 def audit(client: Client) -> set[str]:
-    """Prove that the books are right; returns the tokens of all transfers."""
+    """Check that the books agree; returns the tokens of all transfers."""
     ledgers = [{str(row["id"]): row for row in rows(client, ledger)} for ledger in LEDGERS]
     assert ledgers[0] == ledgers[1] == ledgers[2], "a transaction is half there"
     balances = dict.fromkeys(ACCOUNTS, OPENING_BALANCE)
@@ -136,7 +136,7 @@ def audit(client: Client) -> set[str]:
 
 
 def check_accounts(accounts: list[dict[str, str | int]]) -> None:
-    """Every account is there once, whole, and not in debt."""
+    """Every account exists once, is not torn, and is not in debt."""
     assert sorted(str(account["id"]) for account in accounts) == list(ACCOUNTS)
     for account in accounts:
         assert int(account["balance"]) == -int(account["mirror"]), "a torn item"

@@ -1,7 +1,7 @@
-"""Processes that are killed in the middle of what the janitor does bit by bit, while they write beside it.
+"""Processes that are killed in the middle of the janitor's work, while they also write.
 
-Each chore is begun by the process with seed 0 and taken up again by those after it. Chunks are made small, so that
-there are many moments between them to be killed in.
+The process with seed 0 begins each chore and later ones continue it. Chunks are small, so that a process is often
+killed between two of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def empty_table(path: str, seed: int, log: Connection) -> None:
 
 
 def _run(path: str, seed: int, log: Connection, begin: Begin, table: str) -> None:
-    """Let the janitor work, and write to a table meanwhile, until killed."""
+    """Run the janitor and write to a table at the same time, until killed."""
     say, random = Log(log), Random(seed)
     with ExitStack() as small:
         small.enter_context(patch.object(backfill, "CHUNK_ROWS", CHUNK))

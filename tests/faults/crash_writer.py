@@ -1,8 +1,8 @@
 """Writers that are killed. Each acknowledged write becomes a line in a pipe, after its call has returned.
 
-slot NAME STEP      the slot's state is that after so many steps (`state_after`), or later
+slot NAME STEP      the slot is in the state after this many steps (`state_after`), or in a later one
 count VALUE         the shared counter has reached this value
-transfer TOKEN      this transfer is in all books
+transfer TOKEN      this transfer is in all ledgers
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def main(path: str, seed: int, log: Connection) -> None:
 
 
 class Log:
-    """The pipe; also told when a thread ends in any other way than by being killed."""
+    """Writes to the pipe; also reports a thread that ends with an exception."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
         threading.excepthook = self._failed
 
     def __call__(self, line: str) -> None:
-        # One system call: a line is in the pipe as a whole, and stays there when this process ends.
+        # One system call: the pipe gets the whole line, and keeps it when this process ends.
         os.write(self._pipe.fileno(), line.encode() + b"\n")
 
-    def _failed(self, failure: threading.ExceptHookArgs) -> None:
-        self(f"failed {failure.exc_value!r}")
+    def _failed(self, error: threading.ExceptHookArgs) -> None:
+        self(f"failed {error.exc_value!r}")
         os._exit(1)
 
 
@@ -78,7 +78,7 @@ class Writer:
 
 
 def state_after(slot: str, step: int) -> dict[str, str | int] | None:
-    """Every fourth step deletes; the others put the item into another place of the index and of the expiry index."""
+    """Every fourth step deletes; the others move the item in the index and in the expiry index."""
     if step % 4 == 0:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Workers and readers that crowd one bank: a worker writes, a reader tries to catch it half-way."""
+"""Many workers and readers of one bank: a worker writes, a reader tries to see a half-done transfer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def work(client: Client, name: str) -> list[str]:
 
 
 def read(client: Client, over: Event) -> int:
-    """Look in every way there is until the work is over; returns how often."""
+    """Read in every way until the work is over; returns the number of rounds."""
     looks = 0
     while not over.is_set() or looks == 0:
         answer = client.transact_get_items(TransactItems=bank.WHOLE_BANK)
@@ -40,7 +40,7 @@ def read(client: Client, over: Event) -> int:
         bank.check_accounts(accounts)
         assert sum(int(account["balance"]) for account in accounts) == len(bank.ACCOUNTS) * bank.OPENING_BALANCE
         bank.check_accounts(list(bank.rows(client, "accounts")))
-        # An account moves from one partition of the index to another with each transfer, and is in one of them always.
+        # Each transfer moves an account from one partition of the index to another; it is always in exactly one.
         bank.check_accounts(list(bank.rows(client, "accounts", IndexName="by-mover")))
         _query_each(client)
         looks += 1
@@ -59,7 +59,7 @@ def _query_each(client: Client) -> None:
 
 
 def crowd(client: Client, names: list[str], readers: int) -> list[str]:
-    """One thread for each worker, and some readers beside them; returns the tokens of all transfers."""
+    """Runs one thread for each worker, and some readers; returns the tokens of all transfers."""
     over = Event()
     with ThreadPoolExecutor(len(names) + readers) as threads:
         reading: list[Future[int]] = [threads.submit(read, client, over) for _ in range(readers)]

@@ -1,7 +1,6 @@
-"""How these tests start processes: from a server that has imported everything and opened nothing.
+"""Starts processes from a fork server that has imported everything and opened nothing.
 
-A database must not be carried over a fork, and a process that starts from nothing takes half a second to import its
-modules.
+A database must not be open across a fork, and a new interpreter needs half a second for its imports.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ Program = Callable[[str, int, Connection], None]
 
 
 def killed(program: Program, folder: Path, seed: int, after_lines: int) -> list[str]:
-    """Run the program until it has written so many lines, kill it a moment later, and return all of its lines."""
+    """Run the program until it has written this many lines, kill it shortly after, and return all of its lines."""
     receiver, sender = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=program, args=(str(folder), seed, sender))
     process.start()
     sender.close()
     received = _read(receiver, after_lines)
-    # The moment itself is what matters: it must fall anywhere in the life of a write, or of the opening.
+    # The kill must be able to hit every moment of a write, or of opening the folder.
     time.sleep(Random(seed).random() * (0.004 if after_lines else 0.04))
     process.kill()
     received += _read(receiver, None)
@@ -41,7 +40,7 @@ def killed(program: Program, folder: Path, seed: int, after_lines: int) -> list[
 
 
 def _read(receiver: Connection, lines: int | None) -> bytes:
-    """So many lines or a few more; all that come when None."""
+    """At least this many lines; all lines if None."""
     received = b""
     while lines is None or received.count(b"\n") < lines:
         data = os.read(receiver.fileno(), 1 << 16)

@@ -1,4 +1,4 @@
-"""Writes that are watched from outside, by their system calls: `python -m tests.faults.synced_writer FOLDER TIMES`."""
+"""Writes whose system calls a test traces: `python -m tests.faults.synced_writer FOLDER TIMES`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed while an index is filled, a time to live taken up or a table emptied, the janitor goes on where it was."""
+"""After a kill while it fills an index, indexes a TTL or empties a table, the janitor continues where it was."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KILLS = 6
 pytestmark = pytest.mark.slow
 
 Left = Callable[[Transaction], str]
-"""How far a chore has come, in some words that change as it goes on; empty when it is done."""
+"""The progress of a chore as text that changes with it; empty when it is done."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two tables, one of them with thousands of things."""
+    """Two tables, one of them with thousands of items."""
     random = Random(0)
     with sortkey.client(tmp_path) as client:
         for table in ("things", "others"):
@@ -80,7 +80,7 @@ def test_a_chore_survives_kills(folder: Path, program: Program, left: Left) -> N
     assert check(folder).problems == []
 
 
-# All of the index's rows are there when it is said to be ready, those included that were written meanwhile.
+# When the index becomes ACTIVE, it has all rows, including those that were written meanwhile.
 def test_an_index_filled_through_kills_is_complete(folder: Path) -> None:
     for seed in range(2):
         killed(chore_writer.fill_index, folder, seed, after_lines=5)

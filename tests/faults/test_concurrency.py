@@ -1,4 +1,4 @@
-"""Crowds of writers, in one process and in several: sums are exact, and no reader sees anything half done."""
+"""Many writers, in one process and in several: sums are exact, and no reader sees a half-done write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A bank on disk, consistent in itself whatever the test did to it."""
+    """A bank on disk; it must be consistent after the test."""
     with sortkey.client(tmp_path) as client:
         bank.found(client)
     yield tmp_path
@@ -46,7 +46,7 @@ def test_four_processes_of_two_threads_each(folder: Path) -> None:
     verify(folder, 8, tokens)
 
 
-# What one process has answered, another must see in its very next read.
+# A write that one process has answered must be visible in the next read of another.
 def test_a_write_is_seen_by_another_process_at_once(folder: Path) -> None:
     with sortkey.client(folder) as client, ProcessPoolExecutor(1, PROCESSES) as processes:
         for expected in range(1, 20, 2):

@@ -1,4 +1,4 @@
-"""Killed at any moment, the engine has what it acknowledged, wholly, and nothing in halves."""
+"""After a kill at any moment, the engine has all that it acknowledged, and nothing in part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 class Acknowledged:
-    """What writers were told, over all rounds so far."""
+    """What was acknowledged to writers, over all rounds so far."""
 
     def __init__(self) -> None:
         self.rounds = 0
@@ -53,15 +53,15 @@ class Acknowledged:
 
     def _verify_counter(self, value: int) -> None:
         assert value >= self._counter, "an acknowledged increment is gone"
-        # Each writer can have made one increment that it did not live to report.
+        # Each writer may have made one increment that it was killed before reporting.
         assert self._increments <= value <= self._increments + self.rounds * WRITERS
 
     def _verify_slots(self, stored: dict[str, dict[str, str | int]]) -> None:
         for slot, step in self._steps.items():
             state = stored.get(slot)
-            # The one after the last acknowledged step may have been done, and its writer killed before it knew.
+            # The step after the last acknowledged one may have been committed before its writer was killed.
             assert state in (state_after(slot, step), state_after(slot, step + 1)), (slot, step)
-            # Its writer is gone: what was found after the crash stays.
+            # Its writer is gone: the state after the crash stays.
             assert self._settled.setdefault(slot, state) == state
 
 
@@ -79,5 +79,5 @@ def test_every_acknowledged_write_survives_every_kill(tmp_path: Path) -> None:
         assert check(folder).problems == []
     assert acknowledged.lines > 20 * ROUNDS
     with sortkey.client(folder) as client:
-        # A stream record commits with its item: all are there, none twice.
+        # A stream record commits with its item: none is missing, none is there twice.
         assert sorted(bank.streamed(client)) == sorted(bank.audit(client))

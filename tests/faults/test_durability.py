@@ -1,4 +1,4 @@
-"""An answered write survives a power cut. No test can cut the power; these watch that the disk is asked to hold it."""
+"""An answered write survives a power cut. No test can cut the power; these check that the write is synced to disk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def opened(calls: list[str], file: str, *flags: str) -> str:
-    """The number under which a file was opened."""
+    """The descriptor of an open file."""
     lines = [call for call in calls if call.startswith("openat") and f'/{file}"' in call]
     return next(line.rsplit("= ", 1)[1] for line in lines if all(flag in line for flag in flags))
 
@@ -59,7 +59,7 @@ def test_pages_and_then_the_root_are_on_disk_before_the_answer(calls: list[str])
         assert re.search(rf"fdatasync\({data}\) += 0\n(.*\n)*?pwrite64\({root}, .*\) = \d+\n", transfer), transfer
 
 
-# A synced file that no folder names is lost all the same.
+# A synced file is lost if its folder's entry is not synced.
 def test_the_names_of_new_files_are_on_disk_too(calls: list[str]) -> None:
     for folder in ("data", "watched"):
         number = opened(calls, folder, "O_RDONLY|O_CLOEXEC")

@@ -1,7 +1,7 @@
-"""Answers with everything taken out that two databases cannot have in common, or that has no order.
+"""Answers without what two databases cannot have in common, and in a fixed order.
 
-What stays is what must be equal. Names of regions, ids and times become their kind; sets, and lists that DynamoDB
-gives in no particular order, are sorted.
+The rest must be equal. Regions, ids and times become placeholders; sets, and lists that DynamoDB returns in no
+particular order, are sorted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OWN_TO_EACH: Final = frozenset(
         "eventID",
     }
 )
-"""Members that must be there on both sides or on neither, and whose values are each side's own."""
+"""Members that both sides must have, or neither, but whose values may differ."""
 
 UNORDERED: Final = frozenset(
     {"AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes", "NonKeyAttributes", "Tags"}
@@ -73,7 +73,7 @@ def ordered(elements: list[Any]) -> list[Any]:
 
 
 def _order_batch(answer: dict[str, Any]) -> None:
-    """A batch's items come in any order, and so does what each table took."""
+    """A batch's items, and the units of its tables, come in any order."""
     for table, items in answer.get("Responses", {}).items():
         answer["Responses"][table] = ordered(items)
     _order_capacity(answer)
@@ -85,7 +85,7 @@ def _order_capacity(answer: dict[str, Any]) -> None:
 
 
 def _order_scan(answer: dict[str, Any]) -> None:
-    """A scan goes by hashes, which are each side's own."""
+    """A scan is in the order of hashes, which differ between the sides."""
     if "Items" in answer:
         answer["Items"] = ordered(answer["Items"])
 

@@ -1,4 +1,4 @@
-"""The oracle, DynamoDB Local or the DynamoDB endpoint that --endpoint names, and the database held up against it."""
+"""The oracle (DynamoDB Local, or the DynamoDB endpoint of --endpoint) and the database that is compared with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.oracle.tables import ORDERS, PLAIN
 
 @pytest.fixture(scope="session")
 def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDBLocal]:
-    """One for each test worker: a second Java costs less than sharing one between processes."""
+    """One for each test worker: a second Java process costs less than sharing one."""
     try:
         local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
     except Unavailable as error:
@@ -30,7 +30,7 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoD
 
 @pytest.fixture
 def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    """An endpoint without any tables; what a test makes there, no other test sees."""
+    """An endpoint without tables, which other tests do not see."""
     url = request.config.getoption("--endpoint")
     if url is None:
         local: DynamoDBLocal = request.getfixturevalue("dynamodb_local")
@@ -43,8 +43,8 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
 
 
 def _namespace(request: pytest.FixtureRequest) -> str:
-    """DynamoDB Local keeps a database, and threads for it, for every access key that it has seen: thousands of them
-    slow it down to a crawl. So tests share one, except where dropping the tables leaves something behind.
+    """DynamoDB Local keeps a database, and threads for it, for every access key that it has seen; with thousands it
+    becomes very slow. So tests share one, except those that leave more than tables behind.
     """
     if request.node.get_closest_marker("own_namespace") is None:
         return "shared"
@@ -53,7 +53,7 @@ def _namespace(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=[Embedded, Served])
 def ours(request: pytest.FixtureRequest) -> Iterator[Side]:
-    """Our database, in each of the ways in which it can be called."""
+    """Our database, through each of its interfaces."""
     side = request.param()
     yield side
     side.close()
@@ -61,7 +61,7 @@ def ours(request: pytest.FixtureRequest) -> Iterator[Side]:
 
 @pytest.fixture
 def pair(request: pytest.FixtureRequest, ours: Side, oracle: Endpoint) -> Pair:
-    """What is known to differ in DynamoDB Local is no excuse before another endpoint."""
+    """The known differences are those of DynamoDB Local; another endpoint must agree in everything."""
     known = DIFFERENCES if request.config.getoption("--endpoint") is None else ()
     return Pair(ours, oracle, known)
 

@@ -37,7 +37,7 @@ def _canonical(number: str) -> str:
 
 
 def updated_parts(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """The updated parts of documents instead of all of them; ours must be such parts."""
+    """The updated parts of documents instead of whole documents; ours must be such parts."""
     if request[1].get("ReturnValues") not in ("UPDATED_OLD", "UPDATED_NEW"):
         return theirs
     parts = ours.get("Attributes")
@@ -69,7 +69,7 @@ def unasked_capacity(request: Request, _ours: Answer, theirs: Answer) -> Answer:
 
 
 def empty_reads(request: Request, _ours: Answer, theirs: Answer) -> Answer:
-    """Half a unit, or one, for looking at nothing."""
+    """Half a unit, or one, for a read that finds nothing."""
     consumed = theirs.get("ConsumedCapacity")
     if request[0] not in ("Query", "Scan") or consumed is None or theirs["ScannedCount"] or consumed["CapacityUnits"]:
         return theirs
@@ -84,7 +84,7 @@ def empty_reads(request: Request, _ours: Answer, theirs: Answer) -> Answer:
 
 
 def fetches_of_local_indexes(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """What is fetched from the table beside a local index: ours, if all but the table's share is the same."""
+    """Our units for reads from the table beside a local index, if all other units are equal."""
     ours_consumed, consumed = ours.get("ConsumedCapacity"), theirs.get("ConsumedCapacity")
     if request[0] not in ("Query", "Scan") or "IndexName" not in request[1] or not ours_consumed or not consumed:
         return theirs
@@ -97,7 +97,7 @@ def fetches_of_local_indexes(request: Request, ours: Answer, theirs: Answer) -> 
 
 
 def units_of_index_rows(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """Our units of indexes, where both charge the same indexes, and the table alike."""
+    """Our units of indexes, if both sides charge the same indexes and the same units of the table."""
     ours_consumed, consumed = ours.get("ConsumedCapacity"), theirs.get("ConsumedCapacity")
     if not isinstance(ours_consumed, dict) or not isinstance(consumed, dict):
         return theirs
@@ -108,7 +108,7 @@ def units_of_index_rows(request: Request, ours: Answer, theirs: Answer) -> Answe
 
 
 def _charged(consumed: Answer) -> Any:
-    """The table's own units, and the names of the indexes that are charged besides it."""
+    """The table's own units, and the names of the indexes that are charged."""
     index_types = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
     return (
         consumed["TableName"],
@@ -132,14 +132,14 @@ def missing_items_of_batches(request: Request, ours: Answer, theirs: Answer) -> 
 
 
 def filtered_pages(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """Our page, where it ends before theirs does because of what a filter has left out."""
+    """Our page, if it ends before theirs because a filter has removed items."""
     if request[0] not in ("Query", "Scan") or "FilterExpression" not in request[1] or "LastEvaluatedKey" not in ours:
         return theirs
     return ours if "Limit" not in request[1] and ours["ScannedCount"] < theirs["ScannedCount"] else theirs
 
 
 def units_of_transactions(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """Our units, where both charge the same tables."""
+    """Our units, if both sides charge the same tables."""
     if not request[0].startswith("Transact") or "ConsumedCapacity" not in theirs or "ConsumedCapacity" not in ours:
         return theirs
     tables = [sorted(taken["TableName"] for taken in answer["ConsumedCapacity"]) for answer in (ours, theirs)]
@@ -158,14 +158,14 @@ def reasons_without_full_stop(_request: Request, _ours: Answer, theirs: Answer) 
 
 
 def no_collection_metrics(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """Ours, where they are asked for."""
+    """Ours, if the request asks for them."""
     if request[1].get("ReturnItemCollectionMetrics") != "SIZE" or "ItemCollectionMetrics" not in ours:
         return theirs
     return theirs | {"ItemCollectionMetrics": ours["ItemCollectionMetrics"]}
 
 
 def batch_deletes_of_nothing(request: Request, ours: Answer, theirs: Answer) -> Answer:
-    """One unit less for each delete at most: for those whose item is not there."""
+    """At most one unit less for each delete: for those of missing items."""
     if request[0] != "BatchWriteItem" or "ConsumedCapacity" not in theirs or "ConsumedCapacity" not in ours:
         return theirs
     mine = {taken["TableName"]: taken for taken in ours["ConsumedCapacity"]}
@@ -187,7 +187,7 @@ def table_descriptions(request: Request, ours: Answer, theirs: Answer) -> Answer
 
 
 def _described(theirs: Answer, ours: Answer) -> Answer:
-    """A table or a global index, with what only ours can tell of it."""
+    """A table or a global index, with the members that only our description has."""
     described = theirs | {name: ours[name] for name in ("TableId", "WarmThroughput") if name in ours}
     throughput = {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
     if "ProvisionedThroughput" in ours:
@@ -202,7 +202,7 @@ def _described(theirs: Answer, ours: Answer) -> Answer:
 
 
 def dropped_indexes(request: Request, _ours: Answer, theirs: Answer) -> Answer:
-    """Without the indexes that are on their way out."""
+    """Without the indexes that are being deleted."""
     indexes = theirs.get("TableDescription", {}).get("GlobalSecondaryIndexes")
     if request[0] != "UpdateTable" or indexes is None:
         return theirs

@@ -1,4 +1,4 @@
-"""What a known difference is: where DynamoDB Local does other than AWS, and we do as AWS."""
+"""Known differences: where DynamoDB Local differs from AWS, and we agree with AWS."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Outcome = Answer | OracleError
 Request = tuple[str, dict[str, Any]]
 
 ANSWERED: Final = "answered"
-"""Stands for any outcome that is not an error."""
+"""Matches any outcome that is not an error."""
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """At least one side rejects, and not as the other does.
+    """At least one side rejects, and the other does not reject in the same way.
 
-    `ours` and `theirs` are what the sides say, `Code: message` or ANSWERED, with `…` for any text; `|` stands between
-    two that they may say. An example is a chain of requests to the tables `plain` and `orders`; its last one shows it.
+    `ours` and `theirs` are patterns of the outcomes, `Code: message` or ANSWERED, with `…` for any text and `|` between
+    alternatives. An example is a list of requests to the tables `plain` and `orders`; the last one differs.
     """
 
     id: str
@@ -33,15 +33,15 @@ class Rejected:
     example: tuple[Request, ...]
 
     def excuses(self, ours: Outcome, theirs: Outcome) -> bool:
-        return _says(self.ours, ours) and _says(self.theirs, theirs)
+        return _matches(self.ours, ours) and _matches(self.theirs, theirs)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Both sides answer; `corrected` makes of DynamoDB Local's answer the one that AWS would have given.
+    """Both sides answer; `corrected` turns DynamoDB Local's answer into the one that AWS would give.
 
-    It may look at ours where AWS's cannot be told from theirs, and must then make sure that ours is a likely one. The
-    same goes for two errors and the members that they have besides code and message.
+    It may use ours where theirs does not determine AWS's, and must then check that ours is plausible. The same holds
+    for two errors and their members other than code and message.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Answered:
 Difference = Rejected | Answered
 
 
-def _says(texts: str, outcome: Outcome) -> bool:
+def _matches(texts: str, outcome: Outcome) -> bool:
     said = str(outcome) if isinstance(outcome, OracleError) else ANSWERED
     return _pattern(texts).fullmatch(said) is not None
 

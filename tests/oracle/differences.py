@@ -1,6 +1,6 @@
-"""Every known difference between the engine and DynamoDB Local. docs/compatibility.md lists the same, for readers.
+"""Every known difference between the engine and DynamoDB Local. docs/compatibility.md has the same list.
 
-An entry stands here only where AWS's documentation or its known answers are on our side; what is our fault is mended.
+An entry is allowed only if AWS's documentation or its known answers agree with us; our own errors are fixed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where both sides answer, and DynamoDB Local not as AWS does."""
+"""Differences where both sides answer, and DynamoDB Local's answer is not AWS's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ORDER: Final = KEY | {"sk": {"S": "y"}}
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Answered(
         id="superfluous-zeros",
-        why="Numbers are given back without superfluous zeros, wherever they stand.",
-        local="Gives back zeros inside documents, in sets that an update has returned, and in results of arithmetic.",
+        why="Numbers are returned without superfluous zeros everywhere.",
+        local="Returns zeros inside documents, in sets that an update returns, and in results of arithmetic.",
         corrected=corrections.canonical_numbers,
         example=(
             ("PutItem", {"TableName": "plain", "Item": KEY | {"a": {"L": [{"N": "7.0"}]}}}),
@@ -23,8 +23,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="updated-parts",
-        why="Of a document that an update has changed in part, UPDATED_OLD and UPDATED_NEW return that part.",
-        local="Returns all of the document.",
+        why="If an update changes a part of a document, UPDATED_OLD and UPDATED_NEW return only that part.",
+        local="Returns the whole document.",
         corrected=corrections.updated_parts,
         example=(
             ("PutItem", {"TableName": "plain", "Item": KEY | {"m": {"M": {"x": {"N": "1"}, "y": {"N": "2"}}}}}),
@@ -42,7 +42,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Answered(
         id="unasked-capacity",
         why="ConsumedCapacity is returned only when it is asked for.",
-        local="Always returns it when an item that is not there is deleted.",
+        local="Always returns it when a missing item is deleted.",
         corrected=corrections.unasked_capacity,
         example=(("DeleteItem", {"TableName": "plain", "Key": {"pk": {"S": "gone"}}}),),
     ),
@@ -97,8 +97,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="transaction-units",
-        why="A transaction takes twice the units of its writes and reads, and says everywhere of which kind they are.",
-        local="Takes other numbers for several writes or for indexes, and leaves the kind out of the details.",
+        why="A transaction takes twice the units of its writes and reads, and reports read and write units everywhere.",
+        local="Takes other numbers for several writes or for indexes, and does not split the details.",
         corrected=corrections.units_of_transactions,
         example=(
             (
@@ -144,7 +144,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="batch-deletes-of-nothing",
-        why="Deleting what is not there takes one unit, in a batch as alone.",
+        why="Deleting a missing item takes one unit, in a batch as in DeleteItem.",
         local="Takes two for it in a batch.",
         corrected=corrections.batch_deletes_of_nothing,
         example=(
@@ -156,8 +156,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="filtered-pages",
-        why="A page ends after a megabyte of what was read, whatever a filter leaves of it.",
-        local="Counts only what its filter leaves.",
+        why="A page ends after a megabyte of rows read, before the filter.",
+        local="Counts only the rows that pass the filter.",
         corrected=corrections.filtered_pages,
         example=(
             *(

@@ -1,4 +1,4 @@
-"""Where expressions are rejected on one side, or with other words."""
+"""Differences in expressions: rejected on one side only, or with another message."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def scan(condition: str, **values: dict[str, Any]) -> Request:
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Rejected(
         id="reserved-size",
-        why="SIZE is among AWS's reserved words. DynamoDB Local takes it for a name where no parenthesis follows.",
+        why="SIZE is a reserved word. DynamoDB Local accepts it as a name if no parenthesis follows.",
         ours=f"{INVALID}Attribute name is a reserved keyword; reserved keyword: size",
         theirs=f"{ANSWERED} | ConditionalCheckFailedException: …",
         example=(scan("size = :v", v={"S": "x"}),),
     ),
     Rejected(
         id="attribute-type-listing",
-        why="The types that `attribute_type` knows are listed in an order of their own each time Java starts.",
+        why="The order of the types that `attribute_type` lists changes with each start of Java.",
         ours=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
         theirs=f"{INVALID}…; operator or function: attribute_type, operand type: {{…}}",
         example=(scan("attribute_type(a, b)"),),
     ),
     Rejected(
         id="binary-bounds",
-        why="A message that quotes binary bounds quotes their content here, and there the Java object that holds it.",
+        why="A message with binary bounds has their content in our case, and a Java object in DynamoDB Local's.",
         ours=f"{INVALID}The BETWEEN operator requires …",
         theirs=f"{INVALID}The BETWEEN operator requires …HeapByteBuffer…",
         example=(scan("a BETWEEN :l AND :h", l={"B": "YWI="}, h={"S": ""}),),

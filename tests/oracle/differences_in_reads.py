@@ -1,4 +1,4 @@
-"""Where Query and Scan are rejected on one side, or with other words."""
+"""Differences in Query and Scan: rejected on one side only, or with another message."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def scan(**members: Any) -> tuple[Request]:
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Rejected(
         id="key-condition-lacks-key",
-        why="AWS names the key attribute that a query says nothing of.",
+        why="AWS names the key attribute that a query lacks.",
         ours=f"{VALIDATION}Query condition missed key schema element: …",
         theirs=f"{VALIDATION}Query condition missed key schema element",
         example=query("sk = :s"),
     ),
     Rejected(
         id="projected-without-index",
-        why="AWS's words.",
+        why="AWS's message.",
         ours=f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName",
         theirs=f"{VALIDATION}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         example=query("pk = :p", Select="ALL_PROJECTED_ATTRIBUTES"),
     ),
     Rejected(
         id="consistent-global-scan",
-        why="AWS's words.",
+        why="AWS's message.",
         ours=f"{VALIDATION}Consistent reads are not supported on global secondary indexes",
         theirs=f"{VALIDATION}Consistent read cannot be true when scanning a GSI",
         example=scan(IndexName="by_kind", ConsistentRead=True),
@@ -52,7 +52,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="scan-segments",
-        why="AWS's words for segments that make no sense.",
+        why="AWS's message for invalid segments.",
         ours=f"{VALIDATION}The TotalSegments parameter is required but was not present … | "
         f"{VALIDATION}The Segment parameter is required but was not present … | "
         f"{VALIDATION}The Segment parameter is zero-based and must be less than parameter TotalSegments: …",
@@ -63,7 +63,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="start-key-outside",
-        why="AWS tells a starting key of another partition from one outside the range of sort keys.",
+        why="AWS distinguishes a starting key of another partition from one outside the sort key range.",
         ours=f"{VALIDATION}The provided starting key is outside query boundaries based on provided conditions",
         theirs=f"{VALIDATION}The provided starting key does not match the range key predicate",
         example=query("pk = :p", ExclusiveStartKey={"pk": {"S": "other"}, "sk": {"S": "x"}}),

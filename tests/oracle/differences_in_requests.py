@@ -1,4 +1,4 @@
-"""Where requests are rejected on one side, or with other words, before an expression is looked at."""
+"""Differences in requests, before their expressions: rejected on one side only, or with another message."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def get(**members: Any) -> tuple[Request]:
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Rejected(
         id="serialization",
-        why="AWS rejects JSON of a wrong type by name; DynamoDB Local converts it, or breaks.",
+        why="AWS rejects JSON of a wrong type and names the type; DynamoDB Local converts it, or fails.",
         ours="SerializationException: …",
         theirs=f"{ANSWERED} | {BROKEN} | {VALIDATION}…",
         example=put({"N": 5}),
     ),
     Rejected(
         id="request-model",
-        why="AWS holds a request against its service model and reports all that is wrong; DynamoDB Local some of it, "
+        why="AWS validates a request by its service model and reports all errors; DynamoDB Local reports some of them, "
         "each in its own words.",
         ours=f"{VALIDATION}… validation error… detected: …",
         theirs=f"{VALIDATION}… | {BROKEN} | {ANSWERED}",
@@ -39,35 +39,35 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="table-names",
-        why="AWS's words for a name that no table can have.",
+        why="AWS's message for an invalid table name.",
         ours=f"{VALIDATION}TableName must be at least 3 characters long and at most 255 characters long",
         theirs=f"{VALIDATION}Invalid table/index name.  Table/index names must be between 3 and 255 characters long, …",
         example=get(TableName="pl"),
     ),
     Rejected(
         id="missing-table",
-        why="AWS's words for a table that is not there.",
+        why="AWS's message for a missing table.",
         ours="ResourceNotFoundException: Requested resource not found",
         theirs="ResourceNotFoundException: Cannot do operations on a non-existent table",
         example=get(TableName="missing"),
     ),
     Rejected(
         id="not-a-number",
-        why="AWS's words, which quote what is no number.",
+        why="AWS's message, which quotes the invalid number.",
         ours=f"{VALIDATION}…The parameter cannot be converted to a numeric value…",
         theirs=f"{VALIDATION}…A value provided cannot be converted into a number…",
         example=put({"N": "x"}),
     ),
     Rejected(
         id="number-digits",
-        why="AWS's words for a number of more than 38 digits.",
+        why="AWS's message for a number of more than 38 digits.",
         ours=f"{VALIDATION}…Attempting to store more than 38 significant digits in a Number…",
         theirs=f"{VALIDATION}…DynamoDB only supports precision up to 38 digits…",
         example=put({"N": "1" * 39}),
     ),
     Rejected(
         id="set-duplicates",
-        why="AWS's words, which quote the set and end in a full stop.",
+        why="AWS's message, which quotes the set and ends in a full stop.",
         ours=f"{VALIDATION}…Input collection […]…contains duplicates.…",
         theirs=f"{VALIDATION}…Input collection […] contains duplicates… | "
         f"{VALIDATION}…Input collection of type BS contains duplicates.…",
@@ -75,14 +75,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="return-values",
-        why="AWS's words for ReturnValues that an operation does not know.",
+        why="AWS's message for ReturnValues that an operation does not support.",
         ours=f"{VALIDATION}ReturnValues can only be ALL_OLD or NONE",
         theirs=f"{VALIDATION}Return values set to invalid value",
         example=(("PutItem", {"TableName": "plain", "Item": KEY, "ReturnValues": "ALL_NEW"}),),
     ),
     Rejected(
         id="empty-update-returns",
-        why="An update without any action may ask for what it has updated; DynamoDB Local breaks.",
+        why="An update without actions may ask for the updated attributes; DynamoDB Local fails.",
         ours=ANSWERED,
         theirs=BROKEN,
         example=(
@@ -92,7 +92,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="key-schema",
-        why="AWS says of any `Key` with other attributes than the table's, or of other types, that it does not match.",
+        why="AWS has one message for every `Key` whose attributes or types are not the table's.",
         ours=f"{VALIDATION}The provided key element does not match the schema",
         theirs=f"{VALIDATION}The number of conditions on the keys is invalid | "
         f"{VALIDATION}One of the required keys was not given a value | "
@@ -108,7 +108,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="key-length",
-        why="AWS says which of the keys is too long.",
+        why="AWS's message has the key that is too long.",
         ours=f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes | "
         f"{INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
         theirs=f"{VALIDATION}Hash primary key values must be under 2048 bytes, "
@@ -117,21 +117,21 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="key-type",
-        why="AWS says which key attribute is of which wrong type.",
+        why="AWS's message has the key attribute and its wrong type.",
         ours=f"{INVALID}Type mismatch for key … expected: … actual: …",
         theirs=f"{INVALID}Type mismatch for key | {VALIDATION}Invalid attribute value type",
         example=(("PutItem", {"TableName": "plain", "Item": {"pk": {"N": "1"}}}),),
     ),
     Rejected(
         id="index-key-type",
-        why="AWS says which attribute has not the type that its index declares.",
+        why="AWS's message has the attribute that does not have the type of the index.",
         ours=f"{INVALID}Type mismatch for Index Key … Expected: … Actual: … IndexName: …",
         theirs=f"{INVALID}Type mismatch for Index Key | {VALIDATION}Invalid attribute value type",
         example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"n": {"S": "x"}}}),),
     ),
     Rejected(
         id="index-key-updates",
-        why="An update may no more spoil an index's key than a put may; DynamoDB Local looks for empty values only.",
+        why="An update, like a put, may not write an invalid index key; DynamoDB Local rejects empty values only.",
         ours=f"{VALIDATION}The update expression attempted to update the secondary index key to unsupported type | "
         f"{VALIDATION}The update expression attempted to update the secondary index key beyond allowed size limits",
         theirs=f"{ANSWERED} | {VALIDATION}Invalid attribute value type | "
@@ -150,14 +150,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="index-key-length",
-        why="AWS says which attribute is too long for its index.",
+        why="AWS's message has the attribute that is too long for its index.",
         ours=f"{INVALID}Size limit exceeded for Index Key … Actual Size: … Max Size: … IndexName: …",
         theirs=f"{INVALID}Size limit exceeded",
         example=(("PutItem", {"TableName": "orders", "Item": ORDER | {"city": {"S": "x" * 2049}}}),),
     ),
     Rejected(
         id="start-key-schema",
-        why="AWS's words for an ExclusiveStartKey that is not one of the table or index.",
+        why="AWS's message for an ExclusiveStartKey that is not a key of the table or index.",
         ours=f"{VALIDATION}The provided starting key is invalid…",
         theirs=f"{VALIDATION}Exclusive Start Key must have same size as table's key schema | "
         f"{VALIDATION}Type mismatch for attribute to update | "
@@ -167,14 +167,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="start-key-length",
-        why="No row can have a longer key than AWS allows, so none can be gone on from; DynamoDB Local does not look.",
+        why="No row can have a longer key than AWS allows, so no page can start there; DynamoDB Local does not check.",
         ours=f"{VALIDATION}The provided starting key is invalid: …exceeded…",
         theirs=ANSWERED,
         example=(("Scan", {"TableName": "plain", "ExclusiveStartKey": {"pk": {"S": "x" * 2049}}}),),
     ),
     Rejected(
         id="cancellation-reasons",
-        why="AWS cancels a transaction for what is wrong with one of its actions, and gives the reasons in order.",
+        why="AWS cancels a transaction if one of its actions is invalid, and lists the reasons in order.",
         ours="TransactionCanceledException: …ValidationError…",
         theirs=f"{VALIDATION}… | TransactionCanceledException: …",
         example=(
@@ -190,7 +190,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="two-generations",
-        why="Expressions and the parameters that they replaced do not mix; DynamoDB Local lets KeyConditions pass.",
+        why="Expressions and legacy parameters cannot be mixed; DynamoDB Local accepts KeyConditions.",
         ours=f"{VALIDATION}Can not use both expression and non-expression parameters in the same request: …",
         theirs=ANSWERED,
         example=(
@@ -206,7 +206,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="key-conditions",
-        why="AWS's words for a comparison that no key can answer.",
+        why="AWS's message for an operator that a key condition does not support.",
         ours=f"{VALIDATION}Attempted conditional constraint is not an indexable operation | "
         f"{VALIDATION}Query key condition not supported",
         theirs=f"{BROKEN} | {VALIDATION}Only scalar types can be used as … Key values",
@@ -225,14 +225,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="attributes-to-get",
-        why="AWS's words for a name twice in AttributesToGet; DynamoDB Local has them for BatchGetItem only.",
+        why="AWS's message for a duplicate name in AttributesToGet; DynamoDB Local has it for BatchGetItem only.",
         ours=f"{INVALID}Duplicate value in attribute name: …",
         theirs=f"{VALIDATION}Cannot have two attributes with the same name",
         example=get(AttributesToGet=["a", "a"]),
     ),
     Rejected(
         id="token-mismatch",
-        why="DynamoDB Local gives no message.",
+        why="DynamoDB Local's message is empty.",
         ours="IdempotentParameterMismatchException: The request uses a client request token that was used before …",
         theirs="IdempotentParameterMismatchException: ",
         example=tuple(

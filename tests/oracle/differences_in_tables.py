@@ -1,4 +1,4 @@
-"""Where tables are defined, described or changed otherwise, or rejected with other words."""
+"""Differences in tables: in definitions, descriptions and changes, or with another message."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def update(**members: Any) -> tuple[Request]:
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Rejected(
         id="table-definitions",
-        why="AWS's words for tables that cannot be.",
+        why="AWS's messages for invalid tables.",
         ours=f"{INVALID}… | {VALIDATION}Invalid KeySchema: … | "
         f"{VALIDATION}Both the Hash Key and the Range Key element in the KeySchema have the same name",
         theirs=MISNAMED,
@@ -65,7 +65,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="table-parameter",
-        why="AWS's words for a request that names no table.",
+        why="AWS's message for a request without a table name.",
         ours=f"{VALIDATION}The parameter 'TableName' is required but was not present in the request",
         theirs=f"{VALIDATION}Invalid table/index name.  … | "
         f"{VALIDATION}Value null at 'tableName' failed to satisfy constraint: Member must not be null",
@@ -73,7 +73,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="units-on-demand",
-        why="On demand there are no units, and an empty list of indexes is none; DynamoDB Local ignores both.",
+        why="On-demand tables have no units, and a list of indexes may not be empty; DynamoDB Local accepts both.",
         ours=f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when … | "
         f"{INVALID}ProvisionedThroughput should not be specified for index: … | {INVALID}List of … is empty",
         theirs=ANSWERED,
@@ -81,21 +81,21 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="missing-described-table",
-        why="AWS's words, which name the table that is not there.",
+        why="AWS's message, which has the name of the missing table.",
         ours="ResourceNotFoundException: Requested resource not found: Table: … not found",
         theirs="ResourceNotFoundException: Cannot do operations on a non-existent table",
         example=(("DescribeTable", {"TableName": "missing"}),),
     ),
     Rejected(
         id="existing-table",
-        why="AWS's words for a table that is there already.",
+        why="AWS's message for a table that exists already.",
         ours="ResourceInUseException: Table already exists: …",
         theirs="ResourceInUseException: Cannot create preexisting table",
         example=create(PLAIN),
     ),
     Rejected(
         id="table-updates",
-        why="AWS's words for changes that cannot be.",
+        why="AWS's messages for invalid changes.",
         ours=f"{VALIDATION}At least one of ProvisionedThroughput, BillingMode, … is required | "
         f"{VALIDATION}Table has no stream to disable: TableName: … | {INVALID}… | {VALIDATION}Invalid KeySchema: …",
         theirs=f"{VALIDATION}Nothing to update | {VALIDATION}Table has no stream to disable | "
@@ -126,15 +126,15 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="table-descriptions",
-        why="A description has the table's id, warm throughput, no times of changes that never were, and for each "
+        why="A description has the table's id, warm throughput, no times of changes that never happened, and for each "
         "global index all of its throughput. A table that is being dropped is DELETING.",
-        local="Leaves these out, shows 1970 for what never was, and a dropped table as ACTIVE.",
+        local="Leaves these out, shows 1970 for what never happened, and a dropped table as ACTIVE.",
         corrected=corrections.table_descriptions,
         example=(("DescribeTable", {"TableName": "plain"}),),
     ),
     Answered(
         id="dropped-indexes",
-        why="An index is gone as soon as UpdateTable has answered. This is Sortkey's own; on AWS it stays for a while.",
+        why="An index is gone as soon as UpdateTable has answered. This differs from AWS, where it stays for a while.",
         local="Shows it as DELETING in the answer, as AWS does.",
         corrected=corrections.dropped_indexes,
         example=update(GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by_kind"}}]),

@@ -1,4 +1,4 @@
-"""The engine inside this process, called as an endpoint is: JSON in, JSON or an error out."""
+"""The engine in this process, with the interface of an endpoint: JSON in, JSON or an error out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.oracle.endpoint import OracleError
 
 
 class Embedded:
-    """A database in memory. It takes a request's bytes, so what decodes them is compared as well."""
+    """A database in memory. It takes a request's bytes, so that decoding is compared too."""
 
     def __init__(self) -> None:
         self._database = Database.open()

@@ -17,7 +17,7 @@ DESCRIBE_TRIES: Final = 50
 
 
 class OracleError(Exception):
-    """The endpoint's error: what it is called, what it says, and all of the answer."""
+    """The endpoint's error: its code, its message and the whole answer."""
 
     def __init__(self, code: str, message: str, body: dict[str, Any]) -> None:
         super().__init__(f"{code}: {message}")
@@ -27,15 +27,15 @@ class OracleError(Exception):
 
     @property
     def members(self) -> dict[str, Any]:
-        """What the error holds besides code and message, such as `Item` or `CancellationReasons`."""
+        """Members of the error other than code and message, such as `Item` or `CancellationReasons`."""
         return {name: value for name, value in self.body.items() if name not in ("__type", "message", "Message")}
 
 
 class Endpoint:
     """One connection to an endpoint, kept alive.
 
-    With a `namespace` the requests bear it as access key id and no real signature, as DynamoDB Local wants it;
-    without one they are signed by the credentials that boto3 would find.
+    With a `namespace` the requests have it as access key id and a dummy signature, which DynamoDB Local accepts;
+    without one they are signed with the credentials that boto3 finds.
     """
 
     def __init__(self, url: str, namespace: str | None = None) -> None:
@@ -54,7 +54,7 @@ class Endpoint:
         return answer
 
     def _described(self, body: bytes) -> dict[str, Any]:
-        """DynamoDB Local stumbles now and then over a table that it is changing; asked again, it answers."""
+        """DynamoDB Local sometimes fails on a table that it is changing; a retry succeeds."""
         for _ in range(DESCRIBE_TRIES - 1):
             try:
                 return self.send("DescribeTable", body)
@@ -74,7 +74,7 @@ class Endpoint:
         raise OracleError(code, str(answer.get("message", answer.get("Message", ""))), answer)
 
     def drop_tables(self) -> None:
-        """Remove the tables made here, protected ones as well."""
+        """Delete the tables that were created here, protected ones too."""
         for table in self._created:
             try:
                 self.call("DeleteTable", {"TableName": table})

@@ -1,5 +1,5 @@
-"""Random requests on few keys of a table with every kind of index: both sides must agree at each step, and in the end
-hold the same.
+"""Random requests on few keys of a table with every type of index: both sides must agree at each step, and have the
+same items at the end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""DynamoDB Local: fetched once by Maven, started in memory, gone with the process that started it.
+"""DynamoDB Local: downloaded once by Maven, started in memory, stopped with the process that started it.
 
-`python -m tests.oracle.local` fetches it ahead of a test run.
+`python -m tests.oracle.local` downloads it before a test run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ START_SECONDS: Final = 60
 
 
 def install() -> Path:
-    """The folder of DynamoDB Local's jars, fetched when missing."""
+    """The folder of DynamoDB Local's jars, which are downloaded if missing."""
     return maven.install(POM, "dynamodb-local")
 
 
 class DynamoDBLocal:
-    """One running DynamoDB Local, holding its tables in memory.
+    """One running DynamoDB Local, with its tables in memory.
 
-    Tables are separate per access key id, so one of them serves any number of tests.
+    Each access key id has its own tables, so one process serves any number of tests.
     """
 
     def __init__(self, log: Path) -> None:
@@ -59,7 +59,7 @@ class DynamoDBLocal:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self._port)) == 0:
                     return
-            time.sleep(0.05)  # a port tells nobody that it has opened
+            time.sleep(0.05)  # there is no event for an open port
         raise Unavailable(f"DynamoDB Local did not start: {self._log.read_text().strip()[-500:]}")
 
 

@@ -15,7 +15,7 @@ SHOWN: Final = 8
 """How many mismatches of a family are printed; the rest are counted."""
 
 RUN: Final = re.compile(r"(.)\1{15,}")
-"""The same character many times, as tests of limits have it."""
+"""The same character many times, as in tests of limits."""
 
 LONGEST: Final = 600
 
@@ -27,7 +27,7 @@ class Side(Protocol):
 
 
 class Mismatch(AssertionError):
-    """The two sides do not agree, and no known difference says why."""
+    """The two sides do not agree, and no known difference explains it."""
 
     def __init__(self, request: Request, ours: Outcome, theirs: Outcome) -> None:
         operation, members = request
@@ -44,7 +44,7 @@ class Pair:
         self._known = known
 
     def same(self, operation: str, **members: Any) -> Outcome:
-        """Our outcome, which is the oracle's too, whether an answer or an error."""
+        """Our outcome, an answer or an error, which must be the oracle's too."""
         return self.compare(operation, members)[0]
 
     def answer(self, operation: str, **members: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Pair:
         return outcome
 
     def each(self, requests: Iterable[Request]) -> None:
-        """Every request, and then all that does not agree at once."""
+        """Compares every request, then raises all mismatches together."""
         mismatches: list[str] = []
         count = 0
         for operation, members in requests:
@@ -76,7 +76,7 @@ class Pair:
             raise AssertionError(f"{len(mismatches)} of {count} requests differ\n\n{listed}")
 
     def create(self, definition: dict[str, Any]) -> None:
-        """The table, on both sides, ready for use. Its descriptions are compared by the family of tables."""
+        """Creates the table on both sides. The family of tables compares its descriptions."""
         self.both("CreateTable", definition)
         self.both_until("DescribeTable", {"TableName": definition["TableName"]}, _is_active)
 
@@ -90,14 +90,14 @@ class Pair:
                 pass
 
     def compare(self, operation: str, members: dict[str, Any]) -> tuple[Outcome, Outcome]:
-        """Both outcomes, as they came, if they agree."""
+        """Both outcomes, unchanged; raises Mismatch if they do not agree."""
         ours, theirs = _outcome(self.ours, operation, members), _outcome(self.theirs, operation, members)
         if not self.agree((operation, members), ours, theirs):
             raise Mismatch((operation, members), ours, theirs)
         return ours, theirs
 
     def agree(self, request: Request, ours: Outcome, theirs: Outcome) -> bool:
-        """Whether the outcomes are the same, but for what is known to differ."""
+        """Whether the outcomes are equal, except for known differences."""
         for difference in self._known:
             if isinstance(difference, Rejected):
                 if difference.excuses(ours, theirs):

@@ -1,4 +1,4 @@
-"""Values of every type, and of the kinds within a type that could be told apart."""
+"""Values of every type, and variants within a type that might be handled differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same engine behind its own endpoint, in a thread: what is true in the process is true over HTTP."""
+"""The same engine behind its own endpoint, in a thread: HTTP gives the same answers as the embedded engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS: Final = 60
 
 
 class Served(Endpoint):
-    """A server of its own for each test, so that none sees another's tables and streams."""
+    """One server for each test, so that tests do not share tables and streams."""
 
     def __init__(self) -> None:
         self._database = Database.open()

@@ -1,4 +1,4 @@
-"""The tables that the families share, and how to write one down shortly."""
+"""The tables that the families share, and a short notation for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KEY_TYPES: Final = ("HASH", "RANGE")
 
 
 def keys(*names: str) -> list[dict[str, str]]:
-    """A key schema: the partition's attribute, and perhaps the sort key's."""
+    """A key schema: the partition key's attribute, and optionally the sort key's."""
     return [{"AttributeName": name, "KeyType": key_type} for name, key_type in zip(names, KEY_TYPES, strict=False)]
 
 
@@ -49,7 +49,7 @@ def table(
 
 
 PLAIN: Final = table("plain", "pk")
-"""A key and nothing else: where only the item matters."""
+"""A table with a partition key only, for tests in which only the item matters."""
 
 ORDERS: Final = table(
     "orders",
@@ -63,4 +63,4 @@ ORDERS: Final = table(
         index("by_sk", "sk", "pk", include="KEYS_ONLY"),
     ],
 )
-"""Every kind of index: local and global, with a sort key and without, of each projection."""
+"""Every type of index: local and global, with and without a sort key, with each projection."""

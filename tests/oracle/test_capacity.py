@@ -33,7 +33,7 @@ def test_by_size(orders: Pair, size: int) -> None:
         orders.answer("DeleteItem", Key=KEY, **options)
 
 
-# What goes into, within and out of an index is charged to the index: two writes where its key changes.
+# Changes of an index row are charged to the index: two writes if its key changes.
 @pytest.mark.parametrize("size", [10, 1500])
 def test_writes_through_indexes(orders: Pair, size: int) -> None:
     both = {"n": {"N": "1"}, "kind": {"S": "k"}}
@@ -75,7 +75,7 @@ def test_reads_of_indexes(orders: Pair, target: str, count: int) -> None:
 
 
 def test_failed_conditions(orders: Pair) -> None:
-    """An error says nothing of what it took, on either side."""
+    """An error has no ConsumedCapacity, on either side."""
     orders.answer("PutItem", TableName="orders", Item=sized(3000))
     orders.error(
         "PutItem",

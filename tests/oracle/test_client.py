@@ -56,7 +56,7 @@ def boto3_client(dynamodb_local: DynamoDBLocal) -> Iterator[Any]:
 
 
 def outcome(client: Any, method: str, members: dict[str, Any]) -> tuple[str, Any]:
-    """What became of a call, without what only a network has."""
+    """The answer or error of a call, without the metadata of a network."""
     try:
         result = getattr(client, method)(**members)
     except ParamValidationError as error:
@@ -64,7 +64,7 @@ def outcome(client: Any, method: str, members: dict[str, Any]) -> tuple[str, Any
     except ClientError as error:
         caught = isinstance(error, client.exceptions.from_code(error.response["Error"]["Code"]))
         result = {**error.response, "operation": error.operation_name, "caught by its code": caught}
-        # DynamoDB Local spells it in capitals where DynamoDB does not, so that boto3 does not know it again.
+        # DynamoDB Local writes it in capitals, unlike DynamoDB, so boto3 does not recognise it.
         result.pop("message", None)
     metadata = result.pop("ResponseMetadata")
     assert {"RequestId", "HTTPStatusCode", "HTTPHeaders", "RetryAttempts"} <= set(metadata)

@@ -1,4 +1,4 @@
-"""Every comparator and function, on every type: what a condition says of a stored value."""
+"""Every comparator and function, on every type: the result of a condition for a stored value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def put(stored: Value | None, name: str = "x") -> Request:
 
 @pytest.fixture
 def filled(plain: Pair) -> Pair:
-    """One item for each kind of value, as `a`, and one without: a filter's answer tells all that it is true of."""
+    """One item for each variant of a value, as `a`, and one without: a filter returns all items that it matches."""
     plain.each(put(stored, name) for name, stored in {**VARIANTS, "missing": None}.items())
     return plain
 

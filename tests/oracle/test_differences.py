@@ -1,4 +1,4 @@
-"""The list of known differences: complete in the documentation, and free of what is no difference any more."""
+"""The list of known differences: complete in the documentation, and without differences that no longer exist."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_documentation_lists_exactly_these() -> None:
     assert sorted(ROW.findall(section)) == sorted(difference.id for difference in DIFFERENCES)
 
 
-# Without this entry the example must fail, with it pass: an entry that excuses nothing is stale. An answer may differ
-# in more than one way, so the other corrections are made in both cases.
+# The example must fail without this entry and pass with it; otherwise the entry is stale. An answer may differ in more
+# than one way, so the other corrections are made in both cases.
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=by_id)
 def test_example_shows_the_difference(pair: Pair, difference: Difference) -> None:
     *before, (operation, members) = difference.example

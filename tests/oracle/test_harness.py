@@ -1,4 +1,4 @@
-"""The oracle itself: that it answers, rejects and forgets as the families rely on."""
+"""The oracle itself: it answers, rejects and forgets as the families expect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_answers_are_wire_shapes(oracle: Endpoint) -> None:
     assert answer == {"Item": {"pk": {"S": "a"}, "n": {"N": "1"}}}
 
 
-# Twice the same table: it could be created only if the test before left nothing behind.
+# The same table twice: it can be created only if the test before left no table.
 @pytest.mark.parametrize("turn", [1, 2])
 def test_each_test_starts_without_tables(oracle: Endpoint, turn: int) -> None:
     assert oracle.call("ListTables", {}) == {"TableNames": []}, turn
@@ -35,7 +35,7 @@ def test_errors_carry_code_and_message(oracle: Endpoint) -> None:
     assert error.value.message == "Cannot do operations on a non-existent table"
 
 
-# AWS calls it SerializationException; DynamoDB Local fails inside, with an answer of the same form.
+# AWS answers SerializationException; DynamoDB Local answers an internal error in the same form.
 def test_a_body_need_not_be_json(oracle: Endpoint) -> None:
     with pytest.raises(OracleError) as error:
         oracle.send("ListTables", b"{")

@@ -50,7 +50,7 @@ def test_key_attributes_of_every_type(orders: Pair, variant: str) -> None:
     orders.same("GetItem", TableName="orders", Key=key)
 
 
-# An item may lack an index's key, but where it has it, it must be of the declared type and not empty.
+# An item may lack an index's key, but if it has it, it must have the declared type and not be empty.
 @pytest.mark.parametrize("attribute", ["n", "b", "kind", "city"])
 @pytest.mark.parametrize("variant", [*BY_TYPE, "S-empty", "B-empty", "S-long", "B-long"])
 def test_index_keys_of_every_type(orders: Pair, attribute: str, variant: str) -> None:

@@ -17,7 +17,7 @@ BINARY = ("EQ", "NE", "LT", "LE", "GT", "GE", "CONTAINS", "NOT_CONTAINS", "BEGIN
 
 @pytest.fixture
 def filled(plain: Pair) -> Pair:
-    """One item for each kind of value, as `a`, and one without."""
+    """One item for each variant of a value, as `a`, and one without."""
     plain.answer("PutItem", TableName="plain", Item={"pk": {"S": "missing"}})
     for name, value in VARIANTS.items():
         plain.answer("PutItem", TableName="plain", Item={"pk": {"S": name}, "a": value})

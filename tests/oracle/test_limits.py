@@ -143,7 +143,7 @@ def test_size_with_local_indexes(orders: Pair, size: int) -> None:
     orders.same("Scan", TableName="orders", Select="COUNT")
 
 
-# A page ends with the row that reaches a megabyte, whatever a filter leaves of it.
+# A page ends with the row that reaches a megabyte, before the filter.
 @pytest.mark.parametrize("kilobytes", [100, 250, 399])
 def test_pages_of_a_megabyte(pair: Pair, kilobytes: int) -> None:
     pair.create(table("large", "pk", "sk", types="n:N", global_=[index("by_kind", "kind", "n")]))

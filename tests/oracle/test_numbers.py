@@ -1,4 +1,4 @@
-"""Numbers: what is one, how it is given back, and how it adds up."""
+"""Numbers: which are valid, how they are returned, and how they are added."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_pages_at_every_limit(pair: Pair, target: str, tag: str, forward: bool) 
         assert walk_together(pair, some | {"ScanIndexForward": forward}) == (COUNT + 1) // 2
 
 
-# A cursor need not stand on a row that is (still) there; it stands between rows all the same.
+# A start key need not be the key of an existing row; it is a position between rows.
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_going_on_from_a_row_that_is_gone(pair: Pair, target: str, forward: bool) -> None:
@@ -188,7 +188,7 @@ PROJECTED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def placed(orders: Pair) -> Pair:
-    """Some orders, of which each is in some of the indexes."""
+    """Some orders, each in some of the indexes."""
     for position in range(6):
         item = {"pk": {"S": "p"}, "sk": {"S": f"s{position}"}, "note": {"S": "hello"}, "extra": {"N": str(position)}}
         if position % 2:
@@ -209,7 +209,7 @@ def test_selects(placed: Pair, target: str, projection: str | None) -> None:
         request["ProjectionExpression"] = projection
     for select in (None, *SELECTS):
         members = request if select is None else request | {"Select": select}
-        if target != "by_city":  # its rows have equal keys, so their order is each side's own
+        if target != "by_city":  # its rows have equal keys, so their order may differ
             values = {"ExpressionAttributeValues": {":p": {"S": "p"}}}
             placed.same("Query", **members, **PROJECTED[target], **values)
         placed.same("Scan", **members)
@@ -313,7 +313,7 @@ def test_scan_pages_at_every_limit(placed: Pair, limit: int) -> None:
     walk_apart(placed, "Scan", {"TableName": "orders", "Limit": limit, **filtered})
 
 
-# Rows with the same index key have no order that DynamoDB promises, but each must come exactly once.
+# DynamoDB does not promise an order of rows with the same index key, but each must come exactly once.
 @pytest.mark.parametrize("limit", range(1, 9))
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
 def test_pages_among_equal_index_keys(orders: Pair, limit: int, forward: bool) -> None:

@@ -45,7 +45,7 @@ def records_of(side: Side) -> list[dict[str, Any]]:
 
 
 def comparable(side: Side) -> list[Any]:
-    """Records without the region, and with the size that AWS counts told apart."""
+    """Records without the region, and with the size as AWS counts it apart."""
     return [
         canonical("GetRecords", {name: value for name, value in record.items() if name != "awsRegion"})
         for record in records_of(side)
@@ -53,7 +53,7 @@ def comparable(side: Side) -> list[Any]:
 
 
 def change(pair: Pair) -> None:
-    """Every kind of change, and some that change nothing."""
+    """Every type of change, and some that change nothing."""
     pair.answer("PutItem", TableName="streamed", Item=KEY | {"a": {"S": "1"}, "l": {"L": [{"N": "1"}]}})
     pair.answer("PutItem", TableName="streamed", Item=KEY | {"a": {"S": "1"}, "l": {"L": [{"N": "1"}]}})
     pair.answer("PutItem", TableName="streamed", Item=KEY | {"a": {"S": "2"}})
@@ -96,7 +96,7 @@ def test_descriptions(pair: Pair, view: str) -> None:
     assert ours == theirs
 
 
-# Each side is asked with its own iterators; how many records come must be the same.
+# Each side gets its own iterators; the number of records must be the same.
 @pytest.mark.parametrize("iterator_type", ["TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
 def test_iterators(pair: Pair, iterator_type: str) -> None:
     pair.create(streamed("KEYS_ONLY"))
@@ -114,7 +114,7 @@ def test_iterators(pair: Pair, iterator_type: str) -> None:
 
 
 def _with(side: Side, sequence: str) -> list[dict[str, Any]]:
-    """The shard that holds a record. A partition lies in one shard, so it holds all of this test's records."""
+    """The shard with a record. A partition is in one shard, so that shard has all records of this test."""
     found = []
     for shard in shards_of(side):
         start = {"StreamArn": arn_of(side), "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}

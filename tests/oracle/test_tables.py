@@ -9,7 +9,7 @@ import pytest
 from tests.oracle.pair import Pair
 from tests.oracle.tables import ORDERS, PLAIN, index, keys, table
 
-# DynamoDB Local works on a table that has changed for a while yet.
+# DynamoDB Local goes on working on a changed table for a while.
 pytestmark = pytest.mark.own_namespace
 
 UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 3}
@@ -143,7 +143,7 @@ def test_changes(orders: Pair, case: str) -> None:
     orders.same("UpdateTable", TableName="orders", **CHANGES[case])
 
 
-# A new index is filled with what is there already and has its key.
+# A new index is filled with the existing items that have its key.
 def test_a_new_index_is_filled(plain: Pair) -> None:
     for number in range(5):
         item = {"pk": {"S": f"p{number}"}, "n" if number % 2 else "other": {"N": str(number)}}

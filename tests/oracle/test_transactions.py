@@ -1,4 +1,4 @@
-"""TransactWriteItems and TransactGetItems: all or nothing, and why not, action by action."""
+"""TransactWriteItems and TransactGetItems: all or nothing, with a reason for each action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UpdateItem: SET, REMOVE, ADD and DELETE on every type and at every depth, and what is returned of it."""
+"""UpdateItem: SET, REMOVE, ADD and DELETE on every type and at every depth, and what is returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking page by page through what Query and Scan find."""
+"""Reads Query and Scan page by page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.oracle.pair import Pair, Side
 
 
 def pages(side: Side, operation: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All pages of one side, each begun where it said that the one before had ended."""
+    """All pages of one side, each from the LastEvaluatedKey of the one before."""
     start: dict[str, Any] = {}
     while True:
         page = side.call(operation, request | start)
@@ -21,7 +21,7 @@ def pages(side: Side, operation: str, request: dict[str, Any]) -> Iterator[dict[
 
 
 def walk_together(pair: Pair, request: dict[str, Any]) -> int:
-    """A query's pages, which must be equal one by one; how many items they hold."""
+    """Compares a query's pages one by one; returns the number of their items."""
     start: dict[str, Any] = {}
     count: int = 0
     while True:
@@ -33,7 +33,7 @@ def walk_together(pair: Pair, request: dict[str, Any]) -> int:
 
 
 def walk_apart(pair: Pair, operation: str, request: dict[str, Any]) -> int:
-    """Where each side has an order of its own: what all pages hold must be equal. Returns how many items that is."""
+    """Compares the items of all pages together, where the sides' orders differ; returns their number."""
     ours, theirs = (list(pages(side, operation, request)) for side in (pair.ours, pair.theirs))
     assert _items(ours) == _items(theirs)
     assert sum(page["ScannedCount"] for page in ours) == sum(page["ScannedCount"] for page in theirs)
