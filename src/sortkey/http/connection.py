@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
@@ -41,13 +42,18 @@ LINGER_SECONDS: Final = 2
 BUFFERED_BYTES: Final = 512 * MIB
 """Of incomplete bodies, over all connections."""
 
+if sys.platform == "darwin":
+    KEEPALIVE_IDLE: Final = socket.TCP_KEEPALIVE
+else:
+    KEEPALIVE_IDLE: Final = socket.TCP_KEEPIDLE
+
 KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, KEEPALIVE_IDLE, 60),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 )
-"""Detects a peer that vanished within two minutes."""
+"""Detects within two minutes that a peer has vanished."""
 
 
 class PendingAnswer:
