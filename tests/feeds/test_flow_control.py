@@ -9,7 +9,7 @@ from sortkey.feeds.flow_control import (
     PATIENCE_SECONDS,
     TOTAL_LOAD,
     WEIGHED_BYTES,
-    Share,
+    Assignment,
     next_turn,
     weight,
 )
@@ -19,11 +19,11 @@ from sortkey.feeds.partition_lane import PartitionLane
 from tests.feeds.working import QUICK, Recorder
 
 
-def shares(*loads: int) -> dict[int, Share]:
-    async def make() -> dict[int, Share]:
-        recorder, counted = Recorder(), FeedMetrics()
+def assignments(*loads: int) -> dict[int, Assignment]:
+    async def make() -> dict[int, Assignment]:
+        recorder, metrics = Recorder(), FeedMetrics()
         return {
-            partition: Share(PartitionLane(partition, recorder, lambda _: None, counted, QUICK), load)
+            partition: Assignment(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load)
             for partition, load in enumerate(loads)
         }
 
@@ -37,12 +37,12 @@ def test_large_messages_weigh_more() -> None:
 
 
 def test_there_is_room() -> None:
-    assert next_turn(shares(0, PARTITION_LOAD - 1), 0, 100.0) == (True, [], [])
+    assert next_turn(assignments(0, PARTITION_LOAD - 1), 0, 100.0) == (True, [], [])
 
 
 # Pausing throws away what was fetched ahead, and mostly there is room again in a moment.
 def test_a_full_partition_holds_everything_up_for_a_moment_and_is_paused_then() -> None:
-    two = shares(0, PARTITION_LOAD)
+    two = assignments(0, PARTITION_LOAD)
     assert next_turn(two, 0, 100.0) == (False, [], [])
     assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS / 2) == (False, [], [])
     assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS) == (True, [two[1]], [])
@@ -51,7 +51,7 @@ def test_a_full_partition_holds_everything_up_for_a_moment_and_is_paused_then() 
 
 
 def test_a_partition_that_made_room_in_time_begins_anew() -> None:
-    two = shares(0, PARTITION_LOAD)
+    two = assignments(0, PARTITION_LOAD)
     next_turn(two, 0, 100.0)
     two[1].load -= 1
     assert next_turn(two, 0, 100.0 + PATIENCE_SECONDS) == (True, [], [])
@@ -60,7 +60,7 @@ def test_a_partition_that_made_room_in_time_begins_anew() -> None:
 
 
 def test_a_paused_partition_goes_on_when_half_of_it_is_done() -> None:
-    one = shares(PARTITION_LOAD)
+    one = assignments(PARTITION_LOAD)
     next_turn(one, 0, 100.0)
     next_turn(one, 0, 200.0)
     one[0].load = PARTITION_LOAD // 2 + 1
@@ -70,7 +70,7 @@ def test_a_paused_partition_goes_on_when_half_of_it_is_done() -> None:
 
 
 def test_all_together_have_a_limit_too() -> None:
-    many = shares(*[PARTITION_LOAD // 2] * (2 * TOTAL_LOAD // PARTITION_LOAD))
+    many = assignments(*[PARTITION_LOAD // 2] * (2 * TOTAL_LOAD // PARTITION_LOAD))
     assert not next_turn(many, 0, 100.0).receive
     assert next_turn(many, 0, 200.0).pause == list(many.values())
     many[0].load = 0
@@ -80,4 +80,4 @@ def test_all_together_have_a_limit_too() -> None:
 
 # Rejected messages are kept until they are in the dead-letter topic.
 def test_dead_letters_that_wait_count() -> None:
-    assert not next_turn(shares(0), TOTAL_LOAD, 100.0).receive
+    assert not next_turn(assignments(0), TOTAL_LOAD, 100.0).receive

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from sortkey.feeds.dead_letters import DeadLetters, headers
 from sortkey.feeds.message import Message, Rejected
 from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.offset_commits import Commits
+from sortkey.feeds.offset_commits import OffsetCommits
 from tests.feeds.working import SECONDS, settings
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce
@@ -32,8 +32,8 @@ class Bench:
         self.consumer = Consumer(self.kafka.consumer())
         self.consumer.subscribe([self.topic])
         assert self.consumer.poll(SECONDS) is not None
-        self.counted = FeedMetrics()
-        self.commits = Commits(self.kafka, self.consumer, self.counted)
+        self.metrics = FeedMetrics()
+        self.commits = OffsetCommits(self.kafka, self.consumer, self.metrics)
         self.commits.begin([TopicPartition(self.topic, 0)])
 
     @property
@@ -62,7 +62,7 @@ def test_offsets_alone(bench: Bench) -> None:
 
 def test_nothing_to_commit_is_no_commit(bench: Bench) -> None:
     bench.commits.commit()
-    assert bench.counted.commits == {"ok": 0, "failed": 0}
+    assert bench.metrics.commits == {"ok": 0, "failed": 0}
 
 
 def test_offsets_with_dead_letters(bench: Bench) -> None:
@@ -71,7 +71,7 @@ def test_offsets_with_dead_letters(bench: Bench) -> None:
     bench.commits.handled(0, 6, rejected(bench.topic, 5))
     bench.commits.commit()
     assert (bench.committed, bench.letters) == (6, [b"1", b"3", b"5"])
-    assert bench.counted.dead_letters == 3
+    assert bench.metrics.dead_letters == 3
 
 
 def test_what_is_forgotten_is_not_committed(bench: Bench) -> None:
@@ -120,8 +120,8 @@ def test_a_transaction_in_doubt_sends_no_dead_letter_twice_and_none_never(
     bench.commits.handled(0, 6, rejected(bench.topic, 5))
     bench.commits.commit()
     assert (bench.committed, bench.letters) == (6, [b"1", b"3", b"5"])
-    assert bench.counted.dead_letters == 3
-    assert bench.counted.commits["failed"] == 1
+    assert bench.metrics.dead_letters == 3
+    assert bench.metrics.commits["failed"] == 1
 
 
 def test_a_transaction_in_doubt_of_partitions_that_are_gone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ class Bench:
     def __init__(self, pacing: Pacing = QUICK) -> None:
         self.recorder = Recorder()
         self.reports: list[Handled] = []
-        self.counted = FeedMetrics()
-        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.counted, pacing)
+        self.metrics = FeedMetrics()
+        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.metrics, pacing)
 
     @property
     def offsets(self) -> list[int]:
@@ -75,7 +75,7 @@ def test_a_batch_that_fails_is_tried_again_before_the_next() -> None:
     bench = asyncio.run(deliver())
     assert bench.offsets == list(range(2 * BATCH))
     assert [report.next_offset for report in bench.reports] == [BATCH, 2 * BATCH]
-    assert (bench.counted.applied, bench.counted.retried) == (2 * BATCH, 2 * BATCH)
+    assert (bench.metrics.applied, bench.metrics.retried) == (2 * BATCH, 2 * BATCH)
 
 
 def test_rejected_messages_are_reported_and_counted() -> None:
@@ -88,7 +88,7 @@ def test_rejected_messages_are_reported_and_counted() -> None:
 
     bench = asyncio.run(deliver())
     assert [each.message.offset for each in bench.reports[0].rejected] == [0, 1]
-    assert (bench.counted.applied, bench.counted.rejected) == (0, 2)
+    assert (bench.metrics.applied, bench.metrics.rejected) == (0, 2)
 
 
 def test_a_stop_lets_the_batch_under_way_end_and_forgets_the_rest() -> None:
@@ -122,7 +122,7 @@ def test_a_batch_that_outlasts_the_stop_is_not_reported(caplog: pytest.LogCaptur
 
     bench = asyncio.run(deliver())
     assert (bench.reports, bench.offsets) == ([], [])
-    assert "gave up" in caplog.text
+    assert "cancelled a batch" in caplog.text
 
 
 def test_a_stop_does_not_wait_for_the_next_try() -> None:

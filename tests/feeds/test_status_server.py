@@ -15,10 +15,10 @@ from sortkey.http.prometheus import render
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    counted = FeedMetrics()
-    counted.handled(7, 2)
-    counted.lags = {3: 12}
-    with listen("127.0.0.1", 0) as listening, StatusServer(listening, lambda: render(counted.samples(), FAMILIES)):
+    metrics = FeedMetrics()
+    metrics.handled(7, 2)
+    metrics.lags = {3: 12}
+    with listen("127.0.0.1", 0) as listening, StatusServer(listening, lambda: render(metrics.samples(), FAMILIES)):
         yield url_of(listening)
 
 

@@ -1,1 +1,1 @@
-"""Events in and out of a service."""
+"""Feeds deliver events to services."""

@@ -1,8 +1,8 @@
-"""Rejected messages on their way to the dead-letter topic.
+"""Sends rejected messages to the dead-letter topic.
 
-Dead letters and the offsets that leave their messages behind are one Kafka transaction, so that a reader of committed
-messages (`isolation.level=read_committed`, the default of most clients) finds each rejected message exactly once,
-whenever a worker is killed: either both are there, or the message is delivered, rejected and sent again.
+Dead letters and the offsets of their messages are committed in one Kafka transaction. A reader of committed messages
+(`isolation.level=read_committed`, the default of most clients) therefore finds each rejected message exactly once, even
+if a worker is killed: either both are committed, or the message is delivered, rejected and sent again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ REASON_BYTES: Final = 4096
 
 
 class DeadLetters:
-    """Belongs to one thread. Kafka is asked for a producer with the first dead letter: most workers never have one."""
+    """Used by one thread. The producer is made for the first dead letter: most workers never need one."""
 
     def __init__(self, settings: KafkaSettings, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
-        # Two workers of one name would end each other's transactions.
+        # Two workers with the same id would abort each other's transactions.
         self._id = f"{settings.group}-{uuid4()}"
         self._producer: Producer | None = None
 
     def send(self, rejected: Sequence[Rejected], offsets: list[TopicPartition], group: Any) -> None:
-        """Dead letters and offsets, all or nothing. Raises KafkaException; then `recover` before sending again."""
+        """Commits dead letters and offsets together, or neither. After a KafkaException, call `recover` first."""
         producer = self._ready()
         producer.begin_transaction()
         for message, reason in rejected:
@@ -42,9 +42,9 @@ class DeadLetters:
         producer.commit_transaction(self._seconds)
 
     def recover(self) -> None:
-        """End the transaction that failed, one way or the other: done if it was being committed, undone otherwise.
+        """End the transaction that raised: it completes if its commit had begun, and is aborted otherwise.
 
-        Raises KafkaException while the broker cannot say.
+        Raises KafkaException while the broker does not answer.
         """
         self.close()
         self._ready()
@@ -58,15 +58,15 @@ class DeadLetters:
     def _ready(self) -> Producer:
         if self._producer is None:
             producer = Producer(self._settings.producer(self._id), logger=LIBRDKAFKA)
-            # A producer that bears the name of one before it takes over from it.
+            # A producer with the id of an earlier one ends the transactions of that one.
             producer.init_transactions(self._seconds)
             self._producer = producer
         return self._producer
 
 
 def headers(message: Message, reason: str) -> Headers:
-    """The message's own, then why it was rejected, and where it came from."""
-    # Of a dead letter that was sent back to its topic and rejected again, only the last rejection counts.
+    """The message's own headers, the reason of the rejection, and where the message came from."""
+    # A dead letter that was sent back to its topic and rejected again keeps only the last rejection.
     own = [header for header in message.headers if not header[0].startswith(HEADER)]
     return [
         *own,

@@ -1,8 +1,8 @@
-"""How much may be under way, so that memory stays bounded however far the messages are ahead of the store.
+"""Limits the messages in progress, so that memory stays bounded when messages arrive faster than the store takes them.
 
-A message weighs 1, and 1 more for every 4 KiB of it. When a partition has enough under way, or all of them together
-have, nothing more is received for a moment: mostly there is room again soon. What stays full is paused, which costs
-more (the broker has to send again what was fetched ahead) and lets the others go on.
+A message weighs 1, plus 1 for every 4 KiB. When a partition, or all of them together, reach their limit, nothing is
+received for a moment: usually there is room again soon. A partition that stays full is paused, and the others continue.
+Pausing costs more: the broker has to send again what was fetched ahead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sortkey.feeds.partition_lane import PartitionLane
 PARTITION_LOAD: Final = 4_000
 TOTAL_LOAD: Final = 16_000
 PATIENCE_SECONDS: Final = 0.5
-"""Before what is full is paused."""
+"""How long a partition may be full before it is paused."""
 WEIGHED_BYTES: Final = 4096
 
 
@@ -26,8 +26,8 @@ def weight(message: Message) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Share:
-    """A partition that is this worker's."""
+class Assignment:
+    """A partition that the group assigned to this worker."""
 
     lane: PartitionLane
     load: int = 0
@@ -36,30 +36,30 @@ class Share:
 
 
 class Turn(NamedTuple):
-    """What to do next."""
+    """What the Kafka thread does next."""
 
     receive: bool
-    pause: list[Share]
-    resume: list[Share]
+    pause: list[Assignment]
+    resume: list[Assignment]
 
 
-def next_turn(shares: Mapping[int, Share], kept: int, now: float) -> Turn:
-    """Marks the shares as it decides. `kept` weighs against the total as well: rejected messages not yet sent."""
-    total = kept + sum(share.load for share in shares.values())
+def next_turn(assignments: Mapping[int, Assignment], unsent: int, now: float) -> Turn:
+    """Also updates the assignments. `unsent` rejected messages count towards the total."""
+    total = unsent + sum(assignment.load for assignment in assignments.values())
     patient, pause, resume = False, [], []
-    for share in shares.values():
-        if share.paused:
-            if share.load <= PARTITION_LOAD // 2 and total <= TOTAL_LOAD // 2:
-                share.paused = False
-                resume.append(share)
-        elif share.load < PARTITION_LOAD and total < TOTAL_LOAD:
-            share.full_since = None
-        elif share.full_since is None:
-            share.full_since = now
+    for assignment in assignments.values():
+        if assignment.paused:
+            if assignment.load <= PARTITION_LOAD // 2 and total <= TOTAL_LOAD // 2:
+                assignment.paused = False
+                resume.append(assignment)
+        elif assignment.load < PARTITION_LOAD and total < TOTAL_LOAD:
+            assignment.full_since = None
+        elif assignment.full_since is None:
+            assignment.full_since = now
             patient = True
-        elif now - share.full_since < PATIENCE_SECONDS:
+        elif now - assignment.full_since < PATIENCE_SECONDS:
             patient = True
         else:
-            share.paused, share.full_since = True, None
-            pause.append(share)
+            assignment.paused, assignment.full_since = True, None
+            pause.append(assignment)
     return Turn(not patient, pause, resume)

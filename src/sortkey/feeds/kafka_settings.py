@@ -1,4 +1,4 @@
-"""How a worker talks to Kafka: where, as whom, and with which of librdkafka's properties."""
+"""A worker's Kafka settings: the brokers, topics and group, and librdkafka's properties."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from confluent_kafka.cimpl import NewTopic
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters"
 LARGEST_DEAD_LETTER: Final = 16 << 20
-"""A dead letter is larger than the message it holds, and must not fail where that one passed."""
+"""A dead letter is larger than its message, and the broker must accept it too."""
 
 DEFAULTS: Final[Mapping[str, Any]] = {
-    # A group without offsets begins at the beginning: skipping what is there would be losing it.
+    # A group without offsets starts at the beginning: otherwise existing messages would be lost.
     "auto.offset.reset": "earliest",
-    # Fetched in pieces, so that messages of several partitions come mixed and can be handled side by side.
+    # Small fetches mix messages of several partitions, so that they are handled concurrently.
     "max.partition.fetch.bytes": 256 * 1024,
     "queued.max.messages.kbytes": 16 * 1024,
-    # Once enough is fetched ahead, librdkafka would look again in a second only, and run dry meanwhile.
+    # By default librdkafka waits a second after it has fetched enough, and runs dry meanwhile.
     "fetch.queue.backoff.ms": 20,
 }
 TRANSACTION_MILLISECONDS: Final = 10_000
-"""What a killed worker left open is ended by the broker after this time."""
+"""The broker ends the transactions of a killed worker after this time."""
 
-OWN: Final = frozenset(
+RESERVED: Final = frozenset(
     {
         "acks",
         "bootstrap.servers",
@@ -40,18 +40,18 @@ OWN: Final = frozenset(
         "transactional.id",
     }
 )
-"""Properties that the guarantees rest on."""
+"""Properties that the worker sets itself: its guarantees depend on them."""
 
 _logger = logging.getLogger(__name__)
 
 LIBRDKAFKA: Final = logging.getLogger("sortkey.librdkafka")
-# Consumer and producer are given the same file of properties, and each would complain of the other's. Connections that
-# fail are also reported as errors, which are logged less often.
+# Consumer and producer get the same properties, and each would warn about those of the other. Lost connections are also
+# reported as errors, which are logged less often.
 LIBRDKAFKA.addFilter(lambda record: not record.getMessage().startswith(("CONFWARN", "FAIL")))
 
 
 class KafkaUnusable(Exception):
-    """Kafka cannot be used like this; says what is wrong, and what would do."""
+    """Kafka cannot be used with these settings; the message says why."""
 
 
 class KafkaSettings(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class KafkaSettings(msgspec.Struct, frozen=True):
     group: str
     dead_letters: str
     properties: Mapping[str, str] = {}
-    """More of librdkafka's, above all for security."""
+    """Further librdkafka properties, mainly for authentication."""
 
     def common(self) -> dict[str, Any]:
         return {**self.properties, "bootstrap.servers": self.bootstrap}
@@ -76,9 +76,9 @@ class KafkaSettings(msgspec.Struct, frozen=True):
         }
 
     def _rebalancing(self) -> dict[str, Any]:
-        """A rebalance takes from a worker what others get, and leaves it the rest."""
+        """A rebalance revokes only the partitions that move to another worker."""
         if self.properties.get("group.protocol") == "consumer":
-            return {}  # always like that, and to be told so would be an error
+            return {}  # this protocol always does so, and rejects the property
         return {"partition.assignment.strategy": "cooperative-sticky"}
 
     def producer(self, transactional_id: str) -> dict[str, Any]:
@@ -91,11 +91,11 @@ class KafkaSettings(msgspec.Struct, frozen=True):
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """A file of `name=value` lines, as librdkafka's tools have it. Raises KafkaUnusable."""
+    """Reads lines of `name=value`, the format of librdkafka's tools. Raises KafkaUnusable."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise KafkaUnusable(f"cannot read Kafka's properties in {path}: {error.strerror}") from error
+        raise KafkaUnusable(f"cannot read the Kafka properties in {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise KafkaUnusable(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     properties = {}
@@ -106,24 +106,21 @@ def read_properties(path: Path) -> dict[str, str]:
         if not equals or not name:
             # The line itself may hold a password.
             raise KafkaUnusable(f"{path}, line {number} is not name=value")
-        if name in OWN:
-            raise KafkaUnusable(f"{path}, line {number}: {name} is the worker's own; leave it out")
+        if name in RESERVED:
+            raise KafkaUnusable(f"{path}, line {number}: {name} is set by the worker; remove it")
         properties[name] = value
     return properties
 
 
 def prepare(settings: KafkaSettings, seconds: float) -> None:
-    """Find the broker and the topics, within so many seconds, and make the one for dead letters when it is missing.
-
-    Raises KafkaUnusable.
-    """
+    """Check the broker and the topics, and create the dead-letter topic if it is missing. Raises KafkaUnusable."""
     try:
         admin = AdminClient(settings.common(), logger=LIBRDKAFKA)
-        # What contradicts itself is rejected by whom it concerns: better now than in the middle.
+        # Each rejects properties that contradict each other: better at the start than later.
         Consumer(settings.consumer(), logger=LIBRDKAFKA).close()
         Producer(settings.producer(settings.group), logger=LIBRDKAFKA).close()
     except KafkaException as error:
-        raise KafkaUnusable(f"Kafka's properties cannot be used: {reason_of(error)}") from error
+        raise KafkaUnusable(f"the Kafka properties are invalid: {reason_of(error)}") from error
     try:
         known = admin.list_topics(timeout=seconds).topics
     except KafkaException as error:
@@ -137,17 +134,15 @@ def prepare(settings: KafkaSettings, seconds: float) -> None:
 
 
 def _create(admin: AdminClient, topic: str, seconds: float) -> None:
-    """With as many partitions and replicas as the broker gives by default."""
+    """With the broker's default numbers of partitions and replicas."""
     wanted = NewTopic(topic, -1, -1, config={"max.message.bytes": str(LARGEST_DEAD_LETTER)})
     try:
         admin.create_topics([wanted], request_timeout=seconds)[topic].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            return  # another worker, which started at the same time
-        raise KafkaUnusable(
-            f"there is no topic {topic!r} for dead letters, and it cannot be made: {reason_of(error)}"
-        ) from error
-    _logger.info("made the topic %s for dead letters", topic)
+            return  # by another worker that started at the same time
+        raise KafkaUnusable(f"cannot create the dead-letter topic {topic!r}: {reason_of(error)}") from error
+    _logger.info("created the dead-letter topic %s", topic)
 
 
 def reason_of(error: KafkaException) -> str:

@@ -1,4 +1,4 @@
-"""What a feed delivers, and what a consumer says of it."""
+"""The messages that a feed delivers, and the interface of their consumer."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Message(NamedTuple):
     partition: int = 0
     offset: int = 0
     time: int = 0
-    """Milliseconds since the epoch, as the feed has it; 0 if it does not say."""
+    """The feed's timestamp in milliseconds since the epoch; 0 if there is none."""
     headers: Headers = ()
 
 
 class Rejected(NamedTuple):
-    """A message that no second try will make any better, and why."""
+    """A message that can never be applied, and the reason."""
 
     message: Message
     reason: str
 
 
 class Consumer(Protocol):
-    """Takes what a feed delivers, at least once."""
+    """Receives each message at least once."""
 
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:
-        """Apply messages of one partition, in their order wherever it matters.
+        """Apply messages of one partition, in their order where it matters. Returns the rejected ones.
 
-        When it returns, the store has all of them but the rejected. When it raises, any of them may have been
-        applied, and the feed delivers them again.
+        When it returns, all the others are in the store. When it raises, any of them may have been applied, and the
+        feed delivers all of them again.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a worker's `GET /metrics` tells."""
+"""The metrics of a worker, for `GET /metrics`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from sortkey.http.prometheus import Families, Samples
 FAMILIES: Final[Families] = {
     "sortkey_feed_messages_total": (
         "counter",
-        "Messages by outcome: applied, rejected, or retried, counted once for each try that failed.",
+        "Messages by outcome: applied, rejected, or retried, which counts each attempt that raised.",
     ),
-    "sortkey_feed_messages_per_second": ("gauge", "Messages applied or rejected, over the last seconds."),
-    "sortkey_feed_batch_seconds": ("histogram", "What the service took for a batch that succeeded."),
-    "sortkey_feed_lag": ("gauge", "Messages of a partition that are not committed yet, by partition."),
-    "sortkey_feed_under_way": ("gauge", "Messages received and not yet done with; a large one counts for several."),
-    "sortkey_feed_partitions": ("gauge", "Partitions that are this worker's."),
-    "sortkey_feed_paused_partitions": ("gauge", "Of those, the ones that are not read until there is room again."),
-    "sortkey_feed_commits_total": ("counter", "Commits of offsets by outcome: ok or failed; a failed one is repeated."),
-    "sortkey_feed_dead_letters_total": ("counter", "Rejected messages that are in the dead-letter topic."),
+    "sortkey_feed_messages_per_second": ("gauge", "Messages applied or rejected per second, recently."),
+    "sortkey_feed_batch_seconds": ("histogram", "Time that the service took for a batch that succeeded."),
+    "sortkey_feed_lag": ("gauge", "Messages that are not committed yet, by partition."),
+    "sortkey_feed_under_way": ("gauge", "Messages received and not yet handled; a large one counts as several."),
+    "sortkey_feed_partitions": ("gauge", "Partitions that are assigned to this worker."),
+    "sortkey_feed_paused_partitions": ("gauge", "Assigned partitions that are paused until there is room again."),
+    "sortkey_feed_commits_total": ("counter", "Offset commits by outcome: ok or failed; a failed one is repeated."),
+    "sortkey_feed_dead_letters_total": ("counter", "Rejected messages sent to the dead-letter topic."),
 }
 
 
 class FeedMetrics:
-    """A worker's numbers. Two threads write them, each its own, and any may read."""
+    """Written by two threads, each its own fields; any thread may read."""
 
     def __init__(self) -> None:
         self.applied = 0

@@ -1,4 +1,4 @@
-"""How far each partition has been handled, on its way into the group's offsets."""
+"""Commits how far each partition was handled, as the group's offsets."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from sortkey.feeds.message import Rejected
 from sortkey.feeds.metrics import FeedMetrics
 
 REQUEST_SECONDS: Final = 10.0
-"""For one answer of the broker."""
+"""The time limit of a request to the broker."""
 
 
-class Commits:
-    """What was handled since the last commit. Belongs to the thread of the Kafka consumer.
+class OffsetCommits:
+    """Collects what was handled since the last commit. Used by the Kafka thread only.
 
-    Offsets go alone, or with the dead letters that precede them in one transaction; never two commits at a time, since
-    an earlier one that came later would set the group back, and a dead letter be sent twice.
+    Dead letters and the offsets after them are committed in one transaction, offsets without dead letters by a plain
+    commit. Commits never overlap: an earlier one that arrived later would move the group back, and send a dead letter
+    twice.
     """
 
-    def __init__(self, settings: KafkaSettings, kafka: KafkaConsumer, counted: FeedMetrics) -> None:
+    def __init__(self, settings: KafkaSettings, kafka: KafkaConsumer, metrics: FeedMetrics) -> None:
         self._topic = settings.topic
         self._kafka = kafka
-        self._counted = counted
+        self._metrics = metrics
         self._dead_letters = DeadLetters(settings, REQUEST_SECONDS)
         self._offsets: dict[int, int] = {}
         self._rejected: list[Rejected] = []
         self.committed: dict[int, int] = {}
-        """Where the group stands, of each partition that is ours, as far as it is known."""
+        """The group's offset of each assigned partition, where it is known."""
         self._in_doubt = False
-        """Whether a transaction may have succeeded although nobody said so."""
+        """Whether a transaction that raised may have been committed."""
 
     @property
     def rejected(self) -> int:
         return len(self._rejected)
 
     def begin(self, partitions: list[TopicPartition]) -> None:
-        """These are ours from now on. Raises KafkaException if the group's offsets are not to be had."""
-        for partition, offset in self._of_group(partitions).items():
+        """Start with newly assigned partitions. Raises KafkaException if the group's offsets cannot be read."""
+        for partition, offset in self._group_offsets(partitions).items():
             if offset >= 0:
                 self.committed[partition] = offset
 
@@ -51,14 +52,14 @@ class Commits:
         self._rejected += rejected
 
     def forget(self, partitions: set[int]) -> None:
-        """What was not committed is delivered again, to whoever has these partitions now."""
+        """Drop partitions that were revoked: what was not committed is delivered again, to their next worker."""
         for partition in partitions:
             self._offsets.pop(partition, None)
             self.committed.pop(partition, None)
         self._rejected = [each for each in self._rejected if each.message.partition not in partitions]
 
     def commit(self) -> None:
-        """All that was handled. Raises KafkaException; nothing is lost by it, and the next commit tries again."""
+        """Commit everything handled. After a KafkaException nothing is lost, and the next commit tries again."""
         try:
             if self._in_doubt:
                 self._resolve()
@@ -67,7 +68,7 @@ class Commits:
             elif self._offsets:
                 self._commit_offsets()
         except KafkaException:
-            self._counted.commits["failed"] += 1
+            self._metrics.commits["failed"] += 1
             raise
 
     def close(self) -> None:
@@ -82,7 +83,7 @@ class Commits:
 
     def _commit_with_dead_letters(self) -> None:
         member = self._kafka.consumer_group_metadata()
-        # Only now, or it could be put out of the group before it has said who it is.
+        # Checked after the metadata is read: the group may remove this member between the two.
         self._check_member()
         self._in_doubt = True
         self._dead_letters.send(self._rejected, self._positions(), member)
@@ -90,29 +91,31 @@ class Commits:
         self._done()
 
     def _check_member(self) -> None:
-        """The broker rejects a member of the past, but only by its name, which is gone as soon as librdkafka knows that
-        it was put out; some time before `on_lost` tells us. Offsets in a transaction it takes from nobody as well.
+        """Raises KafkaException if the group has removed this member.
+
+        The broker rejects a former member by its id only. librdkafka drops the id as soon as it learns of the removal,
+        some time before it calls `on_lost`, and the broker accepts a transaction's offsets without an id.
         """
         if not self._kafka.memberid():
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
     def _done(self) -> None:
-        self._counted.commits["ok"] += 1
-        self._counted.dead_letters += len(self._rejected)
+        self._metrics.commits["ok"] += 1
+        self._metrics.dead_letters += len(self._rejected)
         self.committed |= self._offsets
         self._offsets.clear()
         self._rejected.clear()
 
     def _resolve(self) -> None:
-        """Find out what became of a transaction: the group's offsets are where it says that it succeeded."""
+        """Find out whether a transaction was committed: if so, the group's offsets include its messages."""
         self._dead_letters.recover()
-        committed = self._of_group(self._positions())
+        committed = self._group_offsets(self._positions())
         unsent = [each for each in self._rejected if each.message.offset >= committed[each.message.partition]]
-        self._counted.dead_letters += len(self._rejected) - len(unsent)
+        self._metrics.dead_letters += len(self._rejected) - len(unsent)
         self._rejected = unsent
         self._in_doubt = False
 
-    def _of_group(self, partitions: list[TopicPartition]) -> dict[int, int]:
+    def _group_offsets(self, partitions: list[TopicPartition]) -> dict[int, int]:
         answer = self._kafka.committed(partitions, timeout=REQUEST_SECONDS)
         for each in answer:
             if each.error is not None:

@@ -1,7 +1,7 @@
-"""One partition's messages on the event loop: in order, one batch at a time, each as often as it takes.
+"""Delivers one partition's messages to the consumer, in order, one batch at a time, until each batch succeeds.
 
-Lanes do not wait for each other, so partitions are handled side by side. A batch that the consumer fails at is tried
-again after a pause, and nothing behind it moves.
+Lanes do not wait for each other, so partitions are handled concurrently. When the consumer raises, the batch is retried
+after a pause, and later messages wait.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from sortkey.feeds.metrics import FeedMetrics
 from sortkey.model.sessions.steps import Pacing
 
 BATCH: Final = 1000
-"""Messages given to the consumer at once, at most, unless a single chunk holds more."""
+"""The most messages in a batch, unless a single chunk has more."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Chunk(NamedTuple):
-    """Consecutive messages of one partition, and what they weigh against the limits of what may be under way."""
+    """Consecutive messages of one partition, and their weight for flow control."""
 
     messages: Sequence[Message]
     weight: int
 
 
 class Handled(NamedTuple):
-    """A batch's end: the store has it, all but the rejected."""
+    """A finished batch: all messages but the rejected ones are in the store."""
 
     lane: PartitionLane
     weight: int
@@ -40,20 +40,20 @@ class Handled(NamedTuple):
 
 
 class PartitionLane:
-    """Everything here belongs to the event loop's thread. A lane that was stopped takes nothing any more."""
+    """Used on the event loop only. A stopped lane ignores further messages."""
 
     def __init__(
         self,
         partition: int,
         consumer: Consumer,
         report: Callable[[Handled], None],
-        counted: FeedMetrics,
+        metrics: FeedMetrics,
         pacing: Pacing,
     ) -> None:
         self.partition = partition
         self._consumer = consumer
         self._report = report
-        self._counted = counted
+        self._metrics = metrics
         self._pacing = pacing
         self._waiting: deque[Chunk] = deque()
         self._stopped = asyncio.Event()
@@ -67,14 +67,14 @@ class PartitionLane:
             self._working = asyncio.create_task(self._work())
 
     async def stop(self, seconds: float) -> None:
-        """Let the batch under way end, for so long at most, and forget what waits. No pause is waited out."""
+        """Wait up to `seconds` for the current batch, and drop waiting messages. A pause ends at once."""
         self._stopped.set()
         self._waiting.clear()
         if self._working is None:
             return
         _, unfinished = await asyncio.wait([self._working], timeout=seconds)
         for task in unfinished:
-            _logger.warning("partition %d: gave up on a batch that did not end in %g s", self.partition, seconds)
+            _logger.warning("partition %d: cancelled a batch that did not end within %g s", self.partition, seconds)
             task.cancel()
             await asyncio.wait([task])
 
@@ -84,7 +84,7 @@ class PartitionLane:
             rejected = await self._apply(batch.messages)
             if rejected is None:
                 return
-            self._counted.handled(len(batch.messages), len(rejected))
+            self._metrics.handled(len(batch.messages), len(rejected))
             self._report(Handled(self, batch.weight, batch.messages[-1].offset + 1, rejected))
         self._working = None
 
@@ -100,28 +100,28 @@ class PartitionLane:
         return Chunk(messages, weight)
 
     async def _apply(self, messages: Sequence[Message]) -> Sequence[Rejected] | None:
-        """The rejected ones; None if the lane was stopped before the consumer succeeded."""
+        """Returns the rejected messages, or None if the lane was stopped before the consumer succeeded."""
         attempt = 0
         while True:
             started = perf_counter()
             try:
                 rejected = tuple(await self._consumer.consume(messages))
             except Exception:
-                # Whatever it was: the messages are not in the store, so going on would lose them.
+                # After any error the messages may not be in the store, so continuing would lose them.
                 pause = self._pacing.pause(attempt).seconds
                 _logger.warning(
-                    "partition %d: %d messages from offset %d failed, try %d; again in %.1f s",
+                    "partition %d: attempt %d at %d messages from offset %d raised; retry in %.1f s",
                     self.partition,
+                    attempt + 1,
                     len(messages),
                     messages[0].offset,
-                    attempt + 1,
                     pause,
                     exc_info=True,
                 )
             else:
-                self._counted.batch_seconds.count(perf_counter() - started)
+                self._metrics.batch_seconds.count(perf_counter() - started)
                 return rejected
-            self._counted.retried += len(messages)
+            self._metrics.retried += len(messages)
             attempt += 1
             if await self._stopped_within(pause):
                 return None

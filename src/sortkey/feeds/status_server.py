@@ -1,6 +1,6 @@
-"""`GET /metrics` and `GET /health` of a worker, on a thread that does nothing else.
+"""Serves a worker's `GET /metrics` and `GET /health`, on a thread of its own.
 
-It answers while the event loop is busy with a batch, and costs the batch next to nothing.
+It answers while the event loop is busy with a batch, at almost no cost to the batch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Final, Self
 from sortkey.http.prometheus import CONTENT_TYPE
 
 CLIENT_SECONDS: Final = 10
-"""For a client to send its request, and to take the answer."""
+"""The time limit for a client to send its request and to read the answer."""
 
 
 class StatusServer:
-    """From `with` to its end, on a socket that listens already."""
+    """A context manager that serves on a listening socket."""
 
     def __init__(self, listening: socket.socket, scrape: Callable[[], bytes]) -> None:
         self._server = _Server(listening, scrape)
@@ -30,7 +30,7 @@ class StatusServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.shutdown()
         self._thread.join()
@@ -64,11 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def log_message(self, *_: object) -> None:
-        """Standard error is for what goes wrong."""
+        """Requests are not logged: standard error has errors only."""
 
-    def _answer(self, kind: str, body: bytes) -> None:
+    def _answer(self, content_type: str, body: bytes) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "GET":

@@ -1,7 +1,8 @@
-"""A worker's place in its Kafka group: receives, commits, and gives partitions up. Everything here is Kafka's thread.
+"""A worker's membership of its Kafka group: receives, commits and releases partitions. Everything here runs on the
+Kafka thread.
 
-That thread never waits for the store, except for batches of partitions that are being taken away, so the group keeps
-the worker as long as it lives.
+That thread waits for the store only when partitions with a batch in progress are revoked, so the group keeps the worker
+as long as it lives.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from sortkey.feeds.flow_control import Share, next_turn, weight
+from sortkey.feeds.flow_control import Assignment, next_turn, weight
 from sortkey.feeds.kafka_settings import LIBRDKAFKA, KafkaSettings, reason_of
 from sortkey.feeds.message import Message
 from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.offset_commits import Commits
+from sortkey.feeds.offset_commits import OffsetCommits
 from sortkey.feeds.partition_lane import Chunk, Handled, PartitionLane
 
 RECEIVED: Final = 500
-"""Messages received at once, at most."""
+"""The most messages received at once."""
 POLL_SECONDS: Final = 0.1
 UPKEEP_SECONDS: Final = 1.0
-"""Between commits; what was handled since the last one is delivered again after a crash."""
+"""Between commits; messages handled since the last one are delivered again after a crash."""
 GRACE_SECONDS: Final = 20.0
-"""For a batch under way to end, when its partition is taken away or the worker stops."""
+"""For the current batch to end, when its partition is revoked or the worker stops."""
 WATERMARK_SECONDS: Final = 1.0
 REPEAT_SECONDS: Final = 30.0
-"""Between two reports of one kind of error."""
+"""Between two log lines for the same error code."""
 
 Report = Callable[[Handled], None]
 
@@ -42,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 
 class WorkerFailed(Exception):
-    """The group does not want this worker any more, or Kafka cannot go on; starting again may help."""
+    """The group has fenced this worker, or librdkafka cannot continue; a restart may help."""
 
 
 class Subscription:
@@ -51,22 +52,22 @@ class Subscription:
         settings: KafkaSettings,
         lane: Callable[[int, Report], PartitionLane],
         loop: asyncio.AbstractEventLoop,
-        counted: FeedMetrics,
+        metrics: FeedMetrics,
         joined: Callable[[], None],
     ) -> None:
-        """`lane` makes a partition's lane, on `loop`; `joined` is called there, once."""
+        """`lane` makes a partition's lane; lanes run on `loop`, and `joined` is called there once."""
         self._topic = settings.topic
         self._new_lane = lane
         self._loop = loop
-        self._counted = counted
+        self._metrics = metrics
         self._joined: Callable[[], None] | None = joined
         self._kafka = KafkaConsumer(settings.consumer() | {"error_cb": self._on_error}, logger=LIBRDKAFKA)
-        self._commits = Commits(settings, self._kafka, counted)
+        self._commits = OffsetCommits(settings, self._kafka, metrics)
         self._handled: SimpleQueue[Handled] = SimpleQueue()
-        self._shares: dict[int, Share] = {}
+        self._assignments: dict[int, Assignment] = {}
         self._fatal: KafkaError | None = None
-        self._complained: dict[int, float] = {}
-        """When each kind of error was last logged."""
+        self._last_logged: dict[int, float] = {}
+        """When each error code was last logged."""
         self._upkept, self._count_then = monotonic(), 0
 
     def poll_until(self, stopping: Event) -> None:
@@ -77,15 +78,15 @@ class Subscription:
             while not stopping.is_set():
                 self._take_turn()
         finally:
-            # Leaving the group takes the partitions away, so `_on_revoke` does what is left to do.
+            # Leaving the group revokes the partitions, so `_on_revoke` finishes and commits.
             self._kafka.close()
             self._commits.close()
 
     def _take_turn(self) -> None:
         if self._fatal is not None:
-            raise WorkerFailed(f"Kafka cannot go on: {self._fatal.str()}")
+            raise WorkerFailed(f"Kafka cannot continue: {self._fatal.str()}")
         self._collect()
-        turn = next_turn(self._shares, self._commits.rejected, monotonic())
+        turn = next_turn(self._assignments, self._commits.rejected, monotonic())
         if turn.pause:
             self._kafka.pause(self._partitions(turn.pause))
         if turn.resume:
@@ -98,7 +99,7 @@ class Subscription:
             self._upkeep()
 
     def _receive(self) -> list[KafkaMessage]:
-        """What is there, or what comes first. Callbacks are called from here."""
+        """The messages that are there; if none, waits for the first. Callbacks are called from here."""
         first = self._kafka.poll(POLL_SECONDS)
         return [] if first is None else [first, *self._kafka.consume(RECEIVED - 1, 0)]
 
@@ -112,13 +113,13 @@ class Subscription:
             else:
                 self._on_error(error)
         for partition, messages in chunks.items():
-            # A rebalance between two messages may have taken the partition away.
-            share = self._shares.get(partition)
-            if share is not None:
+            # A rebalance between two messages may have revoked the partition.
+            assignment = self._assignments.get(partition)
+            if assignment is not None:
                 chunk = Chunk(messages, sum(map(weight, messages)))
-                share.load += chunk.weight
+                assignment.load += chunk.weight
                 self._commits.committed.setdefault(partition, messages[0].offset)
-                self._loop.call_soon_threadsafe(share.lane.deliver, chunk)
+                self._loop.call_soon_threadsafe(assignment.lane.deliver, chunk)
 
     def _await_handled(self) -> None:
         try:
@@ -134,21 +135,21 @@ class Subscription:
                 return
 
     def _collect_one(self, handled: Handled) -> None:
-        share = self._shares.get(handled.lane.partition)
-        # A partition that went and came back has another lane.
-        if share is not None and share.lane is handled.lane:
-            share.load -= handled.weight
+        assignment = self._assignments.get(handled.lane.partition)
+        # A partition that was revoked and assigned again has a new lane.
+        if assignment is not None and assignment.lane is handled.lane:
+            assignment.load -= handled.weight
             self._commits.handled(handled.lane.partition, handled.next_offset, handled.rejected)
 
     def _upkeep(self) -> None:
         self._commit()
-        now, counted = monotonic(), self._counted
-        count = counted.applied + counted.rejected
-        counted.rate = (count - self._count_then) / (now - self._upkept)
+        now, metrics = monotonic(), self._metrics
+        count = metrics.applied + metrics.rejected
+        metrics.rate = (count - self._count_then) / (now - self._upkept)
         self._upkept, self._count_then = now, count
-        counted.partitions = len(self._shares)
-        counted.under_way = sum(share.load for share in self._shares.values())
-        counted.paused = sum(share.paused for share in self._shares.values())
+        metrics.partitions = len(self._assignments)
+        metrics.under_way = sum(assignment.load for assignment in self._assignments.values())
+        metrics.paused = sum(assignment.paused for assignment in self._assignments.values())
         self._measure_lag()
 
     def _commit(self) -> bool:
@@ -161,52 +162,52 @@ class Subscription:
 
     def _measure_lag(self) -> None:
         lags = {}
-        for partition, share in self._shares.items():
+        for partition, assignment in self._assignments.items():
             committed = self._commits.committed.get(partition)
             if committed is None:
                 continue
             try:
-                # What the broker said with the last messages costs nothing; a paused partition gets none.
+                # The value that came with the last messages costs nothing; a paused partition gets none.
                 _, high = self._kafka.get_watermark_offsets(
-                    TopicPartition(self._topic, partition), WATERMARK_SECONDS, cached=not share.paused
+                    TopicPartition(self._topic, partition), WATERMARK_SECONDS, cached=not assignment.paused
                 )
             except KafkaException as error:
-                _logger.warning("Kafka does not say how far the topic goes: %s", reason_of(error))
+                _logger.warning("cannot read the end of the topic: %s", reason_of(error))
                 return
             lags[partition] = max(0, high - committed)
-        self._counted.lags = lags
+        self._metrics.lags = lags
 
     def _on_assign(self, _: KafkaConsumer, partitions: list[TopicPartition]) -> None:
         for each in partitions:
-            self._shares[each.partition] = Share(self._new_lane(each.partition, self._handled.put))
+            self._assignments[each.partition] = Assignment(self._new_lane(each.partition, self._handled.put))
         if partitions:
             try:
                 self._commits.begin(partitions)
             except KafkaException as error:
-                # Only the lag needs them, and gets them from the first message.
-                _logger.warning("Kafka does not say where the group stands: %s", reason_of(error))
+                # Only the lag needs the offsets; otherwise it gets them from the first message.
+                _logger.warning("cannot read the offsets of the group: %s", reason_of(error))
         if self._joined is not None:
             self._loop.call_soon_threadsafe(self._joined)
             self._joined = None
 
     def _on_revoke(self, _: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """They go to another worker, or this one stops: finish what is under way, and commit it while they are ours."""
-        taken = {each.partition for each in partitions}
-        self._end_lanes(taken, GRACE_SECONDS)
-        # The last chance: what is not committed now, others get again.
+        """Finish the current batches and commit them, before the partitions go to another worker or this one stops."""
+        revoked = {each.partition for each in partitions}
+        self._end_lanes(revoked, GRACE_SECONDS)
+        # The last chance: messages that are not committed now are delivered again.
         if not self._commit():
             self._commit()
-        self._let_go(taken)
+        self._release(revoked)
 
     def _on_lost(self, _: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """The group took them some time ago, and somebody else may be at work on them."""
+        """The group reassigned these some time ago, and another worker may be handling them."""
         lost = {each.partition for each in partitions}
-        _logger.warning("lost the partitions %s; what was not committed is delivered again", sorted(lost))
+        _logger.warning("lost the partitions %s; messages that were not committed are delivered again", sorted(lost))
         self._end_lanes(lost, 0)
-        self._let_go(lost)
+        self._release(lost)
 
     def _end_lanes(self, partitions: set[int], seconds: float) -> None:
-        lanes = [self._shares[each].lane for each in partitions if each in self._shares]
+        lanes = [self._assignments[each].lane for each in partitions if each in self._assignments]
 
         async def stop() -> None:
             await asyncio.gather(*(lane.stop(seconds) for lane in lanes))
@@ -214,23 +215,23 @@ class Subscription:
         asyncio.run_coroutine_threadsafe(stop(), self._loop).result()
         self._collect()
 
-    def _let_go(self, partitions: set[int]) -> None:
+    def _release(self, partitions: set[int]) -> None:
         self._commits.forget(partitions)
         for partition in partitions:
-            self._shares.pop(partition, None)
+            self._assignments.pop(partition, None)
 
     def _on_error(self, error: KafkaError) -> None:
-        """By a callback, or in a message's place. A broker that is away fails at every attempt to connect, many times a
-        second, and always the same way."""
+        """Called by librdkafka, and for errors received as messages. While a broker is away, every attempt to connect
+        raises the same error, many times a second."""
         if error.fatal() or error.code() == KafkaError._FATAL:
             self._fatal = error
         now = monotonic()
-        if now - self._complained.get(error.code(), -REPEAT_SECONDS) >= REPEAT_SECONDS:
-            self._complained[error.code()] = now
+        if now - self._last_logged.get(error.code(), -REPEAT_SECONDS) >= REPEAT_SECONDS:
+            self._last_logged[error.code()] = now
             _logger.warning("Kafka: %s", error.str())
 
-    def _partitions(self, shares: list[Share]) -> list[TopicPartition]:
-        return [TopicPartition(self._topic, share.lane.partition) for share in shares]
+    def _partitions(self, assignments: list[Assignment]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, assignment.lane.partition) for assignment in assignments]
 
 
 def _message(received: KafkaMessage) -> Message:

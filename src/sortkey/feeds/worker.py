@@ -1,13 +1,13 @@
-"""The Kafka worker: a topic's messages into a consumer, and the group's offsets after it.
+"""The Kafka worker: delivers a topic's messages to a consumer, and commits their offsets afterwards.
 
-Two threads. Kafka has one of its own, which receives, commits, and answers to the group (`Subscription`); the event
-loop has the lanes, one for each partition, and with them the consumer and its session.
+There are two threads. The Kafka thread receives, commits and takes part in the group (`Subscription`). The event loop
+runs the lanes, one for each partition, and with them the consumer and its session.
 
-    Kafka's thread   receive ── chunk ──▶ lane ── batch ──▶ consumer ──▶ store      event loop
+    Kafka thread     receive ── chunk ──▶ lane ── batch ──▶ consumer ──▶ store      event loop
                      commit  ◀─ handled ── lane
 
-An offset is committed after the store has everything before it, so a worker that ends, however it ends, loses nothing;
-what it had not committed is delivered again.
+An offset is committed after the store has all messages before it. So a worker loses nothing, however it ends: messages
+that it had not committed are delivered again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sortkey.feeds.subscription import Report, Subscription
 from sortkey.model.sessions.steps import Pacing
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)
-"""Between the tries of a batch."""
+"""Between attempts at a batch."""
 
 
 class Worker:
-    """Runs once, on the event loop that the consumer's session belongs to."""
+    """Runs once, on the event loop of the consumer's session."""
 
     def __init__(self, settings: KafkaSettings, consumer: Consumer, pacing: Pacing = PACING) -> None:
         self.metrics = FeedMetrics()
@@ -40,11 +40,11 @@ class Worker:
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """From any thread: `run` finishes the batches under way, commits, leaves the group, and returns."""
+        """From any thread: `run` finishes the current batches, commits, leaves the group, and returns."""
         self._stopping.set()
 
     async def run(self, joined: Callable[[], None]) -> None:
-        """Until `stop`. `joined` is called once, as soon as the group has given this worker its partitions, or none.
+        """Run until `stop`. Calls `joined` once, after the group's first assignment, even an empty one.
 
         Raises WorkerFailed.
         """
