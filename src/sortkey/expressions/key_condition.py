@@ -30,7 +30,7 @@ from sortkey.expressions.tree import (
     Predicate,
     Value,
 )
-from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue, type_of
+from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
@@ -166,7 +166,7 @@ def _fast_terms(text: str, bindings: Bindings) -> dict[str, KeyTerm] | None:
     for part, operator, placeholder in form:
         name = bindings.names.get(part) if part[0] == "#" else part
         operand = bindings.values.get(placeholder)
-        if name is None or operand is None or type_of(operand) not in _OPERAND_TYPES[operator]:
+        if name is None or operand is None or _OPERAND_TYPES[operator].isdisjoint(operand):
             return None
         terms[name] = KeyTerm(name, operator, (operand,))
         bindings.used.update((part, placeholder) if part[0] == "#" else (placeholder,))
@@ -267,7 +267,7 @@ def _not_supported() -> ValidationException:
 
 def _check_operands(term: KeyTerm, key: KeyAttribute) -> None:
     for operand in term.operands:
-        if type_of(operand) != key.type:
+        if key.type not in operand:
             raise ValidationException(
                 "One or more parameter values were invalid: Condition parameter type does not match schema type"
             )
