@@ -23,7 +23,7 @@ class Capabilities:
     index_projections: bool = True
     """Whether an index may project fewer attributes than all."""
     multi_attribute_index_keys: bool = False
-    """Whether an index key may have several attributes, not glued into one."""
+    """Whether an index key may have several attributes, not joined into one."""
 
 
 EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True)

@@ -1,5 +1,8 @@
-"""The async remote client. This module alone imports aiobotocore, and is itself imported when an async remote store is
-opened: aiobotocore is an optional dependency, and takes tenths of a second to import."""
+"""The async remote client, over aiobotocore.
+
+No other module imports aiobotocore, and this one is imported when an async remote store is opened: aiobotocore is an
+optional dependency, and takes tenths of a second to import.
+"""
 
 from __future__ import annotations
 

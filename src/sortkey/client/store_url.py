@@ -54,9 +54,9 @@ def parse(url: str | os.PathLike[str]) -> Store:
     if not isinstance(url, str):
         path = Path(url)
         return Store(str(path), path)
-    place, _, query = url.partition("?")
-    matched = _SCHEME.fullmatch(place)
-    scheme, rest = (matched[1].lower(), matched[2]) if matched else ("file", place)
+    address, _, query = url.partition("?")
+    matched = _SCHEME.fullmatch(address)
+    scheme, rest = (matched[1].lower(), matched[2]) if matched else ("file", address)
     if scheme not in _SCHEMES:
         raise ValueError(f"{url!r} has the unknown scheme {scheme!r}: {_WHAT_WORKS} (a path with a colon: './{url}')")
     options = _options(url, query)
@@ -67,7 +67,7 @@ def parse(url: str | os.PathLike[str]) -> Store:
         return Store(url, None, None, prefix)
     if scheme == "file":
         return Store(url, _folder(url, rest), None, prefix)
-    endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, place)
+    endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)
     return Store(url, None, Remote(endpoint, region, _store(url, options)), prefix)
 
 
@@ -107,16 +107,16 @@ def _folder(url: str, rest: str) -> Path:
     return Path(rest)
 
 
-def _endpoint(url: str, place: str) -> tuple[str, None]:
+def _endpoint(url: str, address: str) -> tuple[str, None]:
     try:
-        parts = urlsplit(place)
+        parts = urlsplit(address)
         host = parts.hostname
         _ = parts.port  # parsed on access only
     except ValueError as error:
         raise ValueError(f"{url!r} is not an endpoint: {error}") from None
-    if not host or parts.username is not None or parts.fragment or any(map(str.isspace, place)):
+    if not host or parts.username is not None or parts.fragment or any(map(str.isspace, address)):
         raise ValueError(f"{url!r} is not an endpoint: use 'http://HOST:PORT', with credentials from the environment")
-    return place, None
+    return address, None
 
 
 def _region(url: str, rest: str) -> tuple[None, str]:

@@ -147,8 +147,8 @@ class AsyncSession(AnySession[AsyncClient]):
         """Write one entry of an item, together with `changes` to its fields, without reading it. Creates a missing
         item. Writes nothing if the stored entry is not older by the field `newer_by`, or if the item does not match
         `where`."""
-        wanted = put_entry.EntryPut(path, entries.assignment(name, entry, newer_by), changes or {}, where)
-        return await self._run(put_entry.put_entry(self._context, wanted))
+        put = put_entry.EntryPut(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        return await self._run(put_entry.put_entry(self._context, put))
 
     async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
         """Delete one item; returns it as it was, or None. Raises ConditionFailed if it does not match `where`."""
@@ -169,8 +169,8 @@ class AsyncSession(AnySession[AsyncClient]):
     ) -> Page[T]:
         """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
         With `where`, reads at most `budget` rows to fill the page."""
-        wanted = queries.window(first, after, last, before, budget)
-        return await self._run(queries.page(self._context, path, wanted, where, descending, consistent))
+        window = queries.page_window(first, after, last, before, budget)
+        return await self._run(queries.page(self._context, path, window, where, descending, consistent))
 
     async def iterate(
         self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False

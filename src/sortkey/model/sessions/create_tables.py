@@ -42,7 +42,7 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
 
 
 def _create(context: Context, table: Table) -> Steps[None]:
-    yield from _request(context, "CreateTable", provision.create_request(table, native=context.native))
+    yield from _request(context, "CreateTable", provision.create_request(table, native=context.multi_attribute_keys))
     while True:
         description = yield from _describe(context, table)
         if description is not None and description["TableStatus"] == "ACTIVE":
@@ -58,7 +58,7 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
     if description is not None:
         answer = yield from _request(context, "DescribeTimeToLive", {"TableName": table.name})
         ttl = answer["TimeToLiveDescription"]
-    return provision.differences(table, description, ttl, native=context.native)
+    return provision.differences(table, description, ttl, native=context.multi_attribute_keys)
 
 
 def _describe(context: Context, table: Table) -> Steps[dict[str, Any] | None]:

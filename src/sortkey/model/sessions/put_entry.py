@@ -14,9 +14,9 @@ from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupporte
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.steps import Context, Steps, code_of
+from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.updates import Changes, expression
-from sortkey.model.sessions.writes import CONDITION_FAILED
+from sortkey.model.sessions.writes import row_of_failed_condition
 
 T = TypeVar("T")
 
@@ -37,34 +37,31 @@ class EntryPut(NamedTuple, Generic[T]):
     where: Where | None
 
 
-def put_entry(context: Context, wanted: EntryPut[T]) -> Steps[PutEntryResult[T]]:
-    path = wanted.path
-    members = request(wanted) | {"ReturnValues": "ALL_NEW"}
+def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
+    path = put.path
+    members = request(put) | {"ReturnValues": "ALL_NEW"}
     try:
         answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
     except ClientError as error:
-        if code_of(error) != CONDITION_FAILED:
-            raise
-        response: Any = error.response
-        row = response.get("Item")
+        row = row_of_failed_condition(error)
         if row is None:
             raise ItemMissing(
-                f"{path!r} does not exist, and a new item does not match {dict(wanted.where or {})}"
+                f"{path!r} does not exist, and a new item does not match {dict(put.where or {})}"
             ) from None
         return PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, path.schema.decode(answer["Attributes"]))
 
 
-def request(wanted: EntryPut[Any]) -> dict[str, Any]:
+def request(put: EntryPut[Any]) -> dict[str, Any]:
     """The UpdateItem. It also sets the fields of the key, because it may create the item."""
-    path, (attribute, value, newer_by) = wanted.path, wanted.entry
+    path, (attribute, value, newer_by) = put.path, put.entry
     schema: Schema[Any] = path.schema
-    _reject_impossible(schema, wanted)
+    _reject_impossible(schema, put)
     placeholders = Placeholders()
     entry = placeholders.name(attribute)
-    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, wanted, placeholders)]
+    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, put, placeholders)]
     newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
-    tests = [f"(attribute_not_exists({entry}) OR {newer})", *render_conditions(schema, wanted.where, placeholders)]
+    tests = [f"(attribute_not_exists({entry}) OR {newer})", *render_conditions(schema, put.where, placeholders)]
     return placeholders.added_to(
         {
             "TableName": path.table,
@@ -76,13 +73,13 @@ def request(wanted: EntryPut[Any]) -> dict[str, Any]:
     )
 
 
-def _changes(schema: Schema[Any], wanted: EntryPut[Any], placeholders: Placeholders) -> list[Clause]:
-    operators = {name: change for name, change in wanted.changes.items() if isinstance(change, Operator)}
-    assigned = {name: change for name, change in wanted.changes.items() if name not in operators}
+def _changes(schema: Schema[Any], put: EntryPut[Any], placeholders: Placeholders) -> list[Clause]:
+    operators = {name: change for name, change in put.changes.items() if isinstance(change, Operator)}
+    assigned = {name: change for name, change in put.changes.items() if name not in operators}
     planned = plan_changes(schema, assigned, {})
     sets = {
         schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
-        for name, value in wanted.path.given.items()
+        for name, value in put.path.given.items()
         if name not in schema.codec.in_key
     }
     sets = {name: value for name, value in sets.items() if value is not None and name not in schema.key_attributes}
@@ -97,14 +94,14 @@ def _changes(schema: Schema[Any], wanted: EntryPut[Any], placeholders: Placehold
     ]
 
 
-def _reject_impossible(schema: Schema[Any], wanted: EntryPut[Any]) -> None:
+def _reject_impossible(schema: Schema[Any], put: EntryPut[Any]) -> None:
     if schema.indexes or schema.version > 1:
         reason = f"{'indexes' if schema.indexes else 'versions'}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
-    for name in wanted.changes:
+    for name in put.changes:
         if name in schema.primary.fields:
             raise KeyChange(f"{schema.name}.{name} is part of the primary key, which an update cannot change")
         attribute_of(schema, name)
-    lacking = sorted(schema.codec.required - set(schema.primary.fields) - wanted.changes.keys())
+    lacking = sorted(schema.codec.required - set(schema.primary.fields) - put.changes.keys())
     if lacking:
         raise EncodeError(f"{schema.name}: a new item with this entry would lack {', '.join(lacking)}")

@@ -36,7 +36,7 @@ class Window(NamedTuple):
     budget: int
 
 
-def window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
+def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
     backward = last is not None or before is not None
     if backward and (first is not None or after is not None):
         raise ValueError("use first and after, or last and before, not both")
@@ -56,22 +56,22 @@ class Page(Generic[T]):
     """Some items of a path, in its order."""
 
     def __init__(
-        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Any], wanted: Window, stopped: Row | None
+        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Any], window: Window, stopped: Row | None
     ) -> None:
-        more = len(items) > wanted.size or stopped is not None
-        self._stopped = stopped if len(items) <= wanted.size else None
+        more = len(items) > window.size or stopped is not None
+        self._stopped = stopped if len(items) <= window.size else None
         self._path = path
         self._cursors = cursors
-        self._backward = wanted.backward
-        self._rows = rows[: wanted.size]
-        self.items = items[: wanted.size]
-        if wanted.backward:
+        self._backward = window.backward
+        self._rows = rows[: window.size]
+        self.items = items[: window.size]
+        if window.backward:
             self.items.reverse()
             self._rows.reverse()
-        continued = wanted.cursor is not None
-        self.has_next = continued if wanted.backward else more
+        continued = window.cursor is not None
+        self.has_next = continued if window.backward else more
         """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
-        self.has_previous = more if wanted.backward else continued
+        self.has_previous = more if window.backward else continued
         """Whether there are items before this page. On a page read forward: whether it was read with `after`."""
 
     def __repr__(self) -> str:
@@ -103,36 +103,36 @@ class Page(Generic[T]):
 
 
 def page(
-    context: Context, path: Path[T], wanted: Window, where: Where | None, descending: bool, consistent: bool
+    context: Context, path: Path[T], window: Window, where: Where | None, descending: bool, consistent: bool
 ) -> Steps[Page[T]]:
     path = context.adapt(path)
     request = query_of(path, where, descending, consistent=False)
     cursors = Cursors(context.secret, path, request)
-    start = None if wanted.cursor is None else cursors.decode(wanted.cursor)
+    start = None if window.cursor is None else cursors.decode(window.cursor)
     query = dict(request)
-    if wanted.backward:
+    if window.backward:
         query["ScanIndexForward"] = descending
     if consistent:
         query["ConsistentRead"] = True
-    items, rows, stopped = yield from _fill(context, path, query, wanted, start)
-    made = Page(path, cursors, items, rows, wanted, stopped)
+    items, rows, stopped = yield from _fill(context, path, query, window, start)
+    made = Page(path, cursors, items, rows, window, stopped)
     context.meter.returned(path.name, len(made.items))
     return made
 
 
 def _fill(
-    context: Context, path: Path[T], query: Mapping[str, Any], wanted: Window, start: Row | None
+    context: Context, path: Path[T], query: Mapping[str, Any], window: Window, start: Row | None
 ) -> Steps[tuple[list[T], list[Any], Row | None]]:
-    """Up to one item more than wanted, within the budget; their rows; and where reading stopped before the end."""
+    """One item more than the page, or fewer if the path or the budget ends; their rows; and where reading stopped."""
     items: list[T] = []
     rows: list[Any] = []
     read = 0
     name, binary = path.name, _may_have_binary(path, query)
     while True:
-        limit = wanted.size + 1 - len(items)
+        limit = window.size + 1 - len(items)
         if "FilterExpression" in query:
             limit = max(limit, _FILTERED_LIMIT)
-        members = {**query, "Limit": min(limit, wanted.budget - read)}
+        members = {**query, "Limit": min(limit, window.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
         answer = yield from context.send_unparsed("Query", members, name, binary)
@@ -141,7 +141,7 @@ def _fill(
         rows += decoded.rows
         read += answer["ScannedCount"]
         start = answer.get("LastEvaluatedKey")
-        if start is None or len(items) > wanted.size or read >= wanted.budget:
+        if start is None or len(items) > window.size or read >= window.budget:
             return items, rows, start
 
 

@@ -110,18 +110,18 @@ class Context:
     """The key that signs cursors."""
 
     @property
-    def native(self) -> bool:
+    def multi_attribute_keys(self) -> bool:
         """Whether the store's index keys may have several attributes."""
         return self.capabilities.multi_attribute_index_keys
 
     def adapt(self, path: Path[T]) -> Path[T]:
         """The path, by the keys that the indexes of this store have."""
-        return path if self.native or path.schema.joined is None else path.joined()
+        return path if self.multi_attribute_keys or path.schema.joined is None else path.joined()
 
     def schema(self, cls: type[Item]) -> Schema[Any]:
         """The schema of a class's rows in this store."""
         schema = schema_of(cls)
-        return schema if self.native else schema.joined or schema
+        return schema if self.multi_attribute_keys else schema.joined or schema
 
     def call(self, operation: str, members: dict[str, Any], path: str) -> Call:
         """A request that asks for its consumed capacity."""

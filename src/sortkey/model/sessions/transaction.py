@@ -34,13 +34,13 @@ class Action(NamedTuple):
     name: str
     """DynamoDB's name of it, such as `Put`."""
     description: str
-    native: dict[str, Any] | Update
+    request: dict[str, Any] | Update
     """The request; an update is prepared when it is sent."""
     joined: dict[str, Any] | Update | None = None
     """The request to a store whose index keys have one attribute each, if it differs."""
 
     def adapted(self, context: Context) -> dict[str, Any] | Update:
-        return self.native if self.joined is None or context.native else self.joined
+        return self.request if self.joined is None or context.multi_attribute_keys else self.joined
 
 
 class Transaction:

@@ -22,8 +22,8 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.steps import Context, Steps, code_of
-from sortkey.model.sessions.writes import CONDITION_FAILED
+from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.writes import row_of_failed_condition
 
 T = TypeVar("T")
 Changes = Mapping[str, Any]
@@ -194,7 +194,7 @@ def _send(context: Context, wanted: Update, prepared: Prepared) -> Steps[_Result
     try:
         answer = yield from context.send("UpdateItem", {**prepared.members, "ReturnValues": "ALL_NEW"}, wanted.metered)
     except ClientError as error:
-        row = _stored(error, wanted)
+        row = _stored_row(error, wanted)
         return _Result(False, row, wanted.is_outdated(row) or not holds(prepared.guards, row))
     return _Result(True, answer["Attributes"])
 
@@ -204,17 +204,14 @@ def _replace(context: Context, wanted: Update, read: Row) -> Steps[_Result]:
     try:
         yield from context.send("PutItem", members, wanted.metered)
     except ClientError as error:
-        row = _stored(error, wanted)
+        row = _stored_row(error, wanted)
         return _Result(False, row, row != read)
     return _Result(True, members["Item"])
 
 
-def _stored(error: ClientError, wanted: Update) -> Row:
-    """The row on which a condition failed."""
-    if code_of(error) != CONDITION_FAILED:
-        raise error
-    response: Any = error.response
-    row: Row | None = response.get("Item")
+def _stored_row(error: ClientError, wanted: Update) -> Row:
+    """The row on which a condition failed; raises ItemMissing if there is none."""
+    row = row_of_failed_condition(error)
     if row is None:
         raise wanted.missing() from None
     return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -20,7 +20,17 @@ from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, Paral
 
 T = TypeVar("T")
 
-CONDITION_FAILED = "ConditionalCheckFailedException"
+_CONDITION_FAILED: Final = "ConditionalCheckFailedException"
+
+
+def row_of_failed_condition(error: ClientError) -> Row | None:
+    """The stored row on which a condition failed, if there was an item and the request asked for it. Raises any other
+    error."""
+    if code_of(error) != _CONDITION_FAILED:
+        raise error
+    response: Any = error.response
+    row: Row | None = response.get("Item")
+    return row
 
 
 def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
@@ -30,11 +40,10 @@ def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_
     try:
         yield from context.send("PutItem", members, f"put {schema.name}")
     except ClientError as error:
-        if code_of(error) != CONDITION_FAILED:
-            raise
+        row = row_of_failed_condition(error)
         if if_version is None:
             return False
-        raise _outdated(schema, item, if_version, error) from None
+        raise _outdated(schema, item, if_version, row) from None
     if if_version is not None:
         setattr(item, if_version, getattr(item, if_version) + 1)
     return True
@@ -76,9 +85,7 @@ def _version(schema: Schema[Any], item: Item, field: str) -> int:
     return version
 
 
-def _outdated(schema: Schema[Any], item: Item, field: str, error: ClientError) -> ConditionFailed:
-    response: Any = error.response
-    row = response.get("Item")
+def _outdated(schema: Schema[Any], item: Item, field: str, row: Row | None) -> ConditionFailed:
     stored = None if row is None else schema.decode(row)
     found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
     return ConditionFailed(f"{schema.name}.{field} is {getattr(item, field)}, but {found}", stored)
@@ -91,10 +98,7 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
     try:
         answer = yield from context.send("DeleteItem", members, f"delete {path.entity}")
     except ClientError as error:
-        if code_of(error) != CONDITION_FAILED:
-            raise
-        response: Any = error.response
-        row = response.get("Item")
+        row = row_of_failed_condition(error)
         stored = None if row is None else path.decode(row)
         raise ConditionFailed(f"{path!r} does not match {dict(where or {})}", stored) from None
     row = answer.get("Attributes")
