@@ -38,7 +38,7 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty store's URL, of each kind."""
+    """The URL of an empty store, for each of STORES."""
     prefix = f"t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
     if request.param == "memory":
         return "memory:"

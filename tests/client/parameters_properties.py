@@ -1,4 +1,4 @@
-"""Random requests, good and bad: whatever botocore makes of them is what the client makes of them."""
+"""The client sends or rejects random requests as botocore does."""
 
 from __future__ import annotations
 

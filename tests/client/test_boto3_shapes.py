@@ -78,7 +78,7 @@ def test_binary_keys_come_back_as_bytes_in_pages(client: Client) -> None:
     assert client.scan(TableName="blobs", ExclusiveStartKey=page["LastEvaluatedKey"])["Items"] == []
 
 
-# boto3 takes text for bytes, and encodes it.
+# boto3 accepts text for bytes, and encodes it.
 def test_text_under_a_binary_tag_is_utf8() -> None:
     members = {"a": {"B": "é"}, "b": {"BS": ["é", b"x"]}}
     assert to_dynamodb_json(members) == {
@@ -88,12 +88,12 @@ def test_text_under_a_binary_tag_is_utf8() -> None:
 
 
 # Copying every request would cost more than executing some of them.
-def test_what_has_no_binary_is_not_copied() -> None:
+def test_members_without_binary_are_not_copied() -> None:
     members = {"Item": {"a": {"S": "x"}, "b": {"L": [{"M": {"c": {"NS": ["1"]}}}]}}, "Limit": 1}
     assert to_dynamodb_json(members) is members
 
 
-def test_what_has_binary_is_copied_and_not_changed() -> None:
+def test_members_with_binary_are_copied_and_not_changed() -> None:
     unchanged = {"M": {"S": {"N": "1"}}}
     members = {"Item": {"a": {"L": [{"S": "x"}, {"B": b"x"}]}, "b": unchanged}}
     wire = to_dynamodb_json(members)
@@ -130,8 +130,8 @@ def test_request_ids_differ_and_the_rest_of_the_metadata_is_constant(client: Cli
     assert first == second == {"HTTPStatusCode": 200, "HTTPHeaders": {}, "RetryAttempts": 0}
 
 
-# Two moments are equal whatever their time zones are; boto3's have the machine's, and print so.
+# Equality ignores the time zone, so the text is compared: boto3's times have the machine's zone.
 @pytest.mark.parametrize("seconds", [0, 1, 1.5, 1_772_345_678.123, 4_102_444_800])
-def test_moments_are_botocores(seconds: float) -> None:
+def test_times_are_botocores(seconds: float) -> None:
     theirs = parse_timestamp(cast(Any, seconds))  # its stub knows text only
     assert repr(to_datetime(seconds)) == repr(theirs)

@@ -46,7 +46,7 @@ def test_the_call_ends(request: pytest.FixtureRequest, endpoint: str) -> None:
             DEADLINE.reset(limited)
 
 
-def test_what_is_over_is_not_sent(silent: str) -> None:
+def test_after_the_deadline_nothing_is_sent(silent: str) -> None:
     with sk.client(silent) as client:
         limited = DEADLINE.set(time.monotonic() - 1)
         try:
@@ -61,7 +61,7 @@ class Thing(sk.Item, table=sk.Table("things")):
     key = sk.Key("{name}")
 
 
-def test_sessions_keep_their_time(silent: str) -> None:
+def test_sessions_keep_their_timeout(silent: str) -> None:
     with sk.connect(silent, tables=[Thing]) as db:
         hurried = db.within(0.1)
         with pytest.raises(sk.DeadlineExceeded, match=r"not done within 0.1 s"):

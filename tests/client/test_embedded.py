@@ -24,12 +24,12 @@ def test_answers_are_typed(client: Client) -> None:
     assert_type(client.list_tables(), dict[str, Any])
 
 
-def test_what_is_absent_is_left_out(orders: Client) -> None:
+def test_absent_members_are_left_out(orders: Client) -> None:
     assert set(orders.get_item(TableName="orders", Key=key(1))) == {"ResponseMetadata"}
     assert set(orders.put_item(TableName="orders", Item=key(1))) == {"ResponseMetadata"}
 
 
-def test_meta_tells_where_the_client_is(client: Client) -> None:
+def test_meta_has_the_url_and_the_region(client: Client) -> None:
     assert client.meta.endpoint_url == "memory:"
     assert client.meta.region_name == "local"
     assert client.meta.service_model.service_name == "dynamodb"
@@ -52,7 +52,7 @@ def test_waiting_at_a_bad_iterator_is_rejected(client: Client, iterator: Any, ki
         client.wait_for_records(ShardIterator=iterator, Timeout=0)
 
 
-# Threads lead and follow in the group commit; none may see another's answer.
+# Concurrent writes share a commit; no thread may get the answer of another.
 def test_threads_share_a_client(orders: Client) -> None:
     totals: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The async twin: the same answers and errors, and an event loop that is never held up or let down."""
+"""The async embedded client: the same answers and errors, without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_answers_and_errors_are_those_of_the_sync_client() -> None:
     run(session)
 
 
-# One commit for all that wait is what makes many writers cheap.
+# Many writers are cheap because waiting writes share one commit.
 def test_writes_made_together_share_commits() -> None:
     async def session(client: AsyncClient) -> None:
         let_go = hold_writer(client)
@@ -107,7 +107,7 @@ def test_a_cancelled_caller_leaves_a_whole_write() -> None:
     run(session)
 
 
-# The writer serves everybody: one caller's loop, closed too early, is not to stop it.
+# The writer serves all clients: a loop that is closed too early must not stop it.
 def test_a_closed_loop_does_not_harm_the_writer(tmp_path: Path) -> None:
     holder = sk.async_client(tmp_path)
     with sk.client(tmp_path) as client:
@@ -135,7 +135,7 @@ def test_one_client_serves_several_loops() -> None:
     asyncio.run(client.close())
 
 
-def test_closing_waits_for_the_writes_under_way(tmp_path: Path) -> None:
+def test_closing_waits_for_running_writes(tmp_path: Path) -> None:
     async def session() -> None:
         client = sk.async_client(tmp_path)
         await client.create_table(**ORDERS)

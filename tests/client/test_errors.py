@@ -53,7 +53,7 @@ def test_cancellation_reasons_hold_items_in_boto3s_shape(orders: Client) -> None
     assert response["Message"] == response["Error"]["Message"]
 
 
-# What boto3 would make of the same error, had it come over the wire.
+# Compared with what boto3 parses from the same error on the wire.
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
 def test_responses_are_what_boto3_would_parse(kind: type[DynamoDBError]) -> None:
     error = kind("why")
@@ -75,7 +75,7 @@ def test_responses_are_what_boto3_would_parse(kind: type[DynamoDBError]) -> None
     assert ours == parsed
 
 
-def test_the_model_says_how_messages_are_called() -> None:
+def test_the_member_of_the_message_is_the_models() -> None:
     shapes: dict[str, Any] = {
         shape.name: shape
         for service in ("dynamodb", "dynamodbstreams")

@@ -1,4 +1,4 @@
-"""Reads take the shortcut as long as all goes well; whatever does not is botocore's, and callers notice nothing."""
+"""Remote reads take the fast path; botocore repeats those without a complete answer, and callers see no difference."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from tests.wire.serving import ServerProcess
 ITEM = {"Item": {"customer": {"S": "ada"}, "number": {"N": "1"}}}
 
 
-class Reply(NamedTuple):
+class ScriptedAnswer(NamedTuple):
     status: int = 200
     body: dict[str, Any] = ITEM
     checksum: int | None = None
-    """A wrong one, if any."""
+    """A wrong checksum, if any."""
 
 
-THROTTLED = Reply(400, {"__type": "com.amazon.coral.availability#ThrottlingException", "message": "later"})
-MISSING = Reply(400, {"__type": "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException", "message": "no"})
+THROTTLED = ScriptedAnswer(400, {"__type": "com.amazon.coral.availability#ThrottlingException", "message": "later"})
+MISSING = ScriptedAnswer(400, {"__type": "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException", "message": "no"})
 
 
 class Script:
-    """An endpoint that replies as told, the last reply for good, and remembers what it was asked."""
+    """An endpoint that sends scripted answers, the last one repeatedly, and records the requests."""
 
     def __init__(self) -> None:
-        self.replies: list[Reply | None] = []
+        self.answers: list[ScriptedAnswer | None] = []
         self.requests: list[dict[str, str]] = []
         script = self
 
@@ -48,20 +48,20 @@ class Script:
             def do_POST(self) -> None:
                 script.requests.append({name.lower(): value for name, value in self.headers.items()})
                 self.rfile.read(int(self.headers["Content-Length"]))
-                reply = script.replies.pop(0) if len(script.replies) > 1 else script.replies[0]
-                if reply is None:
+                answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
+                if answer is None:
                     self.close_connection = True
                     return
-                body = orjson.dumps(reply.body)
-                self.send_response(reply.status)
+                body = orjson.dumps(answer.body)
+                self.send_response(answer.status)
                 self.send_header("Content-Length", str(len(body)))
                 self.send_header("x-amzn-RequestId", "R1")
-                self.send_header("x-amz-crc32", str(crc32(body) if reply.checksum is None else reply.checksum))
+                self.send_header("x-amz-crc32", str(crc32(body) if answer.checksum is None else answer.checksum))
                 self.end_headers()
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nobody reads it."""
+                """Not logged."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -108,8 +108,8 @@ Read = Callable[[str], dict[str, Any]]
 
 
 @BOTH
-def test_what_goes_well_is_asked_once(script: Script, read: Read) -> None:
-    script.replies = [Reply()]
+def test_a_complete_answer_takes_one_request(script: Script, read: Read) -> None:
+    script.answers = [ScriptedAnswer()]
     answer = read(script.url)
     assert answer["Item"] == ITEM["Item"]
     metadata = answer["ResponseMetadata"]
@@ -120,45 +120,45 @@ def test_what_goes_well_is_asked_once(script: Script, read: Read) -> None:
     assert request["user-agent"].startswith("Botocore/") or request["user-agent"].startswith("aiobotocore/")
 
 
-# Throttling, a bad gateway, a torn connection, damaged bytes: botocore asks again, as it always did.
-@pytest.mark.parametrize("trouble", [THROTTLED, Reply(502, {}), None, Reply(checksum=1)])
+# After throttling, a bad gateway, a broken connection or damaged bytes, botocore sends the read again.
+@pytest.mark.parametrize("trouble", [THROTTLED, ScriptedAnswer(502, {}), None, ScriptedAnswer(checksum=1)])
 @BOTH
-def test_trouble_is_left_to_botocore(script: Script, read: Read, trouble: Reply | None) -> None:
-    script.replies = [trouble, Reply()]
+def test_botocore_repeats_other_reads(script: Script, read: Read, trouble: ScriptedAnswer | None) -> None:
+    script.answers = [trouble, ScriptedAnswer()]
     assert read(script.url)["Item"] == ITEM["Item"]
     assert len(script.requests) == 2
 
 
 @BOTH
 def test_errors_are_botocores(script: Script, read: Read) -> None:
-    script.replies = [MISSING]
+    script.answers = [MISSING]
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         read(script.url)
 
 
-# Keys of a role come with a token, which is signed as well.
+# A role has a session token, which is signed as well.
 @BOTH
 def test_signatures_have_the_token(script: Script, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
-    script.replies = [Reply()]
+    script.answers = [ScriptedAnswer()]
     read(script.url)
     assert script.requests[0]["x-amz-security-token"] == "token"
     assert "AKID" in script.requests[0]["authorization"]
     assert "x-amz-security-token" in script.requests[0]["authorization"]
 
 
-# A proxy may serve an endpoint under a path, which the shortcut would not sign.
+# A proxy may serve an endpoint under a path, which the fast path would not sign.
 @BOTH
 def test_an_endpoint_under_a_path_is_botocores(script: Script, read: Read) -> None:
-    script.replies = [Reply()]
+    script.answers = [ScriptedAnswer()]
     read(script.url.replace("?", "/below?"))
     assert "attempt=1" in script.requests[0]["amz-sdk-request"]
 
 
-def test_writes_take_no_shortcut(script: Script) -> None:
-    script.replies = [THROTTLED, Reply(body={})]
+def test_writes_do_not_take_the_fast_path(script: Script) -> None:
+    script.answers = [THROTTLED, ScriptedAnswer(body={})]
     with sk.client(script.url) as client:
         client.put_item(TableName="orders", Item=EVERY_TYPE)
     # botocore counts its attempts in a header.

@@ -1,4 +1,4 @@
-"""Who holds which database, and for how long."""
+"""Clients of one folder share its database, and the last one closes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import sortkey as sk
 from sortkey.client import Client
 from tests.client.orders import ORDERS, database_of, key
 
-# Python 3.12 warns of forking beside threads; that is the very thing to be tested.
+# Python 3.12 warns about forks in a process with threads, which is what these tests do.
 FORKS = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
@@ -33,7 +33,7 @@ def test_memory_ends_with_its_client() -> None:
         assert other.list_tables()["TableNames"] == []
 
 
-# LMDB's locks break when one process opens a file twice, so however the folder is named, it must be the same database.
+# LMDB's locks break when one process opens a file twice, so all names of a folder must give the same database.
 def test_a_folder_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "data")
@@ -64,7 +64,7 @@ def test_the_last_to_close_closes(tmp_path: Path) -> None:
         assert third.list_tables()["TableNames"] == ["orders"]
 
 
-def test_many_threads_opening_and_closing_get_along(tmp_path: Path) -> None:
+def test_many_threads_open_and_close(tmp_path: Path) -> None:
     start = threading.Barrier(4)
     failures: list[BaseException] = []
 
@@ -90,7 +90,7 @@ def test_many_threads_opening_and_closing_get_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [Client.list_tables, Client.describe_limits])
-def test_a_closed_client_says_so(call: Callable[[Client], object]) -> None:
+def test_a_closed_client_raises(call: Callable[[Client], object]) -> None:
     client = sk.client("memory:")
     client.close()
     with pytest.raises(RuntimeError, match="client of 'memory:' is closed"):

@@ -1,4 +1,4 @@
-"""Mistakes in parameters are told as boto3 tells them; what boto3 takes is taken."""
+"""Errors in parameters have boto3's words, and what boto3 accepts is accepted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_mistakes_are_botocores_errors(orders: Client, members: dict[str, Any], 
     assert said in str(error.value)
 
 
-# Nobody there to send it to, but boto3 would not have come so far.
+# The table does not exist, but boto3 would not have sent the request.
 def test_mistakes_come_before_a_missing_table(client: Client) -> None:
     with pytest.raises(ParamValidationError):
         client.put_item(TableName="missing", Item={"customer": "ada"})
@@ -64,19 +64,19 @@ def test_what_boto3_would_send_is_rejected_by_the_engine(orders: Client) -> None
         ({"S": Table.ORDERS}, {"S": "orders"}),
     ],
 )
-def test_what_boto3_takes_is_taken(orders: Client, given: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_what_boto3_accepts_is_accepted(orders: Client, given: dict[str, Any], kept: dict[str, Any]) -> None:
     orders.put_item(TableName=Table.ORDERS, Item={**key(1), "given": given})
     assert orders.get_item(TableName="orders", Key=key(1))["Item"]["given"] == kept
 
 
-# A boto3 that is newer than the engine knows parameters that the engine would leave unread.
+# A newer boto3 knows parameters that the engine would ignore.
 def test_what_only_boto3_knows_is_rejected(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_model, "serialise", lambda _operation, _members: b"{}")
     with pytest.raises(ParamValidationError, match='"Novelty", must be one of: ExclusiveStartTableName, Limit'):
         client.list_tables(Novelty=True)
 
 
-def test_moments_may_be_datetimes(client: Client) -> None:
+def test_times_may_be_datetimes(client: Client) -> None:
     assert client.list_backups(TimeRangeLowerBound=datetime(2026, 1, 1, tzinfo=UTC))["BackupSummaries"] == []
 
 

@@ -1,4 +1,4 @@
-"""One client, whatever the store: the same calls on each of them, sync and async."""
+"""The same calls on every store, sync and async."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_item_comes_back_as_it_went(store: str) -> None:
         assert without_metadata(client.get_item(TableName="orders", Key=key(2))) == {}
 
 
-# `client.exceptions` has one set of classes, so that code which catches one is right on every store.
+# `client.exceptions` has one set of classes, so that an `except` works on every store.
 def test_errors_are_of_one_set_of_classes(store: str) -> None:
     with sk.client(store) as client:
         client.create_table(**ORDERS)
@@ -55,7 +55,7 @@ def test_errors_are_of_one_set_of_classes(store: str) -> None:
             client.get_item(TableName="orders", Key={"customer": {"S": "ada"}})
 
 
-def test_the_async_client_answers_alike(store: str) -> None:
+def test_the_async_client_gives_the_same_answers(store: str) -> None:
     async def session() -> None:
         async with sk.async_client(store) as client:
             await client.create_table(**ORDERS)
@@ -125,7 +125,7 @@ def test_streams_of_the_async_client(store: str) -> None:
     asyncio.run(session())
 
 
-def test_a_closed_client_says_so(store: str) -> None:
+def test_a_closed_client_raises(store: str) -> None:
     async def session() -> None:
         client = sk.async_client(store)
         await client.close()
@@ -140,7 +140,7 @@ def test_a_closed_client_says_so(store: str) -> None:
     asyncio.run(session())
 
 
-def test_an_endpoint_says_what_it_can_do(store: str, request: pytest.FixtureRequest) -> None:
+def test_capabilities_of_endpoints(store: str, request: pytest.FixtureRequest) -> None:
     kind = request.node.callspec.params["store"]
     expected = {"endpoint": SORTKEY, "local": DYNAMODB_LOCAL}.get(kind, EMBEDDED)
 
@@ -153,8 +153,8 @@ def test_an_endpoint_says_what_it_can_do(store: str, request: pytest.FixtureRequ
     asyncio.run(session())
 
 
-# Who may use one table only may not list them.
-def test_a_error_says_what_the_endpoint_is(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+# A caller with the right to one table may not list tables.
+def test_an_error_identifies_the_endpoint(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def session() -> None:
         async with sk.async_client(our_endpoint) as client:
             assert await client.capabilities() == SORTKEY
@@ -167,8 +167,8 @@ def test_a_error_says_what_the_endpoint_is(our_endpoint: str, monkeypatch: pytes
     asyncio.run(session())
 
 
-# Asking the cloud's metadata address for credentials takes seconds where there is none, and a local store needs none.
-def test_without_credentials_nobody_is_asked_for_any(our_endpoint: str) -> None:
+# A request for credentials to the metadata address takes seconds outside the cloud, and a local store needs none.
+def test_a_local_endpoint_needs_no_credentials(our_endpoint: str) -> None:
     started = time.perf_counter()
     with sk.client(our_endpoint) as client:
         client.list_tables()

@@ -1,4 +1,4 @@
-"""Answers are read as botocore would read them: it is the measure, over everything that the endpoint answers."""
+"""Answers of the endpoint are the ones that botocore reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.client.orders import EVERY_TYPE, ORDERS, key
 CREDENTIALS: Any = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "region_name": "us-east-1"}
 
 
-def plain(answer: dict[str, Any]) -> dict[str, Any]:
+def without_metadata(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in answer.items() if name != "ResponseMetadata"}
 
 
@@ -33,7 +33,7 @@ READS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_it_is_what_boto3_gives(our_endpoint: str) -> None:
+def test_answers_are_boto3s(our_endpoint: str) -> None:
     theirs: Any = boto3.client("dynamodb", endpoint_url=our_endpoint, **CREDENTIALS)
     with sk.client(our_endpoint) as ours:
         ours.create_table(**{**ORDERS, "TableName": "answers"})
@@ -41,13 +41,13 @@ def test_it_is_what_boto3_gives(our_endpoint: str) -> None:
         ours.put_item(TableName="answers", Item={**key(2), "note": {"S": "x"}})
         for method, members in READS:
             answer, expected = getattr(ours, method)(**members), getattr(theirs, method)(**members)
-            assert plain(answer) == plain(expected)
+            assert without_metadata(answer) == without_metadata(expected)
             assert answer["ResponseMetadata"].keys() == expected["ResponseMetadata"].keys()
         ours.delete_table(TableName="answers")
     theirs.close()
 
 
-def test_records_have_moments_and_binaries(our_endpoint: str) -> None:
+def test_records_have_times_and_binary(our_endpoint: str) -> None:
     theirs: Any = boto3.client("dynamodbstreams", endpoint_url=our_endpoint, **CREDENTIALS)
     with sk.client(f"{our_endpoint}?prefix=records-") as ours:
         arn = ours.create_table(**ORDERS)["TableDescription"]["LatestStreamArn"]
@@ -60,10 +60,10 @@ def test_records_have_moments_and_binaries(our_endpoint: str) -> None:
     theirs.close()
 
 
-# Errors, and bodies that are no JSON, are botocore's business.
+# botocore reads errors, and bodies that are not JSON.
 @pytest.mark.parametrize("body", [b"", b"<html>"])
-def test_the_unusual_is_read_slowly(body: bytes) -> None:
+def test_botocore_reads_the_rest(body: bytes) -> None:
     shape: Any = operation_model("Query").output_shape
-    assert read(lambda *_: "slowly", body, shape) == "slowly"
+    assert read(lambda *_: "botocore", body, shape) == "botocore"
     error: Any = operation_model("PutItem").service_model.shape_for("ConditionalCheckFailedException")
-    assert read(lambda *_: "slowly", b"{}", error) == "slowly"
+    assert read(lambda *_: "botocore", b"{}", error) == "botocore"

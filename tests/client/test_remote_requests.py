@@ -1,4 +1,4 @@
-"""Requests are request_body as botocore would write them: it is the measure."""
+"""Request bodies are the ones that botocore writes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USUAL: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("operation", "members"), USUAL)
-def test_the_usual_is_request_body_as_botocore_writes_it(operation: str, members: dict[str, Any]) -> None:
+def test_bodies_are_botocores(operation: str, members: dict[str, Any]) -> None:
     model = service_model.operation_model(operation)
     theirs: Any = service_model._serialiser().serialize_to_request(members, model)
     ours = Serialiser(None).serialize_to_request(members, model)
@@ -46,7 +46,7 @@ def test_the_usual_is_request_body_as_botocore_writes_it(operation: str, members
     assert ours == theirs
 
 
-# A misspelt name would change nothing, and nobody would be told.
+# DynamoDB would ignore a misspelt name without an error.
 UNUSUAL: list[tuple[str, dict[str, Any]]] = [
     ("GetItem", {"TableName": "orders", "Key": key(1), "ConsistentReed": True}),
     ("PutItem", {"TableName": "orders", "Item": {}, "Expected": {"a": {"Exist": False}}}),
@@ -57,7 +57,7 @@ UNUSUAL: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("operation", "members"), UNUSUAL)
-def test_misspelt_members_are_botocores_to_reject(our_endpoint: str, operation: str, members: dict[str, Any]) -> None:
+def test_botocore_rejects_misspelt_members(our_endpoint: str, operation: str, members: dict[str, Any]) -> None:
     with sk.client(our_endpoint) as client, pytest.raises(ParamValidationError, match="Unknown parameter"):
         client._call(operation, members)
 
@@ -68,9 +68,9 @@ def test_other_types_are_left_to_botocore(value: dict[str, Any]) -> None:
     assert request_body("CreateTable", ORDERS) is None
 
 
-# Attribute values are not looked into before they are sent, and the store's words would not be botocore's.
+# Attribute values are not checked before they are sent, and the store's error would not have botocore's words.
 @pytest.mark.parametrize("value", [{"S": 1}, {"N": 1}, {"T": "x"}, {"L": {}}, {"SS": "x"}])
-def test_mistakes_in_values_are_told_by_botocore(our_endpoint: str, value: dict[str, Any]) -> None:
+def test_errors_in_values_are_botocores(our_endpoint: str, value: dict[str, Any]) -> None:
     with sk.client(f"{our_endpoint}?prefix=values-") as client:
         client.create_table(**ORDERS)
         with pytest.raises(ParamValidationError, match=r"Item\.wrong"):

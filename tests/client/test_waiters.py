@@ -1,4 +1,4 @@
-"""Waiters: botocore's recipes, followed by botocore in the sync client and by ours in the async one."""
+"""Waiters: botocore's in the sync client, and ours, with the same configurations, in the async one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_waiter_waits(client: Client) -> None:
     assert client.describe_table(TableName="orders")["Table"]["TableStatus"] == "ACTIVE"
 
 
-# Waiters that need an operation which is not here do not exist here.
+# A waiter for an operation that the engine lacks does not exist.
 @pytest.mark.parametrize("name", ["table_gone", "export_completed", "TableExists"])
 def test_unknown_waiters_are_rejected(client: Client, name: str) -> None:
     with pytest.raises(ValueError, match=f"Waiter does not exist: {name}"):

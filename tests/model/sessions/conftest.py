@@ -16,7 +16,7 @@ __all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
 
 
 class Awaited:
-    """An async session, or its client, whose calls are waited for."""
+    """An async session, or its client, with blocking calls."""
 
     def __init__(self, session: Any, runner: asyncio.Runner) -> None:
         self._session = session
@@ -41,7 +41,7 @@ async def _awaited(result: Any) -> Any:
 
 @pytest.fixture(params=["sync", "async"])
 def db(store: str, request: pytest.FixtureRequest) -> Iterator[sk.Session]:
-    """An open session, with the shop's table made."""
+    """An open session, with the shop's table."""
     if request.param == "sync":
         with sk.connect(store, tables=[SHOP]) as session:
             session.create_tables()

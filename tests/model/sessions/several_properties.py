@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sortkey as sk
 from sortkey.model.changes.operators import Operator
 from sortkey.model.items.item import schema_of
-from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_glued
+from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_joined
 
 TEXTS: Final = st.text("aé#$\U0001f600", min_size=1, max_size=2)
 PRESENT: Final[dict[str, st.SearchStrategy[Any]]] = {
@@ -79,7 +79,7 @@ def write(db: sk.Session, items: dict[str, Ticket], name: str, fields: dict[str,
 @given(joined=st.booleans(), writes=WRITES, draw=st.data())
 def test_an_index_answers_as_a_sorted_list(joined: bool, writes: list[Any], draw: st.DataObject) -> None:
     items: dict[str, Ticket] = {}
-    with connect_glued(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
+    with connect_joined(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
         db.create_tables()
         for name, fields in writes:
             write(db, items, name, fields)
@@ -127,7 +127,7 @@ def test_rows_are_as_if_put_afresh(joined: bool, writes: list[Any]) -> None:
     if joined:
         assert schema.joined is not None
         schema = schema.joined
-    with connect_glued(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
+    with connect_joined(TICKETS) if joined else sk.connect("memory:", tables=[TICKETS]) as db:
         db.create_tables()
         for name, fields in writes:
             write(db, items, name, fields)

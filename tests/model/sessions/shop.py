@@ -1,4 +1,4 @@
-"""A small shop: three classes in one table, with sparse, overloaded and native index keys."""
+"""A small shop: three classes in one table, with sparse and overloaded index keys."""
 
 from __future__ import annotations
 

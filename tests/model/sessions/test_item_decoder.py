@@ -1,4 +1,4 @@
-"""Rows on their way from every store to items: keys and filters of bytes, and rows that are not quite as declared."""
+"""Rows of every store become items: with keys and filters of bytes, and with undeclared or wrong attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def blobs(db: sk.Session) -> sk.Session:
     return db
 
 
-# Text and bytes are told apart only by who knows the key.
+# Only the key's declaration tells base64 from text.
 def test_keys_of_bytes(blobs: sk.Session) -> None:
     third = blob(3, mark=b"\x01", parts=[b"\xfe", b""])
     assert blobs.get(third.key) == third
@@ -54,7 +54,7 @@ def test_pages_of_bytes(blobs: sk.Session) -> None:
     assert [each.part for each in blobs.iterate(path.after(b"\x02"))] == [b"\x03", b"\x04"]
 
 
-# Another program wrote more than the class knows; whoever writes the item back must not lose it.
+# Another program wrote more attributes than the class declares; writing the item back must keep them.
 def test_what_a_class_does_not_declare_is_kept(db: sk.Session) -> None:
     row = {**schema_of(Order).encode(order(1)), "raw": {"B": b"\xff"}, "deep": {"L": [{"B": b"\x00"}]}}
     db.client.put_item(TableName="shop", Item=row)
@@ -70,7 +70,7 @@ def test_what_a_class_does_not_declare_is_kept(db: sk.Session) -> None:
         assert sk.extra(found) == {"raw": {"B": b"\xff"}, "deep": {"L": [{"B": b"\x00"}]}}
 
 
-# A cursor is of the row, whatever became of its item since.
+# A cursor belongs to the row, even if its item was changed since.
 def test_cursors_of_items_that_were_changed(db: sk.Session) -> None:
     db.batch(put=[order(number) for number in range(4)])
     page = db.page(Order.key(customer="ada"), first=2)
@@ -79,7 +79,7 @@ def test_cursors_of_items_that_were_changed(db: sk.Session) -> None:
     assert [each.number for each in page.items] == [2, 3]
 
 
-def test_a_row_that_is_no_item_says_what_is_wrong(db: sk.Session) -> None:
+def test_a_row_that_cannot_be_decoded_raises(db: sk.Session) -> None:
     row = {**schema_of(Order).encode(order(1)), "visits": {"S": "many"}}
     db.client.put_item(TableName="shop", Item=row)
     for read in (

@@ -1,4 +1,4 @@
-"""Entries of an item: one conditional write each, whether or not the item is there."""
+"""Entries of an item: one conditional write each, whether or not the item exists."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def db(store: str) -> Iterator[sk.Session]:
         yield session
 
 
-def test_the_first_entry_makes_the_item(db: sk.Session) -> None:
+def test_the_first_entry_creates_the_item(db: sk.Session) -> None:
     written, item = db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="updated")
     assert written
     assert (item.room, item.shelf, item.books) == ("hall", 1, {"a": EMMA})
@@ -99,7 +99,7 @@ def test_a_whole_item_is_put_with_its_entries(db: sk.Session) -> None:
     assert db.put_entry(PATH, Shelf.books, "b", EMMA, newer_by="updated").item.books == {"b": EMMA}
 
 
-# An index key may need a field that is not at hand, and an old row an upgrade: both take a read.
+# An index key may need a field that is not given, and an old row an upgrade: both need a read.
 def test_classes_that_have_to_be_read_are_rejected(db: sk.Session) -> None:
     class Indexed(sk.Item, table=sk.Table("indexed")):
         room: str

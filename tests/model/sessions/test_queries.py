@@ -1,4 +1,4 @@
-"""Pages: Relay's arguments, exact ends, filters that do not leave them short."""
+"""Pages: Relay's arguments, exact ends, and filters that leave no page short."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_filtered_page_is_filled_up(db: sk.Session) -> None:
     assert (numbers(page.items), page.has_next) == ([199], False)
 
 
-# Within its budget; then the page comes short, and goes on from where the reading stopped.
+# A page that reaches its budget is short, and the next one continues where reading stopped.
 def test_the_read_budget_ends_a_page(db: sk.Session) -> None:
     db.batch(put=[order(number, status="RARE" if number == 90 else "OPEN") for number in range(100)])
     found, cursor, pages = [], None, 0
@@ -82,7 +82,7 @@ def test_the_read_budget_ends_a_page(db: sk.Session) -> None:
     "arguments",
     [{"first": 0}, {"last": -1}, {"first": 1, "last": 1}, {"first": 1, "before": "x"}, {"first": 1, "budget": 0}],
 )
-def test_arguments_that_mean_nothing(memory: sk.Session, arguments: dict[str, Any]) -> None:
+def test_arguments_that_contradict_each_other(memory: sk.Session, arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="first"):
         memory.page(ADA, **arguments)
 

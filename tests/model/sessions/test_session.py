@@ -1,4 +1,4 @@
-"""What sessions promise, on every store, sync and async."""
+"""The calls of sessions, on every store, sync and async."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_lookup_is_by_the_primary_key(db: sk.Session) -> None:
         db.lookup(Order.by_status, [{"status": "OPEN", "number": 1}])
 
 
-# The last writer by its own clock wins, however often and in which order writes arrive.
-def test_newer_by_lets_only_newer_ones_in(db: sk.Session) -> None:
+# The newest write wins, in whatever order and however often writes arrive.
+def test_newer_by_writes_only_newer_items(db: sk.Session) -> None:
     assert db.put(order(1, updated=5, status="NEW"), newer_by="updated")
     assert not db.put(order(1, updated=5, status="SAME"), newer_by="updated")
     assert not db.put(order(1, updated=4, status="OLD"), newer_by="updated")
@@ -56,7 +56,7 @@ def test_if_absent_never_replaces(db: sk.Session) -> None:
     assert not db.put(order(1, status="SECOND"), if_absent=True)
 
 
-def test_if_version_rejects_who_has_not_seen_the_latest(db: sk.Session) -> None:
+def test_if_version_rejects_an_outdated_item(db: sk.Session) -> None:
     mine = order(1)
     assert db.put(mine, if_version="revision")
     assert mine.revision == 1
@@ -131,7 +131,7 @@ def test_calls_are_metered_by_path(db: sk.Session) -> None:
     assert "Order.by_status" in str(db.meter)
 
 
-def test_rows_are_read_by_a_function_of_the_caller_s(db: sk.Session) -> None:
+def test_lookup_as_reads_rows_by_a_function(db: sk.Session) -> None:
     db.batch(put=[order(number) for number in range(120)])
     texts: list[bytes] = []
 

@@ -15,7 +15,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.items.item import schema_of
 from tests.model.sessions.conftest import Awaited
-from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, at, connect_glued, ids, ticket
+from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, at, connect_joined, ids, ticket
 
 SYNTHETIC = {"by_statuspk", "by_statussk", "by_ownerpk", "by_ownersk", "by_teampk", "by_teamsk"}
 
@@ -48,7 +48,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sk.Session]
         # An endpoint can be called what it is not; a store in the process is told by hand.
         in_process = joined and place == "memory"
         named = f"{url}&store=dynamodb-local" if joined else url
-        with connect_glued(TICKETS) if in_process else sk.connect(named, tables=[TICKETS]) as session:
+        with connect_joined(TICKETS) if in_process else sk.connect(named, tables=[TICKETS]) as session:
             session.create_tables()
             yield session
 
@@ -66,7 +66,7 @@ async def _opened(url: str) -> sk.AsyncSession:
     return await sk.open(url, tables=[TICKETS])
 
 
-def is_native(desk: sk.Session) -> bool:
+def has_multi_attribute_keys(desk: sk.Session) -> bool:
     return desk.capabilities.multi_attribute_index_keys
 
 
@@ -139,13 +139,13 @@ def test_updates_move_items(tickets: sk.Session) -> None:
     assert ids(tickets.iterate(Ticket.by_status(tenant="acme", status=Status.DONE))) == ["t7", "t1"]
 
 
-# The store derives the keys itself, so even a change that depends on what is there needs no reading.
-def test_native_keys_are_not_worked_out(tickets: sk.Session) -> None:
+# The store derives the keys, so even an operator needs no read.
+def test_multi_attribute_keys_are_not_computed(tickets: sk.Session) -> None:
     before = tickets.meter.reading("update Ticket").calls
     tickets.update(ticket(1).key, {"priority": sk.add(1)})
-    assert tickets.meter.reading("update Ticket").calls - before == (1 if is_native(tickets) else 2)
+    assert tickets.meter.reading("update Ticket").calls - before == (1 if has_multi_attribute_keys(tickets) else 2)
     (row,) = (row for row in tickets.client.scan(TableName="tickets")["Items"] if row["id"] == {"S": "t1"})
-    assert bool(SYNTHETIC & row.keys()) is not is_native(tickets)
+    assert bool(SYNTHETIC & row.keys()) is not has_multi_attribute_keys(tickets)
 
 
 def test_transactions(tickets: sk.Session) -> None:
@@ -158,7 +158,7 @@ def test_transactions(tickets: sk.Session) -> None:
     assert ids(tickets.iterate(Ticket.by_status(**OPEN))) == ["t3", "t4", "t8", "t5", "t1"]
 
 
-# Rows of an index that holds only keys still make items, if the keys say enough.
+# Rows of a KEYS_ONLY index can be decoded if the keys have all fields.
 def test_classes_share_an_index(desk: sk.Session) -> None:
     notes = [Note(note=f"n{number}", tenant="acme", team="b", seal=bytes([number])) for number in (3, 1, 2)]
     desk.batch(put=[*notes, ticket(1, team="b", seal=b"\x01\x02")])
@@ -168,7 +168,7 @@ def test_classes_share_an_index(desk: sk.Session) -> None:
     assert [type(each) for each in shared] == [Note, Ticket, Note, Note]
 
 
-def test_what_a_filter_may_not_say(tickets: sk.Session) -> None:
+def test_a_filter_on_a_key_attribute_is_rejected(tickets: sk.Session) -> None:
     with pytest.raises(sk.NoAccessPath, match="created is an attribute of the key"):
         list(tickets.iterate(Ticket.by_status(**OPEN), where={"created": sk.above(START)}))
     assert ids(tickets.iterate(Ticket.by_status(**OPEN), where={"visits": sk.above(0)})) == []
@@ -183,9 +183,9 @@ def test_no_store_takes_an_empty_key(desk: sk.Session, field: str) -> None:
         desk.update(ticket(1).key, {field: ""})
 
 
-def test_explain_shows_each_way(desk: sk.Session) -> None:
+def test_explain_shows_either_form(desk: sk.Session) -> None:
     request = desk.explain(Ticket.by_status(**OPEN, priority=2).after(START)).request
-    if is_native(desk):
+    if has_multi_attribute_keys(desk):
         assert request["KeyConditionExpression"] == "#key1 = :key1 AND #key2 = :key2 AND #key3 = :key3 AND #sk > :sk"
         names = {"#key1": "tenant", "#key2": "status", "#key3": "priority", "#sk": "created"}
         assert request["ExpressionAttributeNames"] == names
@@ -202,11 +202,11 @@ def test_tables_are_as_the_store_has_them(desk: sk.Session) -> None:
     (schema,) = (index["KeySchema"] for index in described if index["IndexName"] == "by_status")
     names = [element["AttributeName"] for element in schema]
     expected = ["tenant", "status", "priority", "created", "id"]
-    assert names == (expected if is_native(desk) else ["by_statuspk", "by_statussk"])
+    assert names == (expected if has_multi_attribute_keys(desk) else ["by_statuspk", "by_statussk"])
 
 
-# A table may be older than what its store can do by now. That is told; and since it has what a declaration by templates
-# would have made, such a one goes on working.
+# A table may have been created before its store had multi-attribute keys. That is an error; a declaration by templates
+# matches the table and still works.
 def test_a_table_from_before(our_endpoint: str) -> None:
     class Plain(sk.Item, table=sk.Table("plain")):
         id: str
@@ -234,17 +234,17 @@ def test_a_table_from_before(our_endpoint: str) -> None:
         assert [each.id for each in db.iterate(Templated.by_day(tenant="#", day=day))] == ["1"]
 
 
-# What a row has brought along from such a store is no attribute of the item's own: it is neither kept nor upgraded.
+# Key attributes that a row has from such a store are not attributes of the item: they are neither kept nor upgraded.
 def test_rows_may_move_from_store_to_store() -> None:
     item = ticket(1, priority=3)
-    with connect_glued(TICKETS) as joined, sk.connect("memory:", tables=[TICKETS]) as native:
-        native.create_tables()
+    with connect_joined(TICKETS) as joined, sk.connect("memory:", tables=[TICKETS]) as multi:
+        multi.create_tables()
         joined.put(item)
         (row,) = joined.client.scan(TableName="tickets")["Items"]
-        native.client.put_item(TableName="tickets", Item=row)
-        (found,) = native.iterate(Ticket.by_status(**OPEN))
+        multi.client.put_item(TableName="tickets", Item=row)
+        (found,) = multi.iterate(Ticket.by_status(**OPEN))
         assert (found, sk.extra(found)) == (item, {})
-        native.put(sk.replace(found, created=found.created + timedelta(minutes=1)))
-        (row,) = native.client.scan(TableName="tickets")["Items"]
+        multi.put(sk.replace(found, created=found.created + timedelta(minutes=1)))
+        (row,) = multi.client.scan(TableName="tickets")["Items"]
         assert not SYNTHETIC & row.keys()
         assert row == schema_of(Ticket).encode(sk.replace(found, created=at(1)))

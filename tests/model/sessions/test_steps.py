@@ -1,4 +1,4 @@
-"""Retries, deadlines and cancellation, with time and chance decided by the test."""
+"""Retries, deadlines and cancellation, with a clock and a random generator of the test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sortkey.model.sessions.any_session import options
 from sortkey.model.sessions.steps import THROTTLED, Pacing, Pause
 from tests.model.sessions.shop import SHOP, Order, order
 
-Reply = dict[str, Any]
+Answer = dict[str, Any]
 Patch = pytest.MonkeyPatch
 
 
@@ -41,10 +41,10 @@ class Slept:
 
 
 def reject(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
-    """The client rejects with these codes, then does as it is told."""
+    """The client raises errors with these codes, then works."""
 
-    def rejecting(call: Callable[..., Reply]) -> Callable[..., Reply]:
-        def reject_first(*arguments: Any) -> Reply:
+    def rejecting(call: Callable[..., Answer]) -> Callable[..., Answer]:
+        def reject_first(*arguments: Any) -> Answer:
             if codes:
                 raise error(codes.pop(0))
             return call(*arguments)
@@ -57,7 +57,7 @@ def reject(monkeypatch: Patch, db: sk.Session, codes: list[str]) -> None:
 
 
 def look_up_by_requests(monkeypatch: Patch, db: sk.Session) -> None:
-    """As elsewhere than in the process, where a lookup is none."""
+    """Turn off the fast path of lookups."""
     monkeypatch.setattr(db.client, "lookup_unparsed", lambda *_: None)
 
 
@@ -70,7 +70,7 @@ def test_throttling_is_waited_out(memory: sk.Session, monkeypatch: Patch, code: 
     assert slept.pauses == [0.05, 0.1, 0.2]
 
 
-# Chance spreads those who come back, so that they do not all come at once.
+# Random pauses spread retries, so that clients do not all retry at once.
 def test_pauses_are_anything_up_to_their_limit() -> None:
     assert Pacing(chance=lambda: 0.5).pause(1) == Pause(0.05)
     assert Pacing(chance=lambda: 1.0).pause(50) == Pause(5.0)
@@ -94,7 +94,7 @@ CALLS: dict[str, Callable[[sk.Session], object]] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_it_gives_up_when_the_time_is_over(
+def test_calls_end_at_their_timeout(
     memory: sk.Session, monkeypatch: Patch, call: Callable[[sk.Session], object]
 ) -> None:
     slept = Slept(memory, timeout=1.0)
@@ -106,13 +106,13 @@ def test_it_gives_up_when_the_time_is_over(
         call(slept.db.within(0.01))
 
 
-# Half of a batch may come back; only what did not is asked for again.
-def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: Patch) -> None:
+# A batch may be answered in part; only the rest is requested again.
+def test_unprocessed_keys_are_requested_again(memory: sk.Session, monkeypatch: Patch) -> None:
     memory.batch(put=[order(number) for number in range(10)])
     call = memory.client._call_unparsed
     asked = []
 
-    def partial(operation: str, members: dict[str, Any], _binary: bool) -> Reply:
+    def partial(operation: str, members: dict[str, Any], _binary: bool) -> Answer:
         keys = members["RequestItems"]["shop"]["Keys"]
         asked.append(len(keys))
         answer = call(operation, {"RequestItems": {"shop": {"Keys": keys[:4]}}})
@@ -130,7 +130,7 @@ def test_unprocessed_keys_are_asked_for_again(memory: sk.Session, monkeypatch: P
 def test_unprocessed_items_are_written_again(memory: sk.Session, monkeypatch: Patch) -> None:
     call = memory.client._call
 
-    def partial(operation: str, members: dict[str, Any]) -> Reply:
+    def partial(operation: str, members: dict[str, Any]) -> Answer:
         if operation != "BatchWriteItem":
             return call(operation, members)
         writes = members["RequestItems"]["shop"]
@@ -143,7 +143,7 @@ def test_unprocessed_items_are_written_again(memory: sk.Session, monkeypatch: Pa
     assert memory.count(Order.key(customer="ada")) == 60
 
 
-# An endpoint that never answers: a call ends in time, and one that is cancelled hangs up.
+# With an endpoint that never answers, a call ends at its timeout, and a cancelled one closes its connection.
 def test_a_silent_endpoint() -> None:
     async def session() -> None:
         connected = asyncio.Event()

@@ -17,7 +17,7 @@ def test_sessions_have_the_same_methods() -> None:
         assert describe(getattr(sk.Session, name)) == describe(getattr(sk.AsyncSession, name)), name
 
 
-# An awaited call that one of them made a plain one, or the other way round, would go unnoticed above.
+# The comparison above does not see whether a method is awaited.
 def test_async_calls_are_awaited() -> None:
     called = {name for name in public_members(sk.Session) if callable(getattr(sk.Session, name))}
     methods = {name: getattr(sk.AsyncSession, name) for name in called - {"explain", "within"}}

@@ -1,4 +1,4 @@
-"""Partial updates: typed, conditional, and never leaving an index key behind."""
+"""Partial updates: typed, conditional, and with index keys kept up to date."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_index_keys_follow(db: sk.Session) -> None:
     assert db.count(Order.by_city(city="Rome", status="DONE", visits=3)) == 1
 
 
-def test_a_missing_item_is_not_made(db: sk.Session) -> None:
+def test_a_missing_item_is_not_created(db: sk.Session) -> None:
     for changes in ({"updated": 1}, {"status": "DONE"}, {"city": "Rome"}):
         with pytest.raises(sk.ItemMissing, match=r"Order.key\(.*\) does not exist"):
             db.update(ONE, changes)
@@ -81,7 +81,7 @@ def requests_of(db: sk.Session, changes: dict[str, Any]) -> int:
     return db.meter.reading("update Order").calls - before
 
 
-# A read costs as much as the update, so it happens only where a key cannot be made without.
+# A read costs as much as the update, so it happens only if a key needs it.
 def test_items_are_read_only_where_needed(memory: sk.Session) -> None:
     memory.put(order(1, city="Berlin"))
     assert requests_of(memory, {"updated": 1}) == 1
@@ -91,7 +91,7 @@ def test_items_are_read_only_where_needed(memory: sk.Session) -> None:
     assert requests_of(memory, {"visits": 6}) == 2
 
 
-# Somebody else changes the item between the read and the update: it is planned again from what is there by then.
+# Another writer changes the item between the read and the update, which is then planned again.
 def test_a_guard_that_fails_plans_again(memory: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.put(order(1, city="Berlin"))
     call = memory.client._call

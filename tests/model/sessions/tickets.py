@@ -64,7 +64,7 @@ def at(minutes: int) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-def connect_glued(*tables: sk.Table | type[sk.Item]) -> sk.Session:
+def connect_joined(*tables: sk.Table | type[sk.Item]) -> sk.Session:
     """A store in memory that is taken for one whose index keys have one attribute each."""
     settings = options(tables, "secret", None, Pacing())
     lacking = replace(EMBEDDED, multi_attribute_index_keys=False)
