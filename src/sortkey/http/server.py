@@ -49,7 +49,7 @@ class HttpServer(ABC):
         """Called once a second."""
 
     async def serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
-        """Accept connections until `stop`, then until everything under way is answered."""
+        """Accept connections until `stop`; then wait until everything under way is answered."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(self), sock=listening, backlog=BACKLOG)
         ticking = asyncio.create_task(self._tick())
