@@ -1,4 +1,4 @@
-"""A slow, obvious reading of values and paths, for the properties to compare the compiled closures with.
+"""A slow, obvious model of values and paths, with which the properties compare the compiled closures.
 
 Items become Python's own data: Decimal, bytes, frozenset, list, dict; text and flags are tagged so that types differ.
 """

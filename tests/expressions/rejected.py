@@ -1,4 +1,4 @@
-"""How these tests say that a request is rejected, in DynamoDB's own words."""
+"""Asserts that a request is rejected with DynamoDB's message."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from sortkey.expressions.tree import (
     Value,
 )
 
-# Few names and small values, so that random expressions meet random items often enough to be true sometimes.
+# Few names and small values, so that random expressions are sometimes true for random items.
 NAMES = ("a", "b", "c")
 strings = st.sampled_from(["", "a", "ab", "é", "𝄞"]).map(lambda text: {"S": text})
 numbers = st.sampled_from(["-1", "0", "1", "2", "10", "0.5"]).map(lambda text: {"N": text})
@@ -57,7 +57,7 @@ bound: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ":any": values,
     }
 )
-"""What placeholders stand for; mostly of a known type, so that not every second expression is rejected."""
+"""Values of placeholders; most have a known type, so that few expressions are rejected."""
 
 _parts = st.one_of(st.sampled_from(NAMES), st.integers(0, 3))
 paths: st.SearchStrategy[Path] = st.builds(
@@ -114,7 +114,7 @@ _actions: st.SearchStrategy[Action] = st.one_of(
 
 
 def _in_sections(actions: list[Action]) -> tuple[Action, ...]:
-    """Each section stands together in the text, so its actions stand together in the tree."""
+    """A section is in one piece in the text, so its actions are in one piece in the tree."""
     order = (Set, Remove, Add, Delete)
     return tuple(sorted(actions, key=lambda action: order.index(type(action))))
 

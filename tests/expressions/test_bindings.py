@@ -1,4 +1,4 @@
-"""Placeholders: their own rules, and that none is left over."""
+"""Placeholders: their rules, and that each must be used."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_values_are_checked(values: dict[str, Any], message: str) -> None:
         Bindings(None, values)
 
 
-# An expression compares canonical values, so what a request brings is made canonical once.
+# An expression compares canonical values, so the values of a request are made canonical once.
 def test_values_are_canonical() -> None:
     bindings = Bindings(None, {":v": {"N": "1.0"}})
     assert condition("a = :v", bindings, "ConditionExpression")({"a": {"N": "1"}})
@@ -92,7 +92,7 @@ def test_a_path_has_at_most_32_levels() -> None:
         condition("a" + "[0]" * 32 + " = b", bindings, "ConditionExpression")
 
 
-# The service lists them in the order of its own hash set.
+# DynamoDB lists them in the order of its hash set.
 def test_unused_placeholders_are_listed_as_the_service_does() -> None:
     bindings = Bindings({"#e": "e", "#c": "c"}, {":w": {"S": "x"}, ":z": {"S": "x"}})
     with rejected(f"Value provided in {NAMES} unused in expressions: keys: {{#c, #e}}"):

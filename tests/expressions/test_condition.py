@@ -80,7 +80,7 @@ def test_true(text: str) -> None:
     assert holds(text) is True
 
 
-# A comparison with what is gone, or of another type, is false; only <> is then true.
+# A comparison with a missing value, or one of another type, is false; only <> is then true.
 @pytest.mark.parametrize("operator", ["=", "<", "<=", ">", ">="])
 @pytest.mark.parametrize("operand", [":one", "gone2", "s"])
 def test_missing_compares_false(operator: str, operand: str) -> None:
@@ -217,7 +217,7 @@ def test_what_can_never_hold_is_rejected(text: str, error: str) -> None:
         compiled(text)
 
 
-# Both operands are looked at from left to right, before what their operator thinks of them.
+# Both operands are checked from left to right, before the operator checks their types.
 def test_the_first_error_in_the_text_is_reported() -> None:
     with rejected(
         "Invalid ConditionExpression: An expression attribute value used in expression is not defined; "

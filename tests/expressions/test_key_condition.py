@@ -1,4 +1,4 @@
-"""Key conditions: the range that they ask a key for, and what no key can answer."""
+"""Key conditions: the key ranges that they select, and what is rejected."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_multi_attribute_ranges(
         ("p1 = :v", "Query condition missed key schema element: p2"),
         ("p2 = :n AND s1 = :w", "Query condition missed key schema element: p1"),
         ("p1 = :v AND p2 > :n", UNSUPPORTED),
-        # The sort key's from left to right, without a gap.
+        # Those of the sort key from left to right, without a gap.
         (f"{WHOLE} AND s2 = :n", "Query condition missed key schema element: s1"),
         (f"{WHOLE} AND s1 = :w AND s3 = :b", "Query condition missed key schema element: s2"),
         (f"{WHOLE} AND x = :w", "Query condition missed key schema element: s1"),

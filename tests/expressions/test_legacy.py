@@ -1,4 +1,4 @@
-"""The older parameters mean what the expressions mean, and are rejected in their own words."""
+"""Legacy parameters have the same meaning as expressions, but messages of their own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def expects(given: dict[str, Any], name: str = "s") -> bool:
         ("ss", compare("CONTAINS", {"S": "a"}), True),
         ("ss", compare("NOT_CONTAINS", {"S": "a"}), False),
         ("n", compare("NOT_CONTAINS", FIVE), True),
-        # Nothing that is not there fails to contain something.
+        # NOT_CONTAINS is false for a missing attribute.
         ("gone", compare("NOT_CONTAINS", FIVE), False),
         # Names are names here, never paths.
         ("s.a", compare("EQ", {"S": "dotted"}), True),
@@ -138,7 +138,7 @@ def test_key_conditions() -> None:
     assert whole == KeyRange({"pk": ABC}, (), None, None, ())
 
 
-# AWS's documentation of KeyConditions speaks of one sort key attribute; the service takes several all the same.
+# AWS's documentation of KeyConditions mentions one sort key attribute; the service accepts several.
 def test_key_conditions_on_multi_attribute_keys() -> None:
     other = KeyAttribute("tk", "S")
     conditions = {"pk": compare("EQ", ABC), "tk": compare("LT", ABC), "sk": compare("EQ", ABC)}

@@ -1,4 +1,4 @@
-"""Tokens: what the grammar sees of a text, and what an error message quotes of it."""
+"""Tokens, and the part of the text that an error message quotes."""
 
 from __future__ import annotations
 

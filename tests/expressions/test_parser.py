@@ -1,4 +1,4 @@
-"""From text to tree, and the words of a syntax error."""
+"""From text to tree, and the messages of syntax errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projections: only what was asked for, in the shape it stands in."""
+"""Projections: only the requested parts, inside the maps and lists that contain them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def project(text: str) -> dict[str, Any]:
         ("a[0]", {}),
         ("m[0]", {}),
         ("l[9]", {}),
-        # Elements close up, in the order of the list and not of the expression.
+        # Elements close gaps and keep the order of the list, not of the expression.
         ("l[1], l[0]", {"l": {"L": [{"N": "0"}, {"N": "1"}]}}),
         ("#l[2].q, #l[1]", {"l": {"L": [{"N": "1"}, {"M": {"q": {"S": "2"}}}]}}),
         ("l[0].p, l[2].p", {"l": {"L": [{"M": {"p": {"S": "1"}}}]}}),
-        # A placeholder is one name, whatever is in it.
+        # A placeholder is one name, even with dots in it.
         ("#dotted", {}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Updates: what each action makes of an item, and which items it rejects."""
+"""Updates: how each action changes an item, and which items it rejects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_everything_is_read_before_anything_is_written() -> None:
     assert changes("REMOVE n SET a = n") == {"n": None, "a": {"N": "1"}}
 
 
-# Indexes mean the list as it was before; those past its end append, in the order of their indexes.
+# Indexes refer to the list before the update; those past its end append, in ascending order.
 @pytest.mark.parametrize(
     ("text", "after"),
     [
@@ -134,7 +134,7 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
         ("SET a = gone", MISSING),
         ("SET a = l[9]", MISSING),
         ("SET a = gone + :n", MISSING),
-        # The default is looked at even where it is not needed.
+        # The default is evaluated even if it is not needed.
         ("SET a = if_not_exists(n, gone)", MISSING),
         ("SET a = s + :n", WRONG_TYPE),
         ("SET a = list_append(s, :l)", WRONG_TYPE),
@@ -186,7 +186,7 @@ TYPE = "Incorrect operand type for operator or function; "
             "Two document paths conflict with each other; must remove or rewrite one of these paths; "
             "path one: [a, b], path two: [a, [0]]",
         ),
-        # Undefined values are looked for from the end; overlapping paths before any value.
+        # Undefined values are reported from the end; overlapping paths before any value.
         (
             "SET a = :w1, b = :w2",
             "An expression attribute value used in expression is not defined; attribute value: :w2",
@@ -209,7 +209,7 @@ def test_attributes_are_those_written_and_nested_those_reached_into() -> None:
     assert made.nested == {"a", "c", "e"}
 
 
-# Only what stands at the named paths comes back, not the whole attributes around them.
+# Only the values at the named paths are returned, not the whole attributes around them.
 @pytest.mark.parametrize(
     ("text", "old", "new"),
     [

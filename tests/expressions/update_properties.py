@@ -16,11 +16,11 @@ from tests.expressions.model import MISSING, at, python_value
 from tests.expressions.strategies import bound, items, spell_update, updates
 
 GONE = ("GONE", None)
-"""Stands for a removed element until all changes are made, so that indexes keep meaning the list as it was."""
+"""Marks a removed element until all changes are made, so that indexes still refer to the list before."""
 
 
 class Rejected(Exception):
-    """The interpreter cannot make the update; neither may the compiled one."""
+    """The interpreter rejects the update; the compiled one must too."""
 
 
 @given(updates, bound, items)
@@ -50,7 +50,7 @@ def test_compiled_updates_do_what_the_tree_says(
 def interpret(actions: tuple[Action, ...], values: dict[str, Any], item: dict[str, Any]) -> Any:
     before = python_value({"M": item})
     after = deepcopy(before)
-    # By path, so that elements appended to one list come in the order of their indexes.
+    # By path, so that elements are appended to a list in the order of their indexes.
     results = [(action.path.parts, result_of(action, values, before)) for action in actions]
     for parts, value in sorted(results, key=lambda found: [str(part) for part in found[0]]):
         put(after, parts, value)

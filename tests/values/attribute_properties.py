@@ -67,7 +67,7 @@ def test_order_is_of_meaning(a: dict[str, Any], b: dict[str, Any]) -> None:
         assert compare(a, b) is None
 
 
-# The walk adds up what it passes; the slow way measures the result again.
+# The walk adds up sizes on its way; `item_size` measures the result again.
 @given(items)
 def test_walk_measures_as_size_does(item: dict[str, Any]) -> None:
     normalised = normalise_item(item)

@@ -1,4 +1,4 @@
-"""Attribute values: what is one, in which words it is rejected, and what its canonical form is."""
+"""Attribute values: which are valid, how others are rejected, and the canonical form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nested(levels: int) -> dict[str, Any]:
     return value
 
 
-# The hot path of every write: nothing is copied that need not be.
+# The hot path of every write copies nothing without need.
 def test_canonical_item_is_returned_itself() -> None:
     item: dict[str, Any] = {
         "s": {"S": "x"},
@@ -45,7 +45,7 @@ class Colour(StrEnum):
     RED = "red"
 
 
-# In-process callers pass Python's objects, where a request over the wire has only JSON's.
+# In-process callers can pass any Python object, a request over the wire only JSON.
 def test_subclasses_of_the_json_types_are_taken() -> None:
     item: dict[str, Any] = {
         "a": {"S": Colour.RED},
@@ -137,7 +137,7 @@ def test_rejected_values(value: Any, message: str) -> None:
     assert rejected.value.message == message
 
 
-# Of several members each is looked at, in DynamoDB's order of types, before their number is.
+# Several members are each checked, in DynamoDB's order of types, before their number.
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -280,11 +280,11 @@ def test_not_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
     [
         ({"S": "a"}, {"S": "b"}),
         ({"S": ""}, {"S": "a"}),
-        # By UTF-8, where UTF-16 would have it the other way round.
+        # By UTF-8; UTF-16 has the opposite order.
         ({"S": "\uffff"}, {"S": "\U0001f600"}),
         ({"N": "2"}, {"N": "10"}),
         ({"N": "-10"}, {"N": "-2"}),
-        # By the bytes, where base64 would have it the other way round.
+        # By the bytes; base64 has the opposite order.
         ({"B": "+w=="}, {"B": "/w=="}),
         ({"B": "AA=="}, {"B": "gA=="}),
     ],

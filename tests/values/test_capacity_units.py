@@ -7,7 +7,7 @@ import pytest
 from sortkey.values.capacity_units import read_units, transactional_read_units, transactional_write_units, write_units
 
 
-# Looking for an item that is not there costs as much as finding a small one.
+# Reading a missing item costs as much as reading a small one.
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (4096, 1), (4097, 2), (400 * 1024, 100)])
 def test_reads_by_four_kilobytes(size: int, units: float) -> None:
     assert read_units(size, consistent=True) == units

@@ -1,4 +1,4 @@
-"""Numbers: what is one, how DynamoDB writes it down, how it adds and how much it takes."""
+"""Numbers: which are valid, their canonical text, sums and sizes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DIGITS_38 = "12345678901234567890123456789012345678"
         ("-1E-130", "-" + SMALLEST),
         # Digits may go below the smallest magnitude, as long as the first does not.
         ("1.23E-130", SMALLEST + "23"),
-        # As Java's BigDecimal does, so does DynamoDB take the digits of other scripts.
+        # DynamoDB, like Java's BigDecimal, accepts the digits of other scripts.
         ("١٢", "12"),
         ("0" * 5000 + "1", "1"),
     ],
@@ -61,7 +61,7 @@ def test_text_that_is_no_number_is_named(text: str) -> None:
     assert rejected.value.message == f"The parameter cannot be converted to a numeric value: {text}"
 
 
-# A request may bring 400 KB of digits; looking at them must not take their square.
+# A request may have 400 KB of digits; reading them must not take quadratic time.
 @pytest.mark.parametrize("text", ["9" * 200_000 + "x", "1." + "9" * 200_000 + "x", "1e" + "0" * 200_000 + "x"])
 def test_long_text_is_rejected_in_linear_time(text: str) -> None:
     with pytest.raises(ValidationException, match="cannot be converted to a numeric value"):
@@ -85,7 +85,7 @@ def test_empty_text_is_no_number() -> None:
         ("-1E-131", "Number underflow. Attempting to store a number with magnitude smaller than supported range"),
         (DIGITS_38 + "9", "Attempting to store more than 38 significant digits in a Number"),
         ("9" * 38 + ".5", "Attempting to store more than 38 significant digits in a Number"),
-        # The digits are counted before the magnitude is looked at.
+        # The number of digits is checked before the magnitude.
         (DIGITS_38 + "9e300", "Attempting to store more than 38 significant digits in a Number"),
     ],
 )
@@ -121,7 +121,7 @@ def test_subtraction_is_exact(a: str, b: str, difference: str) -> None:
     assert number.subtract(a, b) == difference
 
 
-# DynamoDB never rounds: a sum that it cannot hold is an error, and the item stays as it was.
+# DynamoDB never rounds: a sum with too many digits is an error, and the item does not change.
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [

@@ -71,7 +71,7 @@ def test_progress_is_reported_by_table(folder: Path) -> None:
     assert reported == [("orders", 3, 3)]
 
 
-# The command takes any path; a typing mistake must not leave an empty database behind.
+# The command takes any path; a typing error must not create an empty database.
 @pytest.mark.parametrize("name", ["missing", "empty"])
 def test_folder_without_a_database_is_rejected_and_not_changed(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""Random writes between the chunks of a filling: in the end, the index is as if it had always been there."""
+"""Random writes between the chunks of a backfill: at the end, the index is as if it had always existed."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_filling_takes_one_transaction_a_chunk(orders: Orders) -> None:
     assert counted(orders) == 20
 
 
-# AWS leaves out what does not fit, and lets the item be; it can be mended or removed afterwards.
+# AWS leaves items with an invalid index key out of the index; they can be changed or deleted afterwards.
 @pytest.mark.parametrize("unfit", [{"N": "1"}, {"S": ""}, {"S": "x" * 2049}, {"NULL": True}])
 def test_items_whose_attribute_is_no_key_are_left_out(orders: Orders, unfit: dict[str, str]) -> None:
     orders.put("unfit", city=unfit)
@@ -78,7 +78,7 @@ def test_items_whose_attribute_is_no_key_are_left_out(orders: Orders, unfit: dic
 
 
 def steps(orders: Orders) -> Iterator[None]:
-    """The filling, chunk by chunk, with a proof after each."""
+    """The backfill, chunk by chunk, with a check after each."""
     for _ in fill_indexes(orders.db):
         assert check_database(orders.db).problems == []
         yield

@@ -1,4 +1,4 @@
-"""Clearing away what nothing refers to any more."""
+"""Removal of what nothing refers to any more."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_dropped_table_leaves_nothing_behind(db: Database, monkeypatch: pytest.M
     assert members(db, spaces.COUNTS) == 1
 
 
-# A table made anew must not see rows of its namesake that are still being cleared away.
+# A new table must not see rows of a dropped table of the same name that are still being removed.
 def test_table_made_anew_is_empty_before_the_janitor_has_come(db: Database) -> None:
     Orders(db).put("a")
     db.call("DeleteTable", {"TableName": "orders"})

@@ -105,7 +105,7 @@ def test_steps_take_turns_chunk_by_chunk(core: Core, monkeypatch: pytest.MonkeyP
     assert done == ["long", "short", "long", "short", "long", "long"]
 
 
-# Closing a database in the middle of a long filling must not take until its end.
+# Closing a database during a long backfill must not wait for its end.
 def test_close_waits_for_the_chunk_but_not_for_the_rest(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
     finished: list[int] = []
@@ -134,7 +134,7 @@ def test_close_without_start(core: Core) -> None:
     Janitor(core).close()
 
 
-# A new index waits for its filling, and a dropped table's room for its clearing: not until the next tick.
+# The backfill of a new index and the removal of a dropped table must not wait for the next sweep.
 def test_database_wakes_the_janitor_when_an_operation_leaves_work(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +152,7 @@ def test_database_wakes_the_janitor_when_an_operation_leaves_work(
     assert len(woken) == 3
 
 
-# Two processes each have a janitor, so whatever one has just done, the other may be about to do.
+# Each process has a janitor, so one may have just done what another is about to do.
 def test_two_janitors_do_everything_once(db: Database, clock: ManualClock) -> None:
     orders = Orders(db, "KEYS_ONLY")
     for at in range(10):

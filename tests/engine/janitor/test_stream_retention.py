@@ -31,7 +31,7 @@ def test_records_past_their_day_are_removed_and_younger_ones_stay(orders: Orders
     clock.advance(1)
     orders.db.janitor.sweep()
     assert events(orders.records()) == [("INSERT", "young")]
-    # Two items, one record, and the mark of where the shard now begins.
+    # Two items, one record, and the shard's mark.
     assert stored(orders.db) == 2 + 1 + 1
 
 
@@ -47,7 +47,7 @@ def test_records_are_removed_over_several_transactions(
     clock.advance(2)
     orders.db.janitor.sweep()
     assert [orders.records(shard) for shard in range(2)] == [[], []]
-    # Ten records by fours, and the closed parent out of the table's record.
+    # Ten records by fours, then the closed parent in the catalog entry.
     assert orders.db.store.queue.commits == before + 3 + 1
 
 
@@ -65,7 +65,7 @@ def test_closed_shard_leaves_nothing_behind(orders: Orders, clock: ManualClock) 
     orders.db.janitor.sweep()
     assert len(orders.shards()) == 2
     assert stored(orders.db) == 1
-    # The next children are numbered on, not again.
+    # The next children get new numbers.
     reshard(orders.db, orders.name, 4)
     assert len({shard["ShardId"] for shard in orders.shards()}) == 6
 

@@ -1,4 +1,4 @@
-"""Random requests: msgspec's fast reading is the oracle of the slow one, and the other way round."""
+"""Random requests: msgspec and the general path must read them alike."""
 
 from __future__ import annotations
 

@@ -136,12 +136,12 @@ def test_attribute_value_expected() -> None:
     assert message == f"Unrecognized collection type class {PACKAGE}.AttributeValue"
 
 
-# Reading comes before validating, wherever in the request the wrong type is.
+# Types are checked before constraints, wherever in the request the wrong type is.
 def test_wrong_type_is_reported_before_missing_members() -> None:
     request = {"TransactItems": [{"Put": {}}, {"Put": {"TableName": 1}}]}
     assert error("TransactWriteItems", request) == "NUMBER_VALUE cannot be converted to String"
 
 
-# One reader, one error: the first in the order of the request, not of the service model.
+# Only the first error is reported, in the order of the request, not of the service model.
 def test_first_wrong_type_in_the_request_is_reported() -> None:
     assert error("Query", {"Limit": "1", "TableName": 1}) == "STRING_VALUE cannot be converted to Integer"

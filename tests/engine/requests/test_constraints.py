@@ -1,4 +1,4 @@
-"""Missing members and broken bounds, in AWS's words, all of them at once.
+"""Missing members and violated bounds, reported together with AWS's messages.
 
 DynamoDB Local checks few of them, and answers "Value null at 'tableName' …" without AWS's count in front.
 """
@@ -50,7 +50,7 @@ def test_all_broken_constraints_are_counted_and_listed_in_the_order_of_the_servi
     )
 
 
-# Operations on tables look for their parameter before anything else, and say so differently.
+# Operations on tables check their parameter before anything else, and have another message.
 @pytest.mark.parametrize(
     "operation", ["CreateTable", "DescribeTable", "DeleteTable", "UpdateTable", "UpdateTimeToLive"]
 )
@@ -99,7 +99,7 @@ def test_pattern_comes_before_length() -> None:
     )
 
 
-# A final line break slips past `$` where a pattern is searched for, not matched in full.
+# `$` in a search would let a trailing line break pass.
 def test_pattern_covers_the_whole_text() -> None:
     expected = one("'abc\n'", "indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
     assert error("Scan", {"TableName": "abc", "IndexName": "abc\n"}) == expected
@@ -146,7 +146,7 @@ def test_deeply_nested_members() -> None:
     )
 
 
-# Seen from AWS: the whole map is shown, and every constraint of its values, broken or not.
+# Observed on AWS: the message has the whole map and every constraint of its values, violated or not.
 def test_batch_of_no_writes() -> None:
     assert error("BatchWriteItem", {"RequestItems": {"abc": []}}) == one(
         "'{abc=[]}'",
@@ -156,7 +156,7 @@ def test_batch_of_no_writes() -> None:
     )
 
 
-# AWS shows structures by class and hash. The hash means nothing, but the rest of the text can be relied on.
+# AWS shows structures by class and hash. The hash varies; the rest of the text does not.
 def test_batch_of_too_many_writes() -> None:
     message = error("BatchWriteItem", {"RequestItems": {"abc": [{"DeleteRequest": {"Key": KEY}}] * 26}})
     assert message.startswith(
@@ -243,7 +243,7 @@ def test_streams() -> None:
     )
 
 
-# What a bad attribute looks like in front of a bad bound must not matter: attributes are not looked into here.
+# An invalid attribute before a violated bound must not matter: attribute values are checked elsewhere.
 def test_attributes_of_any_shape_can_be_shown() -> None:
     assert error("BatchGetItem", {"RequestItems": {"abc": {"Keys": [{"pk": 5}, {"pk": None}] * 51}}}).endswith(
         "at 'requestItems.abc.member.keys' failed to satisfy constraint: "

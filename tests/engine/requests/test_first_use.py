@@ -1,4 +1,4 @@
-"""The first request of a process may be the first of several threads at once."""
+"""Several threads may send the first request of a process at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROGRAM = dedent("""
 """)
 
 
-# msgspec crashed when threads made it learn the same structures at the same time.
+# msgspec crashed when threads used the same structure for the first time at once.
 def test_threads_may_send_the_first_requests_together() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "32\n"), done.stderr

@@ -45,7 +45,7 @@ def test_bytes_and_dictionary_give_the_same_request(operation: str) -> None:
     assert type(request) is requests.OPERATIONS[operation]
 
 
-# The encoder writes AWS's member names, so going out again proves that none is misspelt.
+# The encoder writes AWS's member names, so a round trip proves that none is misspelt.
 @pytest.mark.parametrize("operation", COMPLETE)
 def test_every_member_is_found_under_its_own_name(operation: str) -> None:
     encoded = json.loads(msgspec.json.encode(requests.convert(operation, COMPLETE[operation])))
@@ -85,7 +85,7 @@ def test_unknown_members_are_ignored() -> None:
     )
 
 
-# Unknown members must not come back through the second look either.
+# The general path must ignore unknown members too.
 def test_unknown_members_are_ignored_when_something_else_needs_a_second_look() -> None:
     assert requests.decode("Query", b'{"TableName": "orders", "Colour": [1], "Limit": 2.0}') == reads.Query(
         table_name="orders", limit=2

@@ -29,14 +29,14 @@ TYPES: Final = {
 }
 
 UNSUPPORTED_SHAPES: Final = {
-    # The engine rejects these features whole, so their insides are not declared.
+    # The engine rejects these features as a whole, so their content is not declared.
     "ReplicationGroupUpdate",
     "GlobalTableWitnessGroupUpdate",
     "VectorIndex",
     "VectorIndexUpdate",
 }
 CHECKED_ELSEWHERE: Final = {
-    # values.attribute looks into attribute values, and at the length of the names in front of them.
+    # values.attribute checks attribute values and the length of their names.
     "AttributeValue",
 }
 DIFFERENT_BOUNDS: Final = {
@@ -60,7 +60,7 @@ def modelled_bounds(shape: dict[str, Any]) -> tuple[int | None, int | None, str 
 
 
 def differences(declared: MemberType, name: str, path: str) -> Iterator[str]:
-    """Where a declared type departs from the modelled shape of this name."""
+    """Where a declared type differs from the modelled shape of this name."""
     shape = SHAPES[name]
     if name in UNSUPPORTED_SHAPES | CHECKED_ELSEWHERE:
         return
@@ -101,7 +101,7 @@ def test_request_has_the_members_and_bounds_of_the_service_model(operation: str)
     assert list(differences(MemberType(requests.OPERATIONS[operation]), INPUTS[operation], operation)) == []
 
 
-# Java names appear in AWS's messages, so a structure must be called as AWS calls it.
+# AWS's messages have Java names, so a structure must have AWS's name.
 def test_nested_structures_bear_the_names_of_the_service_model() -> None:
     pending = [MemberType(shape) for shape in requests.OPERATIONS.values()]
     nested: set[str] = set()
@@ -149,7 +149,7 @@ NOT_SUPPORTED: Final = {
 }
 
 
-# An operation that AWS adds shall be noticed, and supported or listed.
+# A new operation of AWS must be supported or listed.
 def test_every_operation_of_the_service_model_is_known_or_left_out_on_purpose() -> None:
     assert set(INPUTS) - set(requests.OPERATIONS) <= NOT_SUPPORTED
     assert not NOT_SUPPORTED & set(requests.OPERATIONS)

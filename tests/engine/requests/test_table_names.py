@@ -30,7 +30,7 @@ def test_length(name: str) -> None:
     assert rejected.value.message == "TableName must be at least 3 characters long and at most 255 characters long"
 
 
-# An index's or a stream's ARN is not a table's, and would else be taken for a table of that name.
+# The ARN of an index or a stream is not that of a table, and must not be read as one.
 @pytest.mark.parametrize("name", ["abc;", "a c", "abc\n", "arn:aws:dynamodb:eu-west-1:123456789012:table/abc/index/i"])
 def test_characters(name: str) -> None:
     with pytest.raises(ValidationException) as rejected:

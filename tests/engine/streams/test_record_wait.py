@@ -24,8 +24,8 @@ def orders(db: Database) -> Orders:
 
 
 @pytest.fixture
-def never_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Only a commit's signal can end a wait; one that merely lasts until the time is up fails."""
+def no_polling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No polling: only a commit's signal can end a wait, and one that lasts until its timeout fails the test."""
     monkeypatch.setattr(record_wait, "POLL_SECONDS", LONG)
     begun = time.monotonic()
     yield
@@ -48,7 +48,7 @@ def test_time_runs_out(orders: Orders) -> None:
     assert not wait_for_records(orders.db, orders.iterator(), timeout=0.01)
 
 
-@pytest.mark.usefixtures("never_looks")
+@pytest.mark.usefixtures("no_polling")
 def test_commit_wakes_a_waiting_thread(orders: Orders) -> None:
     iterator = orders.iterator("LATEST")
     writer = later(orders.put, "a")
@@ -58,7 +58,7 @@ def test_commit_wakes_a_waiting_thread(orders: Orders) -> None:
 
 
 # Otherwise a consumer at the end of a closed shard would never get to the children.
-@pytest.mark.usefixtures("never_looks")
+@pytest.mark.usefixtures("no_polling")
 def test_end_of_a_shard_wakes_a_waiting_thread(orders: Orders) -> None:
     iterator = orders.iterator("LATEST")
     writer = later(reshard, orders.db, orders.name, 2)
@@ -67,13 +67,13 @@ def test_end_of_a_shard_wakes_a_waiting_thread(orders: Orders) -> None:
     assert "NextShardIterator" not in orders.read(iterator)
 
 
-# Another process commits without telling this one.
+# Commits of another process are not signalled to this one.
 def test_record_that_was_not_announced_is_found_by_polling(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders.db.signal, "wait", lambda *_: orders.put("a"))
     assert wait_for_records(orders.db, orders.iterator("LATEST"), LONG)
 
 
-@pytest.mark.usefixtures("never_looks")
+@pytest.mark.usefixtures("no_polling")
 def test_commit_wakes_a_task_and_leaves_the_loop_free_meanwhile(orders: Orders) -> None:
     async def consume() -> list[tuple[str, str]]:
         iterator = orders.iterator("LATEST")
@@ -90,7 +90,7 @@ def test_time_runs_out_for_a_task(orders: Orders) -> None:
     assert not asyncio.run(wait_for_records_async(orders.db, orders.iterator(), timeout=0.01))
 
 
-@pytest.mark.usefixtures("never_looks")
+@pytest.mark.usefixtures("no_polling")
 def test_cancelled_task_no_longer_listens(orders: Orders) -> None:
     async def give_up() -> None:
         arrived = asyncio.create_task(wait_for_records_async(orders.db, orders.iterator(), LONG))

@@ -1,4 +1,4 @@
-"""How a stream is cut into shards, and what happens when their number changes."""
+"""How a stream is divided into shards, and what happens when their number changes."""
 
 from __future__ import annotations
 

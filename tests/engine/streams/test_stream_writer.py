@@ -1,4 +1,4 @@
-"""What the write path puts into a table's stream."""
+"""The records that the write path writes to a table's stream."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_view_type_decides_which_images_are_shown(db: Database, view: str, image
     assert [{"NewImage", "OldImage"} & record["dynamodb"].keys() for record in records] == images
 
 
-# Counters fed by a stream would count a no-op write otherwise. AWS compares items, not texts.
+# Otherwise a counter that is fed by a stream would count a no-op write. AWS compares items, not texts.
 @pytest.mark.parametrize(
     "same",
     [

@@ -1,4 +1,4 @@
-"""The catalog: every process, and every transaction, sees the tables that are there for it."""
+"""The catalog: every process and every transaction sees the tables of its snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def find(db: Database, name: str) -> Table | None:
         return db.catalog.find(snapshot, name)
 
 
-# Parsing a table costs more than a read; it happens once a change, not once a request.
+# Parsing a table costs more than a read; it happens once per change, not per request.
 def test_tables_are_parsed_once(db: Database, call: Call) -> None:
     create(call, "table", "id:S")
     first = find(db, "table")

@@ -94,7 +94,7 @@ def read_attributes(definitions: Iterable[AttributeDefinition]) -> dict[str, str
 def check_defined(keys: KeyNames, attributes: Mapping[str, str]) -> None:
     if all(name in attributes for name in keys.names):
         return
-    # AWS has two messages for this; it sends the first if there are fewer definitions than key attributes.
+    # AWS has two messages for this. The first is known from requests with fewer definitions than key attributes.
     if len(attributes) < len(keys.names):
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
     raise ValidationException(
