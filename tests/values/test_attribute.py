@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sortkey.errors import SerializationException, ValidationException
-from sortkey.values.attribute import compare, equal, normalise_item, normalise_value, type_of
+from sortkey.values.attribute import compare, equal, holds_binary, normalise_item, normalise_value, type_of
 
 INVALID = "One or more parameter values were invalid: "
 EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -236,7 +236,9 @@ def test_half_a_surrogate_pair_is_rejected(item: dict[str, Any]) -> None:
     ],
 )
 def test_binary_is_noticed_however_deep(item: dict[str, Any], binary: bool) -> None:
-    assert normalise_item(item).binary is binary
+    normalised = normalise_item(item)
+    assert normalised.binary is binary
+    assert holds_binary(normalised.item) is binary
 
 
 @pytest.mark.parametrize(

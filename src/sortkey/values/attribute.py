@@ -213,6 +213,20 @@ def type_of(value: AttributeValue) -> str:
     return next(iter(value))
 
 
+def holds_binary(item: Item) -> bool:
+    """Whether a canonical item has a B or BS anywhere inside."""
+    return any(map(_is_binary, item.values()))
+
+
+def _is_binary(value: AttributeValue) -> bool:
+    ((tag, content),) = value.items()
+    if tag == "M":
+        return holds_binary(content)
+    if tag == "L":
+        return any(map(_is_binary, content))
+    return tag in ("B", "BS")
+
+
 def equal(a: AttributeValue, b: AttributeValue) -> bool:
     """Whether two values are equal: sets in any order, numbers by value."""
     if a == b:

@@ -12,7 +12,7 @@ from collections.abc import Container
 from sortkey.engine.rows import stored_item
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.engine.write_batch import WriteBatch
-from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.attribute import Item, Normalised, holds_binary
 from sortkey.values.capacity_units import write_units
 from sortkey.values.size import item_size
 
@@ -35,9 +35,8 @@ def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | No
     if index.kept is None:
         return Row(key, table_row)
     projected = _project(index.kept, item)
-    if stored_item.has_binary(table_row):
-        return Row(key, stored_item.encode(*normalise_item(projected)))
-    return Row(key, stored_item.encode(projected, item_size(projected), binary=False))
+    binary = stored_item.has_binary(table_row) and holds_binary(projected)
+    return Row(key, stored_item.encode(projected, item_size(projected), binary))
 
 
 def local_size(table: Table, new: Normalised) -> int:
