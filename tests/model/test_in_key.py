@@ -85,7 +85,7 @@ def test_a_condition_cannot_speak_of_them() -> None:
 
 
 def test_only_a_field_that_the_key_holds_can_be_left_to_it() -> None:
-    with pytest.raises(sk.DeclarationError, match=r"Loose.note: it cannot be in_key, since the key does not hold it"):
+    with pytest.raises(sk.DeclarationError, match=r"Loose.note: cannot be in_key: the primary key does not contain it"):
 
         class Loose(sk.Item, table="in-key-loose"):
             name: str
@@ -93,7 +93,7 @@ def test_only_a_field_that_the_key_holds_can_be_left_to_it() -> None:
 
             key = sk.Key("{name}")
 
-    with pytest.raises(sk.DeclarationError, match=r"Own.name: it cannot be in_key, since its attribute is the key's"):
+    with pytest.raises(sk.DeclarationError, match=r"Own.name: cannot be in_key: it is the key attribute itself"):
 
         class Own(sk.Item, table="in-key-own"):
             name: Annotated[str, sk.in_key]
@@ -102,7 +102,7 @@ def test_only_a_field_that_the_key_holds_can_be_left_to_it() -> None:
 
 
 def test_an_index_cannot_be_made_of_what_is_no_attribute() -> None:
-    with pytest.raises(sk.DeclarationError, match="name is in_key, so that there is no attribute of it"):
+    with pytest.raises(sk.DeclarationError, match="name is in_key, so it is not an attribute"):
 
         class ByFields(sk.Item, table="in-key-fields"):
             name: Annotated[str, sk.in_key]
@@ -111,7 +111,7 @@ def test_an_index_cannot_be_made_of_what_is_no_attribute() -> None:
             key = sk.Key("{name}")
             by_city = sk.Index("gsi1", ("city",), ("name",))
 
-    with pytest.raises(sk.DeclarationError, match="name is in_key, and every index has the key"):
+    with pytest.raises(sk.DeclarationError, match="name is in_key, and every index contains the key"):
 
         class Projected(sk.Item, table="in-key-projected"):
             name: Annotated[str, sk.in_key]

@@ -41,7 +41,7 @@ def test_an_entry_that_is_no_struct_is_named() -> None:
 
 
 def test_a_prefix_that_would_take_other_attributes_is_rejected() -> None:
-    with pytest.raises(sk.DeclarationError, match="'notepad' begins with 'note'"):
+    with pytest.raises(sk.DeclarationError, match="'notepad' also starts with 'note'"):
 
         class Clash(sk.Item, table=sk.Table("clash")):
             page: str
@@ -49,7 +49,7 @@ def test_a_prefix_that_would_take_other_attributes_is_rejected() -> None:
             notes = sk.Entries(Note, "note")
             key = sk.Key("{page}")
 
-    with pytest.raises(sk.DeclarationError, match="'note:old:' begins with 'note:'"):
+    with pytest.raises(sk.DeclarationError, match="'note:old:' also starts with 'note:'"):
 
         class Nested(sk.Item, table=sk.Table("nested")):
             page: str

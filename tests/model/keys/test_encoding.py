@@ -95,11 +95,11 @@ def test_padded_numbers_must_fit(value: int) -> None:
         (int, True, "expected int, got bool True"),
         (int, "5", "expected int, got str '5'"),
         (Decimal, 1.5, "expected Decimal, got float 1.5"),
-        (Decimal, Decimal("NaN"), "NaN is no number"),
+        (Decimal, Decimal("NaN"), "NaN is not a number"),
         (date, datetime(2026, 1, 1, tzinfo=UTC), "expected date, got datetime"),
         (datetime, datetime(2026, 1, 1), "has no time zone"),  # noqa: DTZ001
         (Colour, "blue", "'blue' is not one of"),
-        (str, "a\U0010ffff", "is no character"),
+        (str, "a\U0010ffff", "is not a character"),
     ],
 )
 def test_wrong_values_are_rejected(base: Any, value: Any, message: str) -> None:
@@ -116,12 +116,12 @@ def test_members_stand_for_their_values() -> None:
 @pytest.mark.parametrize(
     ("base", "spec", "message"),
     [
-        (float, "", "cannot stand in a key"),
-        (list[str], "", "cannot stand in a key"),
-        (str, "06", "the format '06' is for int"),
-        (int, "6", "not a zero and a width"),
-        (int, "x", "not a zero and a width"),
-        (Mixed, "", "not all of one type"),
+        (float, "", "a key cannot contain"),
+        (list[str], "", "a key cannot contain"),
+        (str, "06", "the format '06' is only for int"),
+        (int, "6", "is not 0 and a width"),
+        (int, "x", "is not 0 and a width"),
+        (Mixed, "", "are not of one type"),
     ],
 )
 def test_types_without_an_encoding_are_rejected(base: Any, spec: str, message: str) -> None:

@@ -61,7 +61,7 @@ def test_constants() -> None:
 
 def test_empty_parts_are_values_and_an_empty_key_is_none() -> None:
     assert template("{user}#{order}").parse("#") == {"user": "", "order": ""}
-    with pytest.raises(KeyPartError, match="user: the key would be empty"):
+    with pytest.raises(KeyPartError, match="user: the key attribute would be empty"):
         template("{user}").build([""])
 
 
@@ -80,7 +80,7 @@ def test_a_literal_behind_text_is_for_partitions() -> None:
     sharded = template("GAME#{game}-SHARD#{shard}", partition=True)
     assert sharded.build(["a-SHARD", 3]) == "GAME#a-SHARD-SHARD#a3"
     assert sharded.parse("GAME#a-SHARD-SHARD#a3") == {"game": "a-SHARD", "shard": 3}
-    with pytest.raises(DeclarationError, match=r"would not sort as \{game\} does; put a # behind it"):
+    with pytest.raises(DeclarationError, match=r"would not sort by \{game\}; put a # after it"):
         template("GAME#{game}-SHARD#{shard}")
 
 
@@ -93,11 +93,11 @@ def test_numbers_may_share_a_segment() -> None:
     [
         ("", "empty"),
         ("{user", "expected '}'"),
-        ("{}", "not the name of a field"),
-        ("{user!r}", "not the name of a field"),
-        ("{user.name}", "not the name of a field"),
+        ("{}", "is not a field name"),
+        ("{user!r}", "is not a field name"),
+        ("{user.name}", "is not a field name"),
         ("{user}#{user}", "a field twice"),
-        ("{year:04}{month:02}", "needs a literal behind it"),
+        ("{year:04}{month:02}", "needs a literal after it"),
     ],
 )
 def test_templates_that_say_nothing_clear_are_rejected(text: str, message: str) -> None:

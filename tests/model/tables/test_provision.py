@@ -6,7 +6,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.client.capabilities import ALTERNATOR, AWS, EMBEDDED, Capabilities
-from sortkey.model.tables.provision import create_request, require
+from sortkey.model.tables.provision import create_request, require_support
 from tests.model.sessions.shop import SHOP, Order, Parcel
 from tests.stores import dynamodb_local, our_endpoint, store
 
@@ -76,11 +76,11 @@ def test_differences_are_told_and_not_ignored(store: str) -> None:
         db.create_tables()
         differences = db.diff_tables(Other)
         assert differences == [
-            "table shop: its key is pk (S), sk (S), declared is pk (S)",
+            "table shop: its key is pk (S), sk (S), but pk (S) is declared",
             "table shop: index gsi2 is not declared",
             "table shop: index gsi3 does not exist",
-            "table shop: its stream is NEW_AND_OLD_IMAGES, declared is None",
-            "table shop: items expire by expires, declared is None",
+            "table shop: its stream is NEW_AND_OLD_IMAGES, but None is declared",
+            "table shop: its TTL attribute is expires, but None is declared",
         ]
         with pytest.raises(sk.TablesDiffer, match="gsi3 does not exist"):
             db.create_tables(Other)
@@ -90,16 +90,16 @@ def test_differences_are_told_and_not_ignored(store: str) -> None:
 @pytest.mark.parametrize(
     ("table", "store", "said"),
     [
-        (sk.Table("t", transactions=True), ALTERNATOR, "table t: transactions cannot be had from ScyllaDB Alternator"),
-        (sk.Table("t", ttl="expires"), Capabilities("X", ttl=False), "expiry by expires"),
+        (sk.Table("t", transactions=True), ALTERNATOR, "table t: ScyllaDB Alternator does not support transactions"),
+        (sk.Table("t", ttl="expires"), Capabilities("X", ttl=False), "X does not support TTL by expires"),
         (sk.Table("t", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
     ],
 )
 def test_what_a_store_lacks_is_rejected(table: sk.Table, store: Capabilities, said: str) -> None:
     with pytest.raises(sk.Unsupported, match=said):
-        require([table], store)
-    require([table], AWS)
-    require([table], EMBEDDED)
+        require_support([table], store)
+    require_support([table], AWS)
+    require_support([table], EMBEDDED)
 
 
 def test_a_partial_index_needs_projections() -> None:
@@ -108,8 +108,8 @@ def test_a_partial_index_needs_projections() -> None:
         key = sk.Key("{name}")
         by_name = sk.Index("gsi", "{name}", projection="KEYS_ONLY")
 
-    with pytest.raises(sk.Unsupported, match="table things: index gsi"):
-        require([Thing.__table__], ALTERNATOR)
+    with pytest.raises(sk.Unsupported, match="does not support a partial projection of index gsi"):
+        require_support([Thing.__table__], ALTERNATOR)
 
 
 def test_it_is_rejected_at_open() -> None:

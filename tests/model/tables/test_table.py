@@ -155,7 +155,7 @@ def test_a_key_attribute_may_be_the_field_itself() -> None:
     assert schema_of(Row).encode(Row(device="a#b", at=5)) == {"device": {"S": "a#b"}, "at": {"N": "5"}}
     assert Row.key(device="a#b", at=5).key() == {"device": {"S": "a#b"}, "at": {"N": "5"}}
 
-    with pytest.raises(sk.DeclarationError, match=r"the attribute 'pk' is the field pk, so it cannot hold"):
+    with pytest.raises(sk.DeclarationError, match=r"the attribute 'pk' belongs to the field pk, so it cannot hold"):
 
         class Clash(sk.Item, table=sk.Table("clash")):
             pk: str
@@ -171,7 +171,7 @@ def test_other_names_for_the_keys_attributes() -> None:
 
 
 def test_a_local_index_shares_the_partition() -> None:
-    with pytest.raises(sk.DeclarationError, match="a local index has the partition key of key"):
+    with pytest.raises(sk.DeclarationError, match="a local index must have the partition key of key"):
 
         class Elsewhere(sk.Item, table=sk.Table("elsewhere")):
             id: str
@@ -214,7 +214,7 @@ def test_a_base_lends_its_fields_and_keys() -> None:
         amount: Decimal
 
     assert Made.key(id="1").key() == {"pk": {"S": "1"}}
-    with pytest.raises(AttributeError, match="Base has no table of its own, so key leads nowhere"):
+    with pytest.raises(AttributeError, match="Base has no table, so key cannot be used"):
         _ = Base.key
     with pytest.raises(sk.DeclarationError, match="Base has no table"):
         schema_of(Base)

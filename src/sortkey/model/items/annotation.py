@@ -1,4 +1,4 @@
-"""What a field's annotation says, once aliases, `Optional` and `Annotated` are taken off."""
+"""Parses field annotations: the type without aliases, `Optional` and `Annotated`, and the marks found on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sortkey.model.errors import DeclarationError
 
 
 class Inexact:
-    """The mark of `Annotated[float, inexact]`: binary fractions are wanted, with their rounding."""
+    """The mark in `Annotated[float, inexact]`: allows float, with its rounding."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ inexact: Final = Inexact()
 
 
 class InKey:
-    """The mark of `Annotated[str, in_key]`: the primary key holds the field, and it is not stored once more."""
+    """The mark in `Annotated[str, in_key]`: the field is stored in the primary key only, not as an attribute."""
 
     __slots__ = ()
 
@@ -44,13 +44,13 @@ class Annotation(NamedTuple):
 
 
 class Unresolved(NamedTuple):
-    """An annotation that names something not defined yet, such as a class further down."""
+    """An annotation that uses an undefined name, such as a class that is defined later."""
 
     text: str
 
 
 def parse_annotation(annotation: Any) -> Annotation:
-    """The type itself, and whether None is one of its values."""
+    """The type, whether it allows None, and its marks."""
     optional = False
     marks: list[Any] = []
     while True:
@@ -64,14 +64,14 @@ def parse_annotation(annotation: Any) -> Annotation:
         elif get_origin(annotation) in (Union, UnionType):
             members = [member for member in get_args(annotation) if member is not NoneType]
             if len(members) != 1 or len(members) == len(get_args(annotation)):
-                raise DeclarationError(f"{annotation} is several types; an attribute has one, or one and None")
+                raise DeclarationError(f"{annotation} has several types; a field has one type, optionally with None")
             annotation, optional = members[0], True
         else:
             return Annotation(annotation, optional, inexact in marks, in_key in marks)
 
 
 def resolve_annotations(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """Each field's annotation, as a type or Unresolved."""
+    """The annotation of each field: a type, or Unresolved."""
     fields: dict[str, Any] = {}
     for owner in reversed(struct.__mro__):
         annotations = vars(owner).get("__annotations__", {})
@@ -82,8 +82,8 @@ def resolve_annotations(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _evaluate(annotation: Any, owner: type, struct: type) -> Any:
     module = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
-    # The class is not bound to its name yet while it is being made, and may hold itself. Its attributes come last: a
-    # field may be called as its type is, `date: date`.
+    # While the class is made, its name is not bound yet, and a field may have its type. Class attributes come last: a
+    # field may have the name of its type, `date: date`.
     names = ChainMap({struct.__name__: struct}, module, dict(vars(owner)))
     carrier = SimpleNamespace(__annotations__={"it": annotation})
     try:

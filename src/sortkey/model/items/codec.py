@@ -1,8 +1,8 @@
-"""A struct's attributes as DynamoDB's and back, compiled once for each class.
+"""Encodes a struct's fields as a row and decodes rows, compiled once for each class.
 
-An attribute whose value reading would supply anyway is left out: None where the default is None, and an empty set.
-Where the default is something else, None and the empty set are NULL. What a row has beyond the declared attributes
-stays with the item, unseen, and is written back with it: whoever reads, changes and writes an item loses nothing.
+A value that decoding would supply anyway is not stored: None if the default is None, and an empty set. If the default
+is something else, None and the empty set are stored as NULL. Undeclared attributes of a row stay with the item as its
+`extra` and are written back with it, so reading, changing and writing an item loses nothing.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Field(NamedTuple):
     decode: Callable[[Value], Any]
     tag: str
     read: Callable[[Any], Any] | None
-    """From what is behind the tag; None where that is the value already."""
+    """Converts the content behind the tag; None if that is the value."""
     absent: Callable[[], Any] | None
-    """What reading gives when the row has no such attribute and the class no default; None if it must have one."""
+    """The value if the row has no such attribute and the class no default; None if the attribute is required."""
     left_out: bool
-    """Whether None, or the empty set, needs no attribute."""
+    """Whether None or the empty set is not stored."""
 
 
 class Codec:
-    """Of one struct class. Its fields are compiled when first needed, since they may name classes further down."""
+    """The codec of one struct class. Fields are compiled on first use: their types may be defined later."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct = struct
@@ -51,14 +51,14 @@ class Codec:
         return tuple(self._field(name, attributes[name], annotations[name]) for name in attributes)
 
     def check(self) -> None:
-        """Reject now what is known now; what names a class further down is compiled with the first item."""
+        """Rejects fields that cannot be stored; a type that is not defined yet is checked with the first item."""
         annotations = resolve_annotations(self.struct)
         for name in self.struct.__struct_fields__:
             if not isinstance(annotations[name], Unresolved):
                 self._field(name, name, annotations[name])
 
     def annotations(self, names: set[str]) -> dict[str, Annotation]:
-        """The types of these fields, which have to be known."""
+        """The annotations of these fields. Raises DeclarationError if a type is not defined yet."""
         annotations = resolve_annotations(self.struct)
         for name in names:
             if isinstance(annotations[name], Unresolved):
@@ -67,7 +67,7 @@ class Codec:
 
     @cached_property
     def in_key(self) -> frozenset[str]:
-        """The fields that say that the primary key holds them; the type of such a field is always known."""
+        """The fields that are marked `in_key`; their types must be defined."""
         return frozenset(
             name
             for name, annotation in resolve_annotations(self.struct).items()
@@ -75,7 +75,7 @@ class Codec:
         )
 
     def field(self, name: str) -> Field:
-        """One field, which has to be known; the others may wait."""
+        """One field, compiled without the others. Raises DeclarationError if its type is not defined yet."""
         index = self.struct.__struct_fields__.index(name)
         return self._field(name, self.struct.__struct_encode_fields__[index], resolve_annotations(self.struct)[name])
 
@@ -89,7 +89,7 @@ class Codec:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
         if is_set(parsed):
             if parsed.optional:
-                raise DeclarationError(f"{self.struct.__name__}.{name}: an empty set is absent already; leave out None")
+                raise DeclarationError(f"{self.struct.__name__}.{name}: an empty set is not stored, so leave out None")
             default = _default(self.struct, name)
             empty = type(inner.decode(NULL)) if default is _MISSING else None
             return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default)
@@ -140,7 +140,7 @@ class Codec:
         return row
 
     def encode_field(self, name: str, value: Any) -> Value | None:
-        """One attribute's value; None if it needs no attribute."""
+        """The attribute value of a field; None if it is not stored."""
         field = self.by_name[name]
         if value is None or (is_set(field.annotation) and not value):
             return None if field.left_out else self._null(name, value)
@@ -164,7 +164,7 @@ class Codec:
         return tuple((field.name, field.absent) for field in self.fields if field.absent is not None)
 
     def decode(self, row: Mapping[str, Value]) -> dict[str, Any]:
-        """The values that the row has, by field."""
+        """The values of a row, by field."""
         values: dict[str, Any] = {}
         name, raw = "", None
         try:
@@ -184,13 +184,13 @@ class Codec:
         return frozenset(name for name in self.struct.__struct_fields__ if _default(self.struct, name) is _MISSING)
 
     def keep_extra(self, item: msgspec.Struct, row: Mapping[str, Value], computed: frozenset[str]) -> None:
-        """Leave with the item what the row has beyond its fields and the attributes that are computed anyway."""
+        """Stores the row's attributes other than `computed` as the item's extra."""
         if self._keeps_extra and not row.keys() <= computed:
             set_extra(item, {name: value for name, value in row.items() if name not in computed})
 
     @cached_property
     def _keeps_extra(self) -> bool:
-        """An Item does, once it has any; no item needs a dictionary for having none."""
+        """An Item does. The dict is made only for an item that has extra attributes."""
         return hasattr(self.struct, _EXTRA)
 
     def _undecodable(self, name: str, raw: Any, error: Exception) -> DecodeError:
@@ -201,7 +201,7 @@ class Codec:
 
 
 def declared_default(struct: type[msgspec.Struct], name: str) -> Any:
-    """A field's default as msgspec keeps it: the value, or a thing with a `factory`, or NODEFAULT."""
+    """A field's default as msgspec stores it: a value, an object with a `factory`, or NODEFAULT."""
     names = struct.__struct_fields__
     defaults = struct.__struct_defaults__
     index = names.index(name) - len(names) + len(defaults)
@@ -209,7 +209,7 @@ def declared_default(struct: type[msgspec.Struct], name: str) -> Any:
 
 
 def _default(struct: type[msgspec.Struct], name: str) -> Any:
-    """A field's default, made if it has a factory."""
+    """A field's default; calls its factory, if it has one."""
     default = declared_default(struct, name)
     if default is msgspec.NODEFAULT:
         return _MISSING
@@ -227,7 +227,7 @@ def _or_none(inner: Converter) -> Callable[[Value], Any]:
 
 
 def extra(item: msgspec.Struct) -> Row:
-    """What the item's row had beyond its fields, as it was stored."""
+    """The undeclared attributes of the row that the item was read from, in boto3 shape."""
     kept: Row = getattr(item, _EXTRA)
     return kept
 
@@ -241,9 +241,9 @@ _codecs: Final[dict[type, Codec]] = {}
 
 
 def codec_of(struct: type[msgspec.Struct]) -> Codec:
-    """The class's codec, which rejects at first sight what it cannot convert."""
+    """The codec of a class. Raises DeclarationError for a field that it cannot convert."""
     if struct not in _codecs:
-        # Known before it is checked, since a struct may hold itself.
+        # Registered before it is checked, since a struct may contain itself.
         _codecs[struct] = codec = Codec(struct)
         try:
             codec.check()
@@ -254,11 +254,11 @@ def codec_of(struct: type[msgspec.Struct]) -> Codec:
 
 
 def struct_converter(struct: type[msgspec.Struct]) -> Converter:
-    """A struct inside another, as a map."""
+    """Converts a nested struct to a map and back."""
     codec = codec_of(struct)
 
     def encode(value: Any) -> Value:
-        # Not a derived class either, whose further fields would be lost.
+        # A derived class is rejected too: its additional fields would be lost.
         if type(value) is not struct:
             raise EncodeError(f"expected {struct.__name__}, got {type(value).__name__} {value!r}")
         return {"M": codec.encode(value)}

@@ -1,9 +1,9 @@
-"""One Python value as a DynamoDB attribute value and back, in the shape of boto3's client (binary is `bytes`).
+"""Converts one Python value to an attribute value in boto3 shape and back.
 
-    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, so that they sort)
+    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable)
     Enum, Literal as their values · list L · dict[str, X] M · structs and items M · set, frozenset SS, NS or BS
 
-None inside a list or map is NULL, and so is an empty set, since DynamoDB has none.
+None inside a list or map is NULL. So is an empty set, which DynamoDB does not have.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Converter(NamedTuple):
     decode: Callable[[Value], Any]
     tag: str
     read: Callable[[Any], Any] | None
-    """From what is behind the tag; None where that is the value already. `decode` is of the whole."""
+    """Converts the content behind the tag; None if that is the value. `decode` takes the whole attribute value."""
 
 
 StructConverter = Callable[[type[msgspec.Struct]], Converter]
-"""How to convert a nested struct; the codec's own business, which has the fields."""
+"""Makes the converter of a nested struct; the codec passes its own."""
 
 
 def converter(annotation: Any, nested: StructConverter) -> Converter:
-    """Of a whole annotation: None is NULL where the type allows it."""
+    """The converter of an annotation; None is NULL if the type allows it."""
     parsed = parse_annotation(annotation)
     made = base_converter(parsed, nested)
     if parsed.optional:
@@ -51,12 +51,14 @@ def converter(annotation: Any, nested: StructConverter) -> Converter:
 
 
 def base_converter(annotation: Annotation, nested: StructConverter) -> Converter:
-    """Of a type without None."""
+    """The converter of a type without None."""
     base, origin = annotation.base, get_origin(annotation.base)
     if base is float:
         if annotation.inexact:
             return _INEXACT
-        raise DeclarationError("float does not keep what DynamoDB's decimal numbers hold; use Decimal")
+        raise DeclarationError(
+            "float cannot hold DynamoDB's decimal numbers exactly; use Decimal, or Annotated[float, sk.inexact]"
+        )
     if base in _SCALARS:
         return _SCALARS[base]
     if origin is Literal:
@@ -67,7 +69,7 @@ def base_converter(annotation: Annotation, nested: StructConverter) -> Converter
         return nested(base)
     if origin in _CONTAINERS:
         return _CONTAINERS[origin](get_args(base), nested)
-    raise DeclarationError(f"{base} has no place in an item")
+    raise DeclarationError(f"{base} is not a type that an item can hold")
 
 
 def is_set(annotation: Annotation) -> bool:
@@ -98,7 +100,7 @@ def _encode_decimal(value: Any) -> Value:
         text = str(to_decimal(value))
     except KeyPartError as error:
         raise EncodeError(str(error)) from None
-    # The store drops zeros at the end itself; what is short and plain is a number that it takes.
+    # The store removes trailing zeros itself, and takes a short number without an exponent as it is.
     return {"N": text if len(text) <= NUMBER_DIGITS and "E" not in text else _canonical(text)}
 
 
@@ -137,7 +139,7 @@ def _encode_instant(value: Any) -> Value:
 def _read_instant(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("it has no time zone")
+        raise ValueError("no time zone")
     return moment
 
 
@@ -181,14 +183,14 @@ def _nullable(inner: Converter) -> Converter:
 def _choice_converter(values: dict[Any, Any], nested: StructConverter) -> Converter:
     types = {type(value) for value in values.values()}
     if len(types) != 1:
-        raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
+        raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
     inner = base_converter(Annotation(types.pop(), optional=False, inexact=False), nested)
     encoded = {choice: inner.encode(value) for choice, value in values.items()}
     choices = {value: choice for choice, value in values.items()}
 
     def encode(value: Any) -> Value:
         try:
-            # A copy, since what is handed out may be changed.
+            # A copy, since the caller may change it.
             return encoded[value].copy()
         except (KeyError, TypeError):
             raise _wrong_type(f"one of {', '.join(map(repr, encoded))}", value) from None
@@ -215,12 +217,12 @@ def _list(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
 
 def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
     if parse_annotation(arguments[0]).base is not str:
-        raise DeclarationError(f"a map's names are str, not {arguments[0]}")
+        raise DeclarationError(f"the keys of a dict must be str, not {arguments[0]}")
     encode_one, decode_one = converter(arguments[1], nested)[:2]
 
     def encode(values: Any) -> Value:
         if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-            raise _wrong_type("dict with names of type str", values)
+            raise _wrong_type("dict with keys of type str", values)
         return {"M": {name: encode_one(value) for name, value in values.items()}}
 
     return _content_converter(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
@@ -230,13 +232,13 @@ def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> 
     member = parse_annotation(arguments[0])
     encode_one, _, inner, read_one = base_converter(member, nested)
     if member.optional or inner not in ("S", "N", "B"):
-        raise DeclarationError(f"DynamoDB has sets of texts, numbers and binaries, not of {arguments[0]}")
+        raise DeclarationError(f"a set has strings, numbers or binaries, not {arguments[0]}")
     tag = f"{inner}S"
 
     def encode(values: Any) -> Value:
         if not isinstance(values, set | frozenset):
             raise _wrong_type("set", values)
-        # Sorted, so that equal sets are the same request.
+        # Sorted, so that equal sets make equal requests.
         return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
 
     def collect(content: Any) -> Any:

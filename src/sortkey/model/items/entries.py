@@ -1,13 +1,12 @@
-"""Entries: structs of one kind inside an item, each an attribute of the row of its own.
+"""Entries: named structs of one class inside an item, each stored as its own attribute.
 
     class Shelf(sk.Item, table="shelves"):
         shelf: str
         books = sk.Entries(Book, "book:")
         key = sk.Key("{shelf}")
 
-A map's entry can be written only where the map is, so whoever writes the first one has to read, or to fail and try
-again. An attribute needs nothing to be there: one write makes the item or changes it, and entries do not get in each
-other's way (`put_entry`).
+A map's entry can only be written if the map exists, so the first write needs a read or a retry. An attribute needs
+nothing: one write creates the item or changes it, and writes of different entries do not conflict (`put_entry`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ItemT = TypeVar("ItemT", bound=msgspec.Struct)
 
 
 class Assignment(NamedTuple):
-    """One entry as an attribute, and which attribute inside it says how new it is."""
+    """One entry as an attribute, and the attribute inside it that orders versions."""
 
     attribute: str
     value: Value
@@ -35,13 +34,11 @@ class Assignment(NamedTuple):
 
 
 class Entries(Generic[E]):
-    """Declared once in a class; `item.books` are an item's entries by name."""
+    """Entries of an item class: `books = sk.Entries(Book, "book:")`. `item.books` is a dict of the entries by name."""
 
     def __init__(self, struct: type[E], prefix: str) -> None:
         if not prefix:
-            raise DeclarationError(
-                f"entries of {struct.__name__} need a prefix, which tells their attributes from others"
-            )
+            raise DeclarationError(f"entries of {struct.__name__} need a prefix for their attributes")
         codec_of(struct)
         self.struct = struct
         self.prefix = prefix
@@ -60,7 +57,7 @@ class Entries(Generic[E]):
         return self if instance is None else self.of(extra(instance))
 
     def of(self, attributes: Row) -> dict[str, E]:
-        """The entries among a row's attributes."""
+        """Decodes the entries among a row's attributes."""
         prefix, decode = self.prefix, self._converter.decode
         found: dict[str, E] = {}
         for name, value in attributes.items():
@@ -73,7 +70,7 @@ class Entries(Generic[E]):
 
     def attribute(self, name: str) -> str:
         if not name:
-            raise EncodeError(f"{self.name}: an entry needs a name")
+            raise EncodeError(f"{self.name}: the name of an entry is empty")
         return self.prefix + name
 
     def assignment(self, name: str, entry: E, newer_by: str) -> Assignment:
@@ -83,7 +80,7 @@ class Entries(Generic[E]):
         return Assignment(self.attribute(name), self._converter.encode(entry), fields[newer_by].attribute)
 
     def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:
-        """A copy of the item that has these entries, and no others."""
+        """A copy of the item with exactly these entries."""
         encode = self._converter.encode
         kept = {name: value for name, value in extra(item).items() if not name.startswith(self.prefix)}
         made = msgspec.structs.replace(item)
@@ -96,13 +93,13 @@ class Entries(Generic[E]):
 
 
 def reject_overlaps(owner: type, attributes: frozenset[str]) -> None:
-    """Entries are told from everything else by how their attributes begin."""
+    """Rejects a prefix that another attribute or prefix starts with."""
     declared: list[Entries[Any]] = [each for base in owner.__mro__ for each in vars(base).values() if _is_entries(each)]
     for entries in declared:
         others = {*attributes, *(each.prefix for each in declared if each is not entries)}
         taken = sorted(name for name in others if name.startswith(entries.prefix))
         if taken:
-            raise DeclarationError(f"{owner.__name__}.{entries.name}: {taken[0]!r} begins with {entries.prefix!r}, too")
+            raise DeclarationError(f"{owner.__name__}.{entries.name}: {taken[0]!r} also starts with {entries.prefix!r}")
 
 
 def _is_entries(value: object) -> bool:

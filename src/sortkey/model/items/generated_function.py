@@ -1,4 +1,4 @@
-"""Functions made for one class, from source: what differs between classes is looked at once, and not for each row."""
+"""Functions generated from source for one class, so that its fields are looked up once and not for each row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def generate_function(parameters: Sequence[str], expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    """A function of these parameters that returns an expression, in which `names` are known."""
+    """A function with these parameters that returns the expression; `names` are its globals."""
     namespace = dict(names)
     exec(f"def made({', '.join(parameters)}):\n    return {expression}", namespace)
     made: Callable[..., Any] = namespace["made"]

@@ -7,8 +7,8 @@
 
         key = sk.Key("STORE#{store}", "{product}")
 
-Underneath is `msgspec.Struct`, so making and comparing items costs little, and editors and type checkers know the
-constructor. A class without `table` has no keys of its own: it is a part of other items, or a base of other classes.
+An item is a `msgspec.Struct`: fast to make and to compare, and editors and type checkers know its constructor. A class
+without `table` is a part of other items, or a base class.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T", bound="Item")
 
 
 class ItemMeta(msgspec.StructMeta):
-    """Makes the class, then compiles its declarations and takes it into its table, or rejects it."""
+    """Makes the class, compiles its declarations and adds it to its table. Raises DeclarationError."""
 
     def __new__(
         mcls,
@@ -42,11 +42,11 @@ class ItemMeta(msgspec.StructMeta):
         **config: Any,
     ) -> ItemMeta:
         cls = super().__new__(mcls, name, bases, namespace, kw_only=True, dict=True, **config)
-        _enrol(cast("type[Item]", cls), table, version)
+        _add_to_table(cast("type[Item]", cls), table, version)
         return cls
 
     def upgrade(self, version: int) -> Callable[[Upgrade], Upgrade]:
-        """Registers the function that takes the plain attributes of a row of that version to those of the next."""
+        """Registers a function from the untyped attributes of a row of this version to those of the next."""
 
         def register(function: Upgrade) -> Upgrade:
             schema_of(cast("type[Item]", self)).add_upgrade(version, function)
@@ -55,20 +55,22 @@ class ItemMeta(msgspec.StructMeta):
         return register
 
 
-def _enrol(cls: type[Item], table: str | Table | None, version: int) -> None:
+def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> None:
     codec_of(cls)
     if table is None:
         if version != 1:
-            raise DeclarationError(f"{cls.__name__} has a version, but no table")
+            raise DeclarationError(f"{cls.__name__} has a version but no table")
         return
-    home = Table.named(table) if isinstance(table, str) else table
-    schema = compile_schema(cls, home.name, version)
-    home.add(schema)
-    cls.__table__, cls.__schema__ = home, schema
+    owner = Table.named(table) if isinstance(table, str) else table
+    schema = compile_schema(cls, owner.name, version)
+    owner.add(schema)
+    cls.__table__, cls.__schema__ = owner, schema
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Item(msgspec.Struct, metaclass=ItemMeta):
+    """The base of all item classes: `class Price(sk.Item, table="prices")`."""
+
     __table__: ClassVar[Table]
     __schema__: ClassVar[Schema[Any]]
     __extra__: ClassVar[Row] = {}
@@ -92,12 +94,12 @@ def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row) -> T:
 
 
 def replace(item: T, **changes: Any) -> T:
-    """A copy with some fields changed, and with everything else that the item's row had."""
+    """A copy with some fields changed; it keeps the extra attributes of the item's row."""
     return item.__replace__(**changes)
 
 
 def schema_of(cls: type[T]) -> Schema[T]:
-    """What the class's declarations say; only classes with a table have one."""
+    """The schema of a class with a table."""
     schema: Schema[T] | None = vars(cls).get(SCHEMA)
     if schema is None:
         raise DeclarationError(f"{cls.__name__} has no table")

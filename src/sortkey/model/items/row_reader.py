@@ -1,15 +1,14 @@
-"""A class's rows read from their JSON text in C, as long as they are what the class says they are.
+"""Reads a class's rows from their JSON in C: the fast path for rows that match the declaration.
 
-A row becomes a structure of the class's own attributes and keys, each of the one type that it is declared as; nobody
-makes a dictionary for every attribute value. A generated function, as `dataclasses` generates `__init__`, makes the
-item of it: it knows each field, so nothing is left to be looked up row by row.
+msgspec decodes a row to a struct with the class's attributes and keys, each of its declared type, without a dict for
+each attribute value. A generated function, like the `__init__` of `dataclasses`, makes the item from the struct.
 
     {"store": {"S": "12345"}, "amount": {"N": "12.5"}, "pk": …}    text
-    row.c0.content, row.c1.content, row.partition.content          structure
+    row.c0.content, row.c1.content, row.partition.content          struct
     Price(store=row.c0.content, amount=row.c1.content)             item
 
-Whatever is unusual about a row, such as an attribute that the class does not declare, one that is missing or of another
-type, or an older version, raises one of `NEEDS_CODEC`: the codec then reads it, and knows what to do or to say.
+A row that differs (an undeclared attribute, a missing one, another type, an older version) raises one of `NEEDS_CODEC`:
+then the codec reads it, and words any error.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from sortkey.model.items.codec import Codec, Field, Row, declared_default
 from sortkey.model.items.converter import is_set
 from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
-from sortkey.model.keys.key_layout import PARTITIONS, KeyLayout
+from sortkey.model.keys.key_layout import CACHED_PARTITIONS, KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 NEEDS_CODEC: Final = (AttributeError, KeyError, TypeError, ValueError)
-"""What reading raises, msgspec's ValidationError among it, for a row that the codec has to read."""
+"""Raised for a row that the codec has to read; includes msgspec's ValidationError."""
 
 _CONTENTS: Final[dict[str, Any]] = {
     "S": str,
@@ -49,18 +48,18 @@ _CONTENTS: Final[dict[str, Any]] = {
     "M": dict[str, Any],
 }
 _READ_IN_C: Final = {("N", Decimal): Decimal, ("S", UUID): UUID, ("S", date): date}
-"""Values that msgspec reads as the codec does. Of datetimes, it would round what the codec cuts."""
+"""Types that msgspec reads as the codec does. It rounds datetimes, which the codec truncates."""
 
 _CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
-"""Types of defaults that may stand as they are in every row without one."""
+"""Immutable types, whose defaults all rows can share."""
 
 
 _DECODER_LOCK: Final = Lock()
-"""Readers share structures, and msgspec crashes if a thread meets one that another makes it learn just now."""
+"""Readers share structs, and msgspec crashes if two threads make decoders of the same struct."""
 
 
 class Column(NamedTuple):
-    """Where a structure has an attribute."""
+    """A field of the row struct."""
 
     name: str
     attribute: str
@@ -68,9 +67,9 @@ class Column(NamedTuple):
     value_type: Any
     required: bool
     read: Callable[[Any], Any] | None = None
-    """What is left to do with the content."""
+    """Converts the content; None if it is the value."""
     default: Any = UNSET
-    """What stands for an attribute that is not there."""
+    """Stands for an absent attribute."""
 
     @property
     def definition(self) -> tuple[Any, ...]:
@@ -80,7 +79,7 @@ class Column(NamedTuple):
 
 
 class RowReader(Generic[T]):
-    """Of one class with a table."""
+    """Reads the rows of one class."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class RowReader(Generic[T]):
         keys: Mapping[str, KeyAttribute],
         constants: Mapping[str, int],
     ) -> None:
-        """`constants` are numbers that each row has to have."""
+        """`constants` are attributes with a number that every row must have."""
         columns = {
             column.attribute: column
             for column in (*_fields(codec, primary, keys), *_keys(codec, primary, keys), *_constants(constants))
@@ -105,20 +104,20 @@ class RowReader(Generic[T]):
         )
         with _DECODER_LOCK:
             self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
-            """One row's structure, of its text. Primary keys are `partition` and `sort` in it."""
+            """Decodes one row to a struct. Its primary key is `partition` and `sort`."""
             self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
-            """Those of a list."""
+            """Decodes a list of rows."""
         made, names = _item_expression(owner, codec, columns, _key_expressions(codec, primary))
         self.item: Callable[[Any], T] = generate_function(("row",), made, names)
-        """The item of a structure."""
+        """Makes the item of a struct."""
         self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
-        """The items of many."""
+        """Makes the items of a list of structs."""
         self.nested = any(column.tag in ("L", "M") for column in columns.values())
-        """Whether there may be values inside values, which a structure leaves as they are in JSON."""
+        """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
 
     def key_attributes(self, row: Any) -> Row:
-        """A structure's key attributes, as those of a row."""
+        """The key attributes of a struct, in boto3 shape."""
         found = ((column, getattr(row, column.name)) for column in self._keys)
         return {column.attribute: {column.tag: value.content} for column, value in found if value is not UNSET}
 
@@ -132,7 +131,7 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
     for index, field in enumerate(codec.fields):
         if field.annotation.in_key:
             continue
-        # Keys are compared, and handed back as they were stored.
+        # Keys are compared, and returned as they were stored.
         a_key = field.attribute in keys
         in_c = None if a_key else _READ_IN_C.get((field.tag, field.annotation.base))
         value_type = _attribute_value_type(
@@ -151,8 +150,8 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
 
 
 def _default(codec: Codec, field: Field, value_type: Any, read: Callable[[Any], Any] | None) -> Any:
-    """An attribute value whose content is the field's default, so that nobody has to ask whether it is there; UNSET
-    where there is no such content."""
+    """An attribute value whose content is the field's default, so that the item needs no test for absence; UNSET if
+    there is no such content."""
     default = None if field.absent is not None else declared_default(codec.struct, field.name)
     if default is None and (field.annotation.optional or is_set(field.annotation)):
         return value_type()
@@ -175,7 +174,7 @@ def _constants(constants: Mapping[str, int]) -> Iterator[Column]:
 
 @cache
 def _attribute_value_type(tag: str, content: Any, nullable: bool) -> Any:
-    """An attribute value with this tag; its `content` is None where it may be NULL, and is."""
+    """The struct of an attribute value with this tag; its `content` is None for NULL, if it is nullable."""
     fields: list[Any] = [("content", content)]
     if nullable:
         fields = [("content", content | None, None), ("NULL", bool, False)]
@@ -183,26 +182,26 @@ def _attribute_value_type(tag: str, content: Any, nullable: bool) -> Any:
 
 
 def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
-    """The expressions of the fields that only the key has."""
+    """The expressions of the `in_key` fields."""
     found: dict[str, Expression] = {}
     for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
         parse = _key_parser(part)
-        # Rows of one partition are read together.
-        parsed = lru_cache(PARTITIONS)(parse) if half == "partition" else parse
+        # Rows of one partition are usually read together.
+        parsed = lru_cache(CACHED_PARTITIONS)(parse) if half == "partition" else parse
         for name in codec.in_key.intersection(part.fields):
             found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
     return found
 
 
 def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
-    """The fields in a key attribute's content; for None, which has none of them, the codec finds the words."""
+    """Parses a key attribute's content to fields; None, which has no fields, makes the codec read the row."""
     return lambda content: part.parse({part.tag: content})
 
 
 def _item_expression(
     owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], held: Mapping[str, Expression]
 ) -> tuple[str, dict[str, Any]]:
-    """The expression of the item of a `row`, and what the names in it are."""
+    """The expression that makes the item of `row`, and the names that it uses."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
     for expression in held.values():
         names |= expression.names
@@ -216,7 +215,7 @@ def _item_expression(
 
 
 def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:
-    """The expression of a field's value; what it calls goes to `names`."""
+    """The expression of a field's value; adds the functions that it calls to `names`."""
     names[f"read{suffix}"] = column.read
     always = column.required or column.default is not UNSET
     content = f"row.{column.name}.content" if always else "value.content"

@@ -1,4 +1,4 @@
-"""Everything that a declared class says about its rows, compiled: attributes, key layouts, version, upgrades."""
+"""`Schema`: a class's declarations, compiled: codec, key layouts, version and upgrades."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class Schema(Generic[T]):
         self.codec = codec
         self.primary = primary
         self.indexes = dict(indexes)
-        """By the class's attribute; `layout.index` is DynamoDB's name."""
+        """By the name of the class attribute; `layout.index` is the index name."""
         self.version = version
         self._upgrades: dict[int, Upgrade] = {}
         self.joined: Schema[T] | None = None
-        """The same for a store whose index keys have one attribute each; None if there is nothing to glue."""
+        """The schema for a store without multi-attribute index keys: the attributes of such a key are joined to one
+        string. None if the class has no such index."""
         if joined is not None:
             self.joined = Schema(owner, table, codec, primary, joined, version)
             self.joined._upgrades = self._upgrades
@@ -59,13 +60,13 @@ class Schema(Generic[T]):
 
     @cached_property
     def key_names(self) -> frozenset[str]:
-        """The names of all key attributes, and of those that a row may have brought from a store that needs them."""
+        """The names of all key attributes, with those of the joined schema, which a copied row may have."""
         joined = frozenset() if self.joined is None else self.joined.key_names
         return joined.union(self.key_attributes)
 
     @cached_property
     def recomputed(self) -> frozenset[str]:
-        """The fields that index keys are computed from; an index of fields as they are computes nothing."""
+        """The fields that index keys are computed from; native attributes are not computed."""
         own = self.codec.attributes
         return frozenset(
             field
@@ -77,12 +78,12 @@ class Schema(Generic[T]):
 
     @cached_property
     def _computed(self) -> frozenset[str]:
-        """What no row has beyond the declarations."""
+        """The attributes that the declarations explain; others are extra."""
         return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE}
 
     @cached_property
     def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
-        """The key attributes that every item has, with the functions that compute them."""
+        """The key attributes that every item has, and the functions that compute them."""
         return tuple(
             (part.name, part.value_from)
             for layout in self.layouts.values()
@@ -96,13 +97,13 @@ class Schema(Generic[T]):
 
     @cached_property
     def reader(self) -> RowReader[T]:
-        """For rows that come as text."""
+        """For rows in JSON."""
         constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
         joined = {} if self.joined is None else self.joined.key_attributes
         return RowReader(self.owner, self.codec, self.primary, {**joined, **self.key_attributes}, constants)
 
     def encode(self, item: T) -> Row:
-        """The whole row: attributes, key attributes, version, and what the item's row had beyond them when read."""
+        """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""
         row = self.codec.encode(item)
         for attribute in self._unstored:
             del row[attribute]
@@ -119,20 +120,20 @@ class Schema(Generic[T]):
         return self.primary.attributes_of(item)
 
     def recognises(self, row: Row) -> bool:
-        """Whether the row's primary key is one of this class."""
+        """Whether the row's primary key has this class's form."""
         return self.primary.matches(row) and (not self.shares_fields or self.primary.parse(row) is not None)
 
     @cached_property
     def shares_fields(self) -> bool:
-        """Whether a field stands in both halves of the key, which then have to agree."""
+        """Whether the partition key and the sort key share a field, so that its values must agree."""
         return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
 
     def decode_own(self, row: Row) -> T | None:
-        """The item of a row, or None if the row is another class's."""
+        """The item of a row; None for a row of another class."""
         return self.decode(row) if self.recognises(row) else None
 
     def decode(self, row: Row) -> T:
-        """The item of a row that is known to be this class's, brought up to the current version."""
+        """The item of a row of this class, upgraded to the current version."""
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self._upgraded(row)
         values = self.codec.decode(row)
@@ -147,7 +148,7 @@ class Schema(Generic[T]):
 
     @cached_property
     def _unstored(self) -> tuple[str, ...]:
-        """The attributes that the key makes superfluous."""
+        """The attributes of `in_key` fields."""
         return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
 
     def _held_by_key(self, row: Row) -> dict[str, Any]:
@@ -155,18 +156,18 @@ class Schema(Generic[T]):
         return {name: value for name, value in held.items() if name in self.codec.in_key}
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
-        """An index that does not project everything still has the fields that its keys are made of."""
+        """Makes an item of a row from a partial index projection: missing fields are taken from the keys."""
         layouts = [*self.layouts.values(), *(() if self.joined is None else self.joined.indexes.values())]
         for layout in layouts:
             values = {**(layout.parse(row) or {}), **values}
         missing = sorted(self.codec.required - values.keys())
         if missing:
-            raise DecodeError(f"a row of {self.name} lacks {', '.join(missing)}: {row!r}")
+            raise DecodeError(f"a row of {self.name} has no {', '.join(missing)}: {row!r}")
         return self.owner(**values)
 
     def add_upgrade(self, version: int, function: Upgrade) -> None:
         if not 1 <= version < self.version:
-            raise DeclarationError(f"{self.name} has version {self.version}; nothing upgrades from {version}")
+            raise DeclarationError(f"{self.name} has version {self.version}; an upgrade from {version} is not possible")
         if version in self._upgrades:
             raise DeclarationError(f"{self.name} has an upgrade from {version} already")
         self._upgrades[version] = function
@@ -177,12 +178,14 @@ class Schema(Generic[T]):
             version = int(mark["N"])
         except (KeyError, ValueError):
             raise DecodeError(
-                f"a row of {self.name} has {mark!r} as {VERSION_ATTRIBUTE}, which is no version"
+                f"a row of {self.name} has {mark!r} as {VERSION_ATTRIBUTE}, which is not a version"
             ) from None
         if version == self.version:
             return row
         if version > self.version:
-            raise DecodeError(f"a row of {self.name} has version {version}; this program knows {self.version}")
+            raise DecodeError(
+                f"a row of {self.name} has version {version}; this program knows versions up to {self.version}"
+            )
         keys = {name: value for name, value in row.items() if name in self._key_only}
         attributes = {name: to_untyped(value) for name, value in row.items() if name not in self._key_only}
         for step in range(version, self.version):
@@ -193,5 +196,5 @@ class Schema(Generic[T]):
 
     @cached_property
     def _key_only(self) -> frozenset[str]:
-        """Attributes that are computed, so that upgrades neither see nor set them."""
+        """Computed attributes, which upgrades do not get and cannot set."""
         return self.key_names - self.codec.attributes | {VERSION_ATTRIBUTE}

@@ -1,4 +1,4 @@
-"""From the declarations of a class to its schema: every mistake that can be known at import is rejected here."""
+"""Compiles the declarations of a class to its schema, and rejects every mistake that is visible at import."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
     declared = declarations(owner)
     keys = [declaration for declaration in declared.values() if isinstance(declaration, Key)]
     if len(keys) != 1:
-        raise DeclarationError(f"{owner.__name__} has {len(keys) or 'no'} sk.Key; a class with a table has one")
+        raise DeclarationError(f"{owner.__name__} has {len(keys) or 'no'} sk.Key; a class with a table has exactly one")
     if VERSION_ATTRIBUTE in owner.__struct_encode_fields__:
-        raise DeclarationError(f"{owner.__name__}.{VERSION_ATTRIBUTE}: that attribute holds the version")
+        raise DeclarationError(f"{owner.__name__}.the attribute {VERSION_ATTRIBUTE} is reserved for the version")
     if version < 1:
-        raise DeclarationError(f"{owner.__name__}: versions begin with 1, not {version}")
+        raise DeclarationError(f"{owner.__name__}: versions start at 1, not at {version}")
     compiler = _Compiler(owner, codec, keys[0])
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
     joined = None
@@ -46,7 +46,7 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
 
 
 def declarations(owner: type) -> dict[str, Declaration]:
-    """The keys and indexes of a class and its bases, by attribute; a class may replace those of its bases."""
+    """The keys and indexes of a class and its bases, by name; a class may override those of its bases."""
     found = {name: value for base in reversed(owner.__mro__) for name, value in vars(base).items()}
     return {name: value for name, value in found.items() if isinstance(value, Declaration)}
 
@@ -57,17 +57,21 @@ class _Compiler:
         self.codec = codec
         self.key = key
         self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
-        """Fields, by the attributes that hold them."""
+        """Field names, by attribute."""
         self.primary = self._layout(key)
         self._check_in_key()
         if self.primary.sparse:
-            raise self._error(key, f"{', '.join(self.primary.sparse)} may be None, and then there is no key")
+            raise self._error(key, f"{', '.join(self.primary.sparse)} may be None, which a primary key cannot be")
 
     def _check_in_key(self) -> None:
         held = {field for part in self.primary.attributes for field in part.fields if part.name not in self.attributes}
         for name in sorted(self.codec.in_key - held):
-            reason = "its attribute is the key's own" if name in self.primary.fields else "the key does not hold it"
-            raise DeclarationError(f"{self.owner.__name__}.{name}: it cannot be in_key, since {reason}")
+            reason = (
+                "it is the key attribute itself"
+                if name in self.primary.fields
+                else "the primary key does not contain it"
+            )
+            raise DeclarationError(f"{self.owner.__name__}.{name}: cannot be in_key: {reason}")
 
     def index(self, index: Index) -> KeyLayout:
         if index.multi_attribute is not None:
@@ -75,11 +79,11 @@ class _Compiler:
         if not index.local:
             return self._layout(index, index=index.index, projection=self._projection(index))
         if index.partition != self.key.partition:
-            raise self._error(index, f"a local index has the partition key of {self.key.name}")
+            raise self._error(index, f"a local index must have the partition key of {self.key.name}")
         return self._layout(index, index=index.index, local=True, projection=self._projection(index))
 
     def joined(self, index: Index) -> KeyLayout:
-        """An index of several attributes, for a store whose index keys have one each."""
+        """A multi-attribute index, for a store without multi-attribute index keys."""
         return self._layout(index, index=index.index, projection=self._projection(index))
 
     def _of_fields(self, index: Index, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyLayout:
@@ -94,11 +98,11 @@ class _Compiler:
     def _own(self, index: Index, name: str) -> NativeAttribute:
         field = self.codec.field(name)
         if field.annotation.in_key:
-            raise self._error(index, f"{name} is in_key, so that there is no attribute of it")
+            raise self._error(index, f"{name} is in_key, so it is not an attribute")
         if field.tag not in _KEY_TAGS:
-            raise self._error(index, f"{name} is stored as {field.tag}, which cannot be a key")
+            raise self._error(index, f"{name} is stored as {field.tag}, which a key cannot be")
         if field.annotation.optional and not field.left_out:
-            raise self._error(index, f"{name} is stored as NULL where it is None; give it None as default")
+            raise self._error(index, f"{name} is stored as NULL when it is None; make None its default")
         return NativeAttribute(field.attribute, field)
 
     def _layout(
@@ -135,11 +139,13 @@ class _Compiler:
         single = source.single_field
         own = self.attributes.get(name)
         if own is not None and own != single:
-            raise self._error(declared, f"the attribute {name!r} is the field {own}, so it cannot hold {source.text!r}")
+            raise self._error(
+                declared, f"the attribute {name!r} belongs to the field {own}, so it cannot hold {source.text!r}"
+            )
         if single is not None:
             field = self.codec.field(single)
             if own is not None and field.tag not in _KEY_TAGS:
-                raise self._error(declared, f"{single} is stored as {field.tag}, which cannot be a key")
+                raise self._error(declared, f"{single} is stored as {field.tag}, which a key cannot be")
             if own is not None or (field.tag in _NATIVE and not _has_choices(annotations[single])):
                 return NativeAttribute(name, field)
         try:
@@ -158,7 +164,7 @@ class _Compiler:
             if name not in fields:
                 raise self._error(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
             if name in self.codec.in_key:
-                raise self._error(index, f"{name} is in_key, and every index has the key")
+                raise self._error(index, f"{name} is in_key, and every index contains the key")
         return tuple(fields[name] for name in index.projection)
 
     def _error(self, declared: Declaration, reason: str) -> DeclarationError:
@@ -166,5 +172,5 @@ class _Compiler:
 
 
 def _has_choices(annotation: Annotation) -> bool:
-    """Whether the field is an Enum or a Literal, whose numbers are names, not amounts."""
+    """Whether the field is an Enum or a Literal: its numbers are names, not amounts."""
     return annotation.base not in (int, float, Decimal, bytes)

@@ -1,4 +1,4 @@
-"""Attribute values as plain Python ones and back, where no declaration says more: what upgrade functions work on."""
+"""Attribute values to Python values and back, without declared types: what upgrade functions work on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sortkey.model.keys.encoding import instant_text, to_decimal
 
 
 def to_untyped(value: Value) -> Any:
-    """str, Decimal, bytes, bool, None, list, dict or set."""
+    """A str, Decimal, bytes, bool, None, list, dict or set."""
     ((tag, content),) = value.items()
     match tag:
         case "N":
@@ -33,7 +33,7 @@ def to_untyped(value: Value) -> Any:
 
 
 def from_untyped(value: Any) -> Value:
-    """The same back; also what a declared attribute may hold, such as a datetime."""
+    """The attribute value of a Python value: of those types, or of another that a field may have, such as datetime."""
     match value:
         case None:
             return {"NULL": True}
@@ -57,7 +57,7 @@ def from_untyped(value: Any) -> Value:
             return {"M": {name: from_untyped(each) for name, each in value.items()}}
         case set() | frozenset():
             return _set(value)
-    raise EncodeError(f"{value!r} has no place in an item")
+    raise EncodeError(f"{value!r} is not a type that an item can hold")
 
 
 def _set(members: set[Any] | frozenset[Any]) -> Value:
@@ -66,6 +66,6 @@ def _set(members: set[Any] | frozenset[Any]) -> Value:
     if not tags:
         return {"NULL": True}
     if len(tags) > 1 or not tags <= {"S", "N", "B"}:
-        raise EncodeError(f"DynamoDB has sets of texts, numbers and binaries, not {members!r}")
+        raise EncodeError(f"a set has only strings, only numbers or only binaries, not {members!r}")
     (tag,) = tags
     return {f"{tag}S": sorted(value[tag] for value in encoded)}

@@ -1,7 +1,7 @@
-"""Whether two templates of one table could ever build the same key.
+"""Whether two templates of one table could build the same key.
 
-Sound, not complete: templates that pass never collide; some that are rejected never would either. They are told to take
-a literal, which also helps whoever reads the table.
+Sound, not complete: templates that pass never collide, but some that are rejected would not collide either. A literal
+resolves that, and also makes the table easier to read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def may_collide(one: Template, other: Template) -> bool:
 
 
 def segments(template: Template) -> list[Segment]:
-    """The pieces between separators: literals, and encodings where fields are."""
+    """The template, split at separators: each segment is a list of literals and field encodings."""
     cut: list[Segment] = [[]]
     encodings: list[Encoding | None] = [part.encoding for part in template.parts]
     for literal, encoding in zip(template.literals, [*encodings, None], strict=True):
@@ -34,8 +34,8 @@ def segments(template: Template) -> list[Segment]:
 
 
 def _may_meet(one: Segment, other: Segment) -> bool:
-    for few, pattern in ((one, other), (other, one)):
-        texts = _texts(few)
+    for listed, pattern in ((one, other), (other, one)):
+        texts = _texts(listed)
         if texts is not None:
             matches = re.compile(_pattern(pattern), re.DOTALL).fullmatch
             return any(matches(text) for text in texts)
@@ -45,7 +45,7 @@ def _may_meet(one: Segment, other: Segment) -> bool:
 
 
 def _texts(segment: Segment) -> list[str] | None:
-    """All texts of a segment, where they are few."""
+    """All texts that a segment can have; None if there are too many to list."""
     texts = [""]
     for piece in segment:
         choices = (piece,) if isinstance(piece, str) else piece.choices

@@ -1,4 +1,4 @@
-"""Many keys, written as the values of their fields: `sk.each(tenant="de", area=("BER-01", "*"), partner=partners)`."""
+"""Many keys for `lookup`, by field values: `sk.each(tenant="de", area=("BER-01", "*"), partner=partners)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Each:
-    """The fields of all combinations of values, one mapping for each; the last field varies fastest."""
+    """All combinations of the fields' values, each as a dict; the last field varies fastest."""
 
     __slots__ = ("columns",)
 
@@ -27,7 +27,7 @@ class Each:
 
 
 def each(**fields: Any) -> Each:
-    """Keys for `lookup` that differ in some of their fields: those given as lists, tuples or other collections.
+    """The keys of all combinations of values: a list, tuple or other collection has several values.
 
     >>> [*each(store="12345", product=["P1", "P2"])]
     [{'store': '12345', 'product': 'P1'}, {'store': '12345', 'product': 'P2'}]

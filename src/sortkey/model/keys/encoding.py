@@ -1,7 +1,7 @@
-"""How one value stands in a key: text that reads back as the value, and sorts as the value does.
+"""Encodes one value in a key: as text that can be decoded, and that sorts as the values do.
 
-    str        itself; `#` and `$` as `$` and the character 30₁₆ further on (`$S`, `$T`). Where something follows in
-               the key, the same for every character below `#`
+    str        unchanged; `#` and `$` become `$` and the character 30₁₆ higher (`$S`, `$T`). If the key continues,
+               so does every character below `#`
     int        a letter for the number of digits, then the digits: 7 is a7, 42 is b42. Negative numbers have the
                capital letters from Z down, and each digit taken from 9: -7 is Z2. More than 25 digits are
                z or A, then the number of digits as an int (negative after A), then the digits
@@ -10,18 +10,18 @@
                L, minus the exponent, each digit taken from 9, `~` for negative ones. 1.5 is Na015.
     datetime   2026-08-24T12:30:00.000000Z, always UTC, always microseconds
     date       2026-08-24
-    UUID       its usual text, in lower case
+    UUID       as str(uuid), in lower case
     bool       0 or 1
     bytes      hexadecimal
     Enum, Literal   as their values
 
-Why text sorts: `$` is the character right above the separator `#`, so an escaped character lies between the separator
-and everything not escaped; two escapes differ in their second character as the two characters do; and what follows a
-part, the separator or the end, lies below anything that could continue it.
+Why text sorts: `$` is the character after the separator `#`, so an escaped character sorts between the separator and
+all unescaped ones; two escapes sort by their second character, as the two characters do; and what follows a value, the
+separator or the end, sorts below anything that could continue the value.
 
-No encoding holds `#`, so the separators of a key are those of its template. None holds U+10FFFF, which is no character
-and is rejected in text: it stands above everything, and closes ranges. An encoding is *delimited* when no value's text
-begins another's; only those may be followed by a literal other than `#` and still sort.
+No encoding contains `#`, so the separators of a key are those of its template. None contains U+10FFFF, which is not a
+character and is rejected in str: it sorts above everything, and ends ranges. An encoding is *delimited* if no value's
+text is a prefix of another's; only after such a value may a literal other than `#` follow.
 """
 
 from __future__ import annotations
@@ -55,36 +55,36 @@ class Encoding(NamedTuple):
     encode: Callable[[Any], str]
     decode: Callable[[str], Any]
     pattern: str
-    """A regular expression that matches every text of this encoding, and none with a separator."""
+    """A regular expression that matches every text of this encoding, and no text with a separator."""
     delimited: bool
     choices: tuple[str, ...] | None = None
-    """All texts there are, where they are few."""
+    """All texts of an Enum, Literal or bool; None for other types."""
     textual: bool = False
-    """Whether it is of text: a value's beginning has the text's beginning, and letters and digits are themselves."""
+    """Whether a value's prefix is encoded as the text's prefix, and letters and digits are unchanged."""
 
 
 def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
-    """The encoding of a field where the template has it; `followed` says whether anything comes after."""
+    """The encoding of a field in a template; `followed` if the template continues after it."""
     base = annotation.base
     if get_origin(base) is Literal:
         return _choice_encoding({value: value for value in get_args(base)}, spec, followed)
     if isinstance(base, type) and issubclass(base, Enum):
         return _choice_encoding({member: member.value for member in base}, spec, followed)
     if spec and base is not int:
-        raise DeclarationError(f"the format {spec!r} is for int; {base} has its own")
+        raise DeclarationError(f"the format {spec!r} is only for int, not for {base}")
     if base is str:
         return _TEXT_FOLLOWED if followed else _TEXT_LAST
     if base is int and spec:
         return _padded(spec)
     if base in _ENCODINGS:
         return _ENCODINGS[base]
-    raise DeclarationError(f"{base} cannot stand in a key; a part is {_NAMES}")
+    raise DeclarationError(f"a key cannot contain {base}; it can contain {_NAMES}")
 
 
 def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
     types = {type(value) for value in values.values()}
     if len(types) != 1:
-        raise DeclarationError(f"{', '.join(map(repr, values))} are not all of one type")
+        raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
     inner = encoding_of(Annotation(types.pop(), optional=False, inexact=False), spec, followed=followed)
     texts = {choice: inner.encode(value) for choice, value in values.items()}
     choices = {text: choice for choice, text in texts.items()}
@@ -100,7 +100,7 @@ def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encod
 
 
 def _expect(expected: type, value: Any) -> None:
-    """That type or one derived from it, though a bool is no int here, nor a datetime a date."""
+    """Accepts the type or a derived one, but not bool for int, nor datetime for date."""
     if type(value) is expected:
         return
     if not isinstance(value, expected) or isinstance(value, _EXCLUDED.get(expected, ())):
@@ -124,11 +124,11 @@ def _encode_last(value: Any) -> str:
 
 def _escaped(value: Any, needed: Callable[[str], Any], escapes: dict[int, str]) -> str:
     _expect(str, value)
-    text = str.__str__(value)  # the text itself, where it is an Enum's member
+    text = str.__str__(value)  # the value of an Enum's member
     if not needed(text):
         return text
     if TOP in text:
-        raise KeyPartError("U+10FFFF is no character, and cannot stand in a key")
+        raise KeyPartError("a key cannot contain U+10FFFF, which is not a character")
     return text.translate(escapes)
 
 
@@ -136,9 +136,9 @@ def _decode_text(text: str) -> str:
     return _unescape.sub(lambda escape: chr(ord(escape[1]) - _ESCAPE_SHIFT), text) if "$" in text else text
 
 
-def _text(encode: Callable[[Any], str], plain: str, escapes: str) -> Encoding:
-    # Runs of plain characters between escapes, which is quicker to match than one or the other each time.
-    pattern = rf"{plain}*(?:\$[{escapes}]{plain}*)*"
+def _text(encode: Callable[[Any], str], unescaped: str, escapes: str) -> Encoding:
+    # Runs of unescaped characters between escapes match faster than one character at a time.
+    pattern = rf"{unescaped}*(?:\$[{escapes}]{unescaped}*)*"
     return Encoding(encode, _decode_text, pattern, delimited=False, textual=True)
 
 
@@ -164,7 +164,7 @@ def _decode_int(text: str) -> int:
 
 
 def _read_int(text: str) -> tuple[int, str]:
-    """The number at the beginning of the text, and what comes after it."""
+    """The number at the start of the text, and the rest."""
     letter, rest = text[0], text[1:]
     if letter in "zA":
         count, rest = _read_int(rest)
@@ -177,27 +177,27 @@ def _read_int(text: str) -> tuple[int, str]:
 
 def _padded(spec: str) -> Encoding:
     if not re.fullmatch(r"0[1-9]\d?", spec):
-        raise DeclarationError(f"the format {spec!r} is not a zero and a width, such as 06")
+        raise DeclarationError(f"the format {spec!r} is not 0 and a width, such as 06")
     width = int(spec)
 
     def encode(value: Any) -> str:
         _expect(int, value)
         text = str(int(value)).rjust(width, "0")
         if value < 0 or len(text) > width:
-            raise KeyPartError(f"{value} does not fit in {width} digits without a sign")
+            raise KeyPartError(f"{value} does not fit in {width} digits, without a sign")
         return text
 
     return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True)
 
 
 def to_decimal(value: Any) -> Decimal:
-    """A Decimal; an int will do, since it is one without rounding."""
+    """The value as a Decimal; accepts Decimal and int. Raises KeyPartError."""
     if type(value) is int:
         return Decimal(value)
     _expect(Decimal, value)
     number: Decimal = value
     if not number.is_finite():
-        raise KeyPartError(f"{number} is no number")
+        raise KeyPartError(f"{number} is not a number")
     return number
 
 
@@ -223,14 +223,14 @@ def _decode_decimal(text: str) -> Decimal:
 
 
 def instant_text(value: Any) -> str:
-    """An aware datetime as text that sorts as time does."""
+    """An aware datetime as sortable text, in UTC. Raises KeyPartError."""
     if value.__class__ is not datetime:
         _expect(datetime, value)
     if value.tzinfo is not UTC:
         if value.utcoffset() is None:
-            raise KeyPartError(f"{value!r} has no time zone, so it is no instant")
+            raise KeyPartError(f"{value!r} has no time zone")
         value = value.astimezone(UTC)
-    # msgspec writes UTC as Z, with six digits or none, in a tenth of the time that isoformat takes.
+    # msgspec writes Z for UTC, and six digits or none, in a tenth of the time of isoformat.
     text: str = msgspec.to_builtins(value)
     return text if len(text) == _INSTANT_LENGTH else f"{text[:-1]}.000000Z"
 
@@ -270,4 +270,4 @@ _ENCODINGS: Final[dict[Any, Encoding]] = {
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
-_NAMES: Final = "str, int, Decimal, datetime, date, UUID, bool, bytes, an Enum or a Literal of those"
+_NAMES: Final = "str, int, Decimal, datetime, date, UUID, bool, bytes, or an Enum or Literal of these"

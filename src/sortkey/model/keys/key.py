@@ -1,7 +1,7 @@
-"""The declarations: `sk.Key` and `sk.Index`, as attributes of a class, and what they become on it.
+"""`sk.Key` and `sk.Index`, the declarations in a class, and `BoundKey`, which they become.
 
-On the class, `Price.key` is a `BoundKey`: calling it with attributes makes an access path. On an item, `price.key` is
-the path of that item.
+On the class, `Price.key` is a `BoundKey`: calling it with fields makes an access path. On an item, `price.key` is the
+path of that item.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = "__schema__"
 
 
 class BoundKey(Generic[T]):
-    """A key or an index of one class."""
+    """A key or an index of one class. Call it with fields to make an access path."""
 
     def __init__(self, schema: Schema[T], layout: KeyLayout) -> None:
         self.schema = schema
@@ -34,9 +34,9 @@ class BoundKey(Generic[T]):
         counts = [
             len({*layout.partition_fields, *layout.sort_fields[:depth]}) for depth in range(len(layout.sort_fields) + 1)
         ]
-        # Of two with the same fields, where both halves of the key have one, the later says more.
+        # If both halves share a field, two depths have the same count; the later one has more of the sort key.
         self._depths = {count: depth for depth, count in enumerate(counts)}
-        """How many of the sort key's fields there are, by how many are given."""
+        """The number of sort-key fields, by the number of given fields."""
 
     @property
     def name(self) -> str:
@@ -46,12 +46,11 @@ class BoundKey(Generic[T]):
         return f"<{self.name}: {', '.join(map(repr, self.layout.attributes))}>"
 
     def __call__(self, **given: Any) -> Path[T]:
-        """The access path to the items with these attributes: all of the partition key, and a left part of the sort
-        key. Raises NoAccessPath where the key cannot answer, with the nearest one that can."""
+        """The access path to the items with these fields: all of the partition key, and the first ones of the sort key,
+        or none. Raises NoAccessPath for other fields, and names the nearest key or index."""
         layout, schema = self.layout, self.schema
         try:
-            # A path has a left part of the sort key, so the number of fields says which ones they have to be: if there
-            # are so many, and none of them is missing, there is none too many either.
+            # The number of fields determines which ones they must be: if none of those is missing, none is too many.
             equal, condition = layout.key_conditions[self._depths[len(given)]](given)
         except KeyError:
             raise self._error(given) from None
@@ -60,7 +59,7 @@ class BoundKey(Generic[T]):
         )
 
     def parse(self, row: Row) -> dict[str, Any] | None:
-        """The fields that a key, or a row's key attributes, were built from; None if not by this key."""
+        """The fields in a key, or in a row's key attributes; None if they are not of this key."""
         return self.layout.parse(row)
 
     def of(self, item: T) -> Path[T]:
@@ -68,7 +67,7 @@ class BoundKey(Generic[T]):
         given = {field: getattr(item, field) for field in self.layout.fields}
         absent = [field for field in self.layout.sparse if given[field] is None]
         if absent:
-            raise NoAccessPath(f"the item is not in {self.name}: it has no {', '.join(absent)}")
+            raise NoAccessPath(f"the item is not in {self.name}: {', '.join(absent)} is None")
         return self(**given)
 
     def _error(self, given: Mapping[str, Any]) -> NoAccessPath:
@@ -78,11 +77,11 @@ class BoundKey(Generic[T]):
                 return NoAccessPath(f"{self.schema.name} has no field {name!r}{suggestion(name, fields)}")
         reason = _describe_mismatch(self.layout, self.layout.mismatch(given))
         return NoAccessPath(
-            f"{self.name} cannot be asked by {', '.join(given) or 'nothing'}: {reason}{self._nearest(given)}"
+            f"{self.name} cannot be queried by {', '.join(given) or 'nothing'}: {reason}{self._nearest(given)}"
         )
 
     def _nearest(self, given: Mapping[str, Any]) -> str:
-        """Which other key comes nearest: fewest fields it cannot use, then fewest that it still needs."""
+        """The nearest other key: the fewest fields that it does not contain, then the fewest that it also needs."""
         others = [layout for layout in self.schema.layouts.values() if layout is not self.layout]
         if not others or not given:
             return ""
@@ -100,15 +99,15 @@ def _describe_mismatch(layout: KeyLayout, mismatch: Mismatch) -> str:
     if mismatch.missing:
         parts.append(f"{layout.name} needs {', '.join(mismatch.missing)}")
     if mismatch.unused:
-        parts.append(f"{layout.name} does not hold {', '.join(mismatch.unused)}")
+        parts.append(f"{layout.name} does not contain {', '.join(mismatch.unused)}")
     return " and ".join(parts)
 
 
 class Declaration:
-    """What a key and an index have in common: templates, and the attributes that hold them."""
+    """The base of Key and Index: templates, and the names of their attributes."""
 
     multi_attribute: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-    """The fields of the partition key and the sort key, where they are attributes of the key as they are."""
+    """The partition fields and sort fields of an index that is declared by fields; None for one with templates."""
 
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
         self.partition: ParsedTemplate = parse_template(partition)
@@ -118,7 +117,7 @@ class Declaration:
         self._bound: dict[type, BoundKey[Any]] = {}
         if len(self.attributes) < (1 if sort is None else 2) or len(set(names)) < len(names):
             raise DeclarationError(
-                f"names={names!r} are not the names of {'one' if sort is None else 'two'} attributes"
+                f"names={names!r} must be the names of {'one attribute' if sort is None else 'two attributes'}"
             )
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -139,20 +138,23 @@ class Declaration:
     def _bind(self, owner: type[T]) -> BoundKey[T]:
         schema: Schema[T] | None = vars(owner).get(SCHEMA)
         if schema is None:
-            raise AttributeError(f"{owner.__name__} has no table of its own, so {self.name} leads nowhere")
+            raise AttributeError(f"{owner.__name__} has no table, so {self.name} cannot be used")
         return BoundKey(schema, schema.layouts[self.name])
 
 
 class Key(Declaration):
-    """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`."""
+    """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`.
+
+    The arguments are the templates of the partition key and the sort key; `names` are their attributes."""
 
     def __init__(self, partition: str, sort: str | None = None, *, names: Sequence[str] = ("pk", "sk")) -> None:
         super().__init__(partition, sort, names)
 
 
 class Index(Declaration):
-    """A secondary index: `sk.Index("gsi1", "TYPE#{kind}", "{store}")`, or one whose key is made of fields as they are,
-    `sk.Index("by_status", ("tenant", "status"), ("created",))`. Items that mismatch a field are not in it.
+    """A secondary index: `sk.Index("gsi1", "TYPE#{type}", "{store}")`, or one declared by fields, which are the
+    attributes of its key: `sk.Index("by_status", ("tenant", "status"), ("created",))`. An item is not in the index if
+    one of the fields is None.
     """
 
     def __init__(
@@ -176,28 +178,28 @@ class Index(Declaration):
         self.projection = projection
         self.local = local
         if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
-            raise DeclarationError(f"{index}: a projection is 'ALL', 'KEYS_ONLY' or a list of fields")
+            raise DeclarationError(f"{index}: the projection must be 'ALL', 'KEYS_ONLY' or a list of fields")
         if local and sort is None:
-            raise DeclarationError(f"{index}: a local index is another sort key, so it needs one")
+            raise DeclarationError(f"{index}: a local index needs a sort key")
 
 
 def _multi_attribute_key(
     index: str, partition: str | tuple[str, ...], sort: str | tuple[str, ...] | None, local: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if isinstance(partition, str) or isinstance(sort, str):
-        raise DeclarationError(f"{index}: its key is made of fields or of templates, not of both")
+        raise DeclarationError(f"{index}: its key must have fields or templates, not both")
     sorts = sort or ()
     if local:
-        raise DeclarationError(f"{index}: a local index has one sort attribute; declare it by templates")
+        raise DeclarationError(f"{index}: a local index cannot be declared by fields; use templates")
     if not partition or max(len(partition), len(sorts)) > INDEX_KEY_ATTRIBUTES:
         raise DeclarationError(
-            f"{index}: partition and sort key have up to {INDEX_KEY_ATTRIBUTES} fields each; a template may have more"
+            f"{index}: a key has at most {INDEX_KEY_ATTRIBUTES} partition fields and {INDEX_KEY_ATTRIBUTES} sort fields"
         )
     if len({*partition, *sorts}) < len(partition) + len(sorts):
-        raise DeclarationError(f"{index}: a field may stand in its key only once")
+        raise DeclarationError(f"{index}: its key contains a field twice")
     return partition, sorts
 
 
 def _joined_template(fields: tuple[str, ...]) -> str:
-    """The template for a store whose keys have one attribute."""
+    """The template for a store without multi-attribute index keys."""
     return SEPARATOR.join(f"{{{field}}}" for field in fields)

@@ -1,8 +1,8 @@
-"""One attribute of a key: how it is computed from an item's fields, read back, and asked for.
+"""One attribute of a key: how it is computed from an item's fields, parsed, and queried.
 
-Most are texts built from a template. A template that is only a number or a binary, `"{score}"`, is stored natively, as
-N or B. And where a key's attribute bears the name of a field, the template is that field and the attribute is the
-field's own, stored once and as it is, whatever its type: so a table that others designed can be declared as well.
+Most key attributes are strings built from a template. A template that is only a number or a binary field, `"{score}"`,
+is stored natively, as N or B. If a key attribute has the name of a field, its template must be that field, and the
+attribute is stored once, as the field's own type. So an existing table can be declared too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BEGINS_WITH: Final = "begins_with"
 
 
 class SortCondition(NamedTuple):
-    """What a query may ask of a sort key's attribute: one operator, and its one or two values."""
+    """The condition of a query on a sort-key attribute: an operator and its one or two values."""
 
     attribute: str
     operator: str
@@ -32,38 +32,38 @@ class SortCondition(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """A piece of a generated function."""
+    """A part of a generated function's source."""
 
     source: str
     names: dict[str, Any]
-    """What the names in it are."""
+    """The values of the names that it uses."""
 
 
 class TemplateAttribute:
-    """A text built from a template."""
+    """A string built from a template."""
 
     tag: Final = "S"
     is_field: bool = False
-    """Whether its fields are attributes of the key themselves, which no filter of a query may speak of."""
+    """Whether its fields are key attributes themselves, which a query's filter cannot use."""
 
     def __init__(self, name: str, template: Template) -> None:
         self.name = name
         self.template = template
         self.fields = template.fields
         self.of: Callable[..., Value] = generate_function(template.variables, *self.expression(template.variables))
-        """The value of all the fields, one by one."""
+        """The attribute value, from the values of the fields as arguments."""
         self.value_from: Callable[[object], Value] = generate_function(
             ("source",), *self.expression([f"source.{field}" for field in self.fields])
         )
-        """The same of a source's attributes; every write pays for this one."""
+        """The attribute value, from an item; part of every write."""
 
     def expression(self, values: Sequence[str], suffix: str = "") -> Expression:
-        """Of the value, from the expressions of its fields' values; names in it end with the suffix."""
+        """The expression of the attribute value, from those of the field values; its names end with the suffix."""
         text = self.text(values, suffix)
         return Expression(f"{{'S': {text.source}}}", text.names)
 
     def text(self, values: Sequence[str], suffix: str = "") -> Expression:
-        """The same of nothing but its text."""
+        """The expression of the string alone."""
         encoder, reject = f"encode{suffix}_", f"reject{suffix}"
         source = f"{self.template.source(values, encoder)} or {reject}()"
         return Expression(source, {**self.template.encoders(encoder), reject: self.template.reject_empty})
@@ -83,7 +83,7 @@ class TemplateAttribute:
         return isinstance(text, str) and self.template.matches(text)
 
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
-        """All that begins with these values; None if that is everything."""
+        """The condition that the first fields have these values; None if it has no effect."""
         if len(given) == len(self.fields):
             return SortCondition(self.name, EQUAL, (self.of(*given),))
         text = self.template.prefix(given)
@@ -92,7 +92,7 @@ class TemplateAttribute:
     def between(self, given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.template.between(given, low, high)
         if bounds.low > bounds.high:
-            raise KeyPartError(f"{self.fields[len(given)]}: nothing is between {low!r} and {high!r}")
+            raise KeyPartError(f"{self.fields[len(given)]}: the range from {low!r} to {high!r} is empty")
         return self._texts(BETWEEN, *bounds)
 
     def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
@@ -111,7 +111,7 @@ class TemplateAttribute:
 
     def _compared(self, operator: str, text: str) -> SortCondition:
         if not text:
-            raise KeyPartError(f"{self.fields[0]}: an empty text is no limit")
+            raise KeyPartError(f"{self.fields[0]}: an empty string is not a limit")
         return self._texts(operator, text)
 
     def _texts(self, operator: str, *texts: str) -> SortCondition:
@@ -119,8 +119,8 @@ class TemplateAttribute:
 
 
 class JoinedAttribute(TemplateAttribute):
-    """The text that stands for several attributes on a store whose keys have one each. It rejects what they would, so
-    that what can be written to one store can be written to all.
+    """The attributes of a multi-attribute key, joined to one string, for a store without such keys. It rejects the
+    values that they would reject, so that all stores accept the same items.
     """
 
     is_field = True
@@ -132,12 +132,12 @@ class JoinedAttribute(TemplateAttribute):
     def _join(self, *values: Any) -> Value:
         for field, value in zip(self.fields, values, strict=True):
             if value in ("", b""):
-                raise KeyPartError(f"{field}: the key would be empty")
+                raise KeyPartError(f"{field}: the key attribute would be empty")
         return {"S": self.template.build(values)}
 
 
 class NativeAttribute:
-    """One field as it is: a number, a binary, or whatever text the field's own attribute holds."""
+    """One field, stored as its own type: a number, a binary or a string."""
 
     template: Final = None
 
@@ -152,7 +152,7 @@ class NativeAttribute:
         return Expression(f"native{suffix}({', '.join(values)})", {f"native{suffix}": self.of})
 
     def text(self, values: Sequence[str], suffix: str = "") -> Expression:
-        """Of the text, where it is one."""
+        """The expression of the string; only for a string attribute."""
         native = self.expression(values, suffix)
         source = f"{native.source}['S']"
         if self.field.annotation.base is str:
@@ -174,7 +174,7 @@ class NativeAttribute:
         except EncodeError as error:
             raise KeyPartError(f"{self.field.name}: {error}") from None
         if not encoded[self.tag]:
-            raise KeyPartError(f"{self.field.name}: the key would be empty")
+            raise KeyPartError(f"{self.field.name}: the key attribute would be empty")
         return encoded
 
     def parse(self, value: Value) -> dict[str, Any] | None:
@@ -192,7 +192,7 @@ class NativeAttribute:
     def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.value([low]), self.value([high])
         if low > high:
-            raise KeyPartError(f"{self.field.name}: nothing is between {low!r} and {high!r}")
+            raise KeyPartError(f"{self.field.name}: the range from {low!r} to {high!r} is empty")
         return SortCondition(self.name, BETWEEN, bounds)
 
     def before(self, _given: Sequence[Any], limit: Any) -> SortCondition:
@@ -203,7 +203,7 @@ class NativeAttribute:
 
     def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
         if self.field.annotation.base not in (str, bytes):
-            raise KeyPartError(f"{self.field.name}: only text has a beginning; use between")
+            raise KeyPartError(f"{self.field.name}: starting needs a string; use between")
         return SortCondition(self.name, BEGINS_WITH, (self.value([beginning]),)) if beginning else None
 
 

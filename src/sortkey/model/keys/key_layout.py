@@ -1,4 +1,4 @@
-"""Where a key or an index of one class keeps its values: its attributes, and what they depend on."""
+"""`KeyLayout`: the attributes of a key or an index of one class, and the fields that they are computed from."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sortkey.values.key_product import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 TextKeys = Collection[tuple[str, str]]
-"""The texts of keys that are two texts."""
+"""Keys of two strings, as pairs of partition key and sort key."""
 
-PARTITIONS: Final = 256
-"""Of each key, those whose texts are remembered."""
+CACHED_PARTITIONS: Final = 256
+"""Per key: how many partition keys are cached."""
 
 
 class Mismatch(NamedTuple):
-    """What stands between a question and a key: fields it would also need, and fields it cannot use."""
+    """Why given fields do not fit a key: fields that it also needs, and fields that it does not contain."""
 
     missing: tuple[str, ...]
     unused: tuple[str, ...]
@@ -44,14 +44,14 @@ class KeyLayout:
         projection: Projection = "ALL",
     ) -> None:
         self.name = name
-        """The class's attribute that declares it."""
+        """The name of the class attribute."""
         self.partitions = partitions
         self.sorts = sorts
         self.partition = partitions[0]
-        """The only attribute of its kind, but for an index of several."""
+        """The only partition attribute, unless the key is multi-attribute."""
         self.sort = sorts[0] if sorts else None
         self.index = index
-        """DynamoDB's name of the index; None for the primary key."""
+        """The index name; None for the primary key."""
         self.local = local
         self.projection = projection
         self.attributes = partitions + sorts
@@ -60,9 +60,9 @@ class KeyLayout:
         self.sort_fields = tuple(field for part in sorts for field in part.fields)
         self.fields = tuple(dict.fromkeys(self.partition_fields + self.sort_fields))
         self.unfiltered = frozenset(field for part in self.attributes if part.is_field for field in part.fields)
-        """The fields that a path asks for and a filter cannot."""
+        """The fields that a query's filter cannot use, since they are key attributes."""
         self.sparse = frozenset(field for field in self.fields if field in optional)
-        """The fields that may be None, which keeps an item out of the index."""
+        """The fields that may be None; then the item is not in the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._key_from_fields: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
         is_pair = index is None and [part.tag for part in self.attributes] == ["S", "S"]
@@ -70,34 +70,33 @@ class KeyLayout:
         shared = set(self.partition_fields).intersection(self.sort_fields)
         self._text_keys_of_each = _text_keys_of_each(*self.attributes) if is_pair and not shared else None
         self.key_conditions = [_key_condition_builder(self, depth) for depth in range(len(self.sort_fields) + 1)]
-        """What a query asks of the key, by how many of the sort key's fields are given, from the left: functions of the
-        fields given, to attributes that have to be equal and a condition on one more. They raise KeyError for a field
-        that is not given."""
+        """For each number of given sort-key fields, a function from the given fields to the attributes that must be
+        equal and a condition on the next one. Raises KeyError for a missing field."""
 
     @property
     def computed(self) -> tuple[KeyAttribute, ...]:
-        """The attributes that this layout adds to an item: a local index shares its partition with the key."""
+        """The attributes that this layout adds to a row: a local index shares the partition key of the table."""
         return self.attributes[1:] if self.local else self.attributes
 
     def ranged(self, values: Sequence[Any]) -> tuple[KeyAttribute, Sequence[Any]]:
-        """The attribute that a range behind these values of the sort key is about, and those that it holds itself."""
+        """The attribute that a range after these sort-key values applies to, and the values that belong to it."""
         return (self.sorts[len(values)], ()) if self.is_multi_attribute else (self.sorts[0], values)
 
     def attributes_of(self, source: object) -> Row:
-        """The key attributes of an item; none at all if it lacks a field of a sparse index."""
+        """The key attributes of an item; none if a field of a sparse index is None."""
         for field in self.sparse:
             if getattr(source, field) is None:
                 return {}
         return {part.name: part.value_from(source) for part in self.attributes}
 
     def key_from_fields(self, given: Mapping[str, Any]) -> Row:
-        """The same from exactly the fields of the key."""
+        """The key attributes, from all fields of the key and no others. Raises KeyPartError."""
         if len(given) != len(self.fields):
             raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}")
         try:
             return self._key_from_fields(given)
         except KeyError as error:
-            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is not there") from None
+            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is missing") from None
 
     def text_keys(self, wanted: Sequence[Mapping[str, Any]] | Each) -> TextKeys | None:
         """The keys as pairs of strings; None for keys of other types, or with other fields: see `key_from_fields`."""
@@ -114,7 +113,7 @@ class KeyLayout:
         return pairs if len(pairs) == len(wanted) else None
 
     def parse(self, row: Row) -> dict[str, Any] | None:
-        """The fields that a row's key attributes hold, or None if this layout did not make them."""
+        """The fields in a row's key attributes; None if they do not have this layout."""
         fields: dict[str, Any] = {}
         for part in self.attributes:
             found = part.parse(row.get(part.name, {}))
@@ -124,11 +123,11 @@ class KeyLayout:
         return fields
 
     def matches(self, row: Row) -> bool:
-        """Whether the row's key attributes have the shape of this layout."""
+        """Whether the row's key attributes have this layout; does not decode them."""
         return all(part.matches(row.get(part.name)) for part in self.attributes)
 
     def mismatch(self, given: Collection[str]) -> Mismatch:
-        """Why these fields do not make an access path: the partition must be whole, the sort key without a hole."""
+        """Why these fields do not make an access path: it needs all partition fields, and sort fields without a gap."""
         wanted = [index for index, field in enumerate(self.sort_fields) if field in given]
         needed = self.partition_fields + self.sort_fields[: max(wanted, default=-1) + 1]
         missing = tuple(dict.fromkeys(field for field in needed if field not in given))
@@ -136,28 +135,28 @@ class KeyLayout:
 
 
 def _row(parts: Sequence[KeyAttribute]) -> Expression:
-    """These attributes, from the values of their fields in `given`."""
+    """The expression of these attributes, from the fields in `given`."""
     values = [part.expression(_given(part.fields), f"{index}") for index, part in enumerate(parts)]
     row = ", ".join(f"{part.name!r}: {value.source}" for part, value in zip(parts, values, strict=True))
     return Expression(f"{{{row}}}", {name: known for value in values for name, known in value.names.items()})
 
 
 def _text_keys(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Sequence[Mapping[str, Any]]], TextKeys]:
-    """Those of the keys that have as many fields as they should. It raises what the others raise."""
-    # Many keys are looked up at once, and mostly in one partition.
-    remembered = lru_cache(PARTITIONS, typed=True)(partition.of)
+    """A function that builds text keys; it skips keys with another number of fields."""
+    # A lookup has many keys, usually of one partition.
+    cached = lru_cache(CACHED_PARTITIONS, typed=True)(partition.of)
     of_sort = sort.text(_given(sort.fields), "_sort")
     pair = f"partition({', '.join(_given(partition.fields))})['S'], {of_sort.source}"
     fields = {*partition.fields, *sort.fields}
     return generate_function(
         ("wanted",),
         f"[({pair}) for given in wanted if len(given) == {len(fields)}]",
-        {"partition": remembered, **of_sort.names},
+        {"partition": cached, **of_sort.names},
     )
 
 
 def _text_keys_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[[Each], TextKeys]:
-    """The same for all combinations of values, which are the combinations of both halves' texts."""
+    """The same for `sk.each`, whose keys are all combinations of partition keys and sort keys."""
     partitions, sorts = _texts(partition), _texts(sort)
     fields = len(partition.fields)
 
@@ -169,7 +168,7 @@ def _text_keys_of_each(partition: KeyAttribute, sort: KeyAttribute) -> Callable[
 
 
 def _texts(part: KeyAttribute) -> Callable[[Iterable[tuple[Any, ...]]], list[str]]:
-    """From the values of an attribute's fields to its texts."""
+    """A function from rows of field values to the attribute's strings."""
     values = [f"value{index}" for index in range(len(part.fields))]
     text = part.text(values)
     target = "".join(f"{value}, " for value in values)

@@ -1,13 +1,13 @@
-"""A key's template, `"STORE#{store}"`: building, parsing, prefixes and ranges all come from the one text.
+"""A key's template, `"STORE#{store}"`: builds and parses keys, and computes prefixes and ranges.
 
-A template is literals and fields in turn; `#` cuts it into segments. Since no encoded value holds a `#`, two keys are
-equal only if they are so segment by segment, which is how collisions are looked for.
+A template alternates literals and fields; `#` separates its segments. No encoded value contains `#`, so two keys are
+equal only if all their segments are, which is how collisions are found.
 
     literals    "YEAR#"   "#MONTH#"    ""
     parts             year        month
 
-A field that does not delimit itself (text, bytes) ends its segment, or else the keys would not sort as its values do.
-Only in a partition key, whose order nobody sees, may a literal come after it: `"GAME#{game}-SHARD#{shard}"`.
+A field whose encoding is not delimited (str, bytes) must end its segment; otherwise keys would not sort as its values
+do. A partition key is not sorted, so there a literal may follow: `"GAME#{game}-SHARD#{shard}"`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encodin
 
 
 class ReplacementField(NamedTuple):
+    """`{field}` or `{field:spec}` in a template."""
+
     field: str
     spec: str
 
 
 class ParsedTemplate(NamedTuple):
-    """A template as written, before its fields have types: one more literal than replacement_fields."""
+    """A template before its fields have types: one more literal than replacement fields."""
 
     text: str
     literals: tuple[str, ...]
@@ -42,7 +44,7 @@ class ParsedTemplate(NamedTuple):
 
     @property
     def single_field(self) -> str | None:
-        """The field of a template that is nothing else, `"{field}"`."""
+        """The field of a template that is only a field, `"{field}"`."""
         if len(self.replacement_fields) == 1 and self.literals == ("", "") and not self.replacement_fields[0].spec:
             return self.replacement_fields[0].field
         return None
@@ -56,18 +58,18 @@ def parse_template(text: str) -> ParsedTemplate:
             if field is None:
                 continue
             if not field.isidentifier() or conversion is not None:
-                raise DeclarationError(f"{text!r}: {{{field}}} is not the name of a field")
+                raise DeclarationError(f"{text!r}: {{{field}}} is not a field name")
             replacement_fields.append(ReplacementField(field, spec or ""))
             literals.append("")
     except ValueError as error:
         raise DeclarationError(f"{text!r}: {error}") from None
     made = ParsedTemplate(text, tuple(literals), tuple(replacement_fields))
     if not text:
-        raise DeclarationError("a key's template is empty")
+        raise DeclarationError("the template of a key is empty")
     if TOP in text:
-        raise DeclarationError(f"{text!r}: U+10FFFF is no character, and cannot stand in a key")
+        raise DeclarationError(f"{text!r}: a key cannot contain U+10FFFF, which is not a character")
     if len(set(made.fields)) < len(replacement_fields):
-        raise DeclarationError(f"{text!r} has a field twice")
+        raise DeclarationError(f"{text!r} contains a field twice")
     return made
 
 
@@ -75,11 +77,11 @@ class Part(NamedTuple):
     field: str
     encoding: Encoding
     follower: str
-    """The literal behind; empty for the last field of a template that ends with it."""
+    """The literal after the field; empty if the template ends with the field."""
 
 
 def _encoder(part: Part) -> Callable[[Any], str]:
-    """A value's text, or an error that names the field."""
+    """Encodes a value; errors name the field."""
     field, encode = part.field, part.encoding.encode
 
     def encoded(value: Any) -> str:
@@ -92,12 +94,14 @@ def _encoder(part: Part) -> Callable[[Any], str]:
 
 
 class KeyRange(NamedTuple):
+    """The first and the last key of a range."""
+
     low: str
     high: str
 
 
 class Template:
-    """A template whose fields have their encodings."""
+    """A template with the encodings of its fields."""
 
     def __init__(self, source: ParsedTemplate, types: Mapping[str, Annotation], *, partition: bool = False) -> None:
         self.text = source.text
@@ -126,13 +130,13 @@ class Template:
         for index, part in enumerate(self.parts):
             last = index == len(self.parts) - 1
             if not part.follower and not last:
-                raise DeclarationError(f"{self.text!r}: {{{part.field}}} needs a literal behind it")
+                raise DeclarationError(f"{self.text!r}: {{{part.field}}} needs a literal after it")
             if part.encoding.delimited or not part.follower or part.follower[0] == SEPARATOR:
                 continue
             alone = last or SEPARATOR in part.follower
             if not partition or not alone:
                 raise DeclarationError(
-                    f"{self.text!r}: keys would not sort as {{{part.field}}} does; put a {SEPARATOR} behind it"
+                    f"{self.text!r}: keys would not sort by {{{part.field}}}; put a {SEPARATOR} after it"
                 )
 
     @property
@@ -140,51 +144,51 @@ class Template:
         return tuple(f"value{index}" for index in range(len(self.parts)))
 
     def source(self, values: Sequence[str], encoder: str = "encode") -> str:
-        """The expression of what keys begin with whose first fields have the values of these expressions, with the
-        encoders under names that begin so."""
+        """The expression of the prefix of keys whose first fields have these values; encoders are named
+        `encoder` + index."""
         pieces = [repr(self.literals[0])]
         for index, (value, part) in enumerate(zip(values, self.parts, strict=False)):
             if part.encoding.textual:
-                # Most parts are letters and digits, which are their own text, and this is the cheapest way to know.
-                plain = f"(text := {value}).__class__ is str and text.isalnum()"
-                pieces.append(f"(text if {plain} else {encoder}{index}(text))")
+                # Most values are letters and digits, which need no encoding; this is the cheapest test.
+                unescaped = f"(text := {value}).__class__ is str and text.isalnum()"
+                pieces.append(f"(text if {unescaped} else {encoder}{index}(text))")
             else:
                 pieces.append(f"{encoder}{index}({value})")
             pieces.append(repr(part.follower))
         return " + ".join(piece for piece in pieces if piece != repr("")) or repr("")
 
     def encoders(self, prefix: str = "encode") -> dict[str, Callable[[Any], str]]:
-        """What `source` calls, by name."""
+        """The encoders that `source` calls, by name."""
         return {f"{prefix}{index}": _encoder(part) for index, part in enumerate(self.parts)}
 
     def build(self, values: Sequence[Any]) -> str:
-        """The key of these values, one for each field."""
+        """The key with these values, one for each field."""
         if len(values) != len(self.parts):
             raise KeyPartError(f"{self.text!r} takes {len(self.parts)} values, not {len(values)}")
         return self.prefix(values) or self.reject_empty()
 
     def reject_empty(self) -> NoReturn:
-        raise KeyPartError(f"{self.fields[0]}: the key would be empty")
+        raise KeyPartError(f"{self.fields[0]}: the key attribute would be empty")
 
     def prefix(self, values: Sequence[Any]) -> str:
-        """What all keys begin with whose first fields have these values."""
+        """The prefix of all keys whose first fields have these values."""
         text: str = self._prefixes[len(values)](*values)
         return text
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """The values of a key, or None if this template did not build it."""
+        """The values in a key; None if this template did not build it."""
         found = self._match(text)
         if found is None:
             return None
         try:
             values = {part.field: part.encoding.decode(found[part.field]) for part in self.parts}
-            # A text may have the right shape and still be no value's own, such as b07.
+            # A text may match the pattern and still not be an encoded value, such as b07.
             return values if self.build(list(values.values())) == text else None
         except ValueError:
             return None
 
     def matches(self, text: str) -> bool:
-        """Whether the text has this template's shape; every row read pays for this one."""
+        """Whether the text matches the template's pattern; called for every row read."""
         return self._matches(text) is not None
 
     @cached_property
@@ -201,7 +205,7 @@ class Template:
             pattern += group.format(field=field, pattern=encoding.pattern) + re.escape(follower)
         return re.compile(pattern, re.DOTALL).fullmatch
 
-    # The ranges. Each is inclusive, as BETWEEN is, and holds exactly the keys of this template that it should.
+    # Ranges: inclusive, as BETWEEN is. Of this template's keys they contain exactly those asked for.
 
     def between(self, given: Sequence[Any], low: Any, high: Any) -> KeyRange:
         return KeyRange(self.first_of(given, low), self.last_of(given, high))
@@ -209,9 +213,9 @@ class Template:
     def before(self, given: Sequence[Any], limit: Any) -> KeyRange:
         start = self.prefix(given)
         first = self.first_of(given, limit)
-        # A longer key comes after this text, which no key of the template equals.
+        # Keys are longer than this text, so they come after it.
         high = first if self.parts[len(given)].follower else just_below(first)
-        # Nothing at all is before the least value; the range must still not be upside down.
+        # No key is before the least value; still, `low` must not be above `high`.
         return KeyRange(min(start, high), high)
 
     def after(self, given: Sequence[Any], limit: Any) -> KeyRange:
@@ -222,11 +226,11 @@ class Template:
     def starting(self, given: Sequence[Any], beginning: Any) -> str:
         part = self.parts[len(given)]
         if not part.encoding.textual:
-            raise KeyPartError(f"{part.field}: only text has a beginning; use between")
+            raise KeyPartError(f"{part.field}: starting needs a string; use between")
         return self.first_of(given, beginning)
 
     def first_of(self, given: Sequence[Any], value: Any) -> str:
-        """A text not above any key with this value in the next field, and above every key with a smaller one."""
+        """A text that is above every key with a smaller value in the next field, and not above any with this value."""
         part, start = self.parts[len(given)], self.prefix(given)
         try:
             return start + part.encoding.encode(value)
@@ -234,7 +238,7 @@ class Template:
             raise KeyPartError(f"{part.field}: {error}") from None
 
     def last_of(self, given: Sequence[Any], value: Any) -> str:
-        """A text not below any key with this value in the next field, and below every key with a greater one."""
+        """A text that is below every key with a greater value in the next field, and not below any with this value."""
         text = self.first_of(given, value)
         follower = self.parts[len(given)].follower
         if not follower:
@@ -250,9 +254,9 @@ def just_above(character: str) -> str:
 
 
 def just_below(text: str) -> str:
-    """A text below this one, with no key between the two."""
+    """A text below this one, without a key between the two."""
     if not text:
-        raise KeyPartError("nothing sorts before the empty text")
+        raise KeyPartError("no key sorts before the empty string")
     code = ord(text[-1]) - 1
     if code < 0:
         return text[:-1]

@@ -39,7 +39,7 @@ class Options:
 
     def context(self, store: Capabilities) -> Context:
         """Raises Unsupported if the store lacks what a declaration needs."""
-        provision.require(self.tables, store)
+        provision.require_support(self.tables, store)
         return Context(store, Meter(), self.pacing, self.secret)
 
 

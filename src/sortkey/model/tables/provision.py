@@ -1,7 +1,7 @@
-"""Tables as declared: the requests that make them, and how existing ones differ.
+"""The requests that create declared tables, and how existing tables differ from their declarations.
 
-An index that is declared by fields has them as its key's attributes where the store can do that (`native`), and one
-text for each half of its key where it cannot: one declaration, two ways to make its table.
+An index that is declared by fields has a multi-attribute key on a store that supports it (`native`). On other stores
+its partition key and its sort key are one string each.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ Members = dict[str, Any]
 
 
 def tables_of(declared: Iterable[type[Item] | Table]) -> tuple[Table, ...]:
-    """The tables of these classes, each once; all that were named, if none are given."""
+    """The tables of these classes, each once; without arguments, all tables that were declared by name."""
     tables = [each if isinstance(each, Table) else each.__table__ for each in declared]
     return tuple(dict.fromkeys(tables)) or Table.all_named()
 
 
-def require(tables: Iterable[Table], store: Capabilities) -> None:
-    """Raises Unsupported for the first declaration that needs what the store lacks."""
+def require_support(tables: Iterable[Table], store: Capabilities) -> None:
+    """Raises Unsupported for the first declaration that needs a feature which the store lacks."""
     for table in tables:
         needs = {
-            f"expiry by {table.settings.ttl}": table.settings.ttl is None or store.ttl,
+            f"TTL by {table.settings.ttl}": table.settings.ttl is None or store.ttl,
             "a stream": table.settings.stream is None or store.streams,
             "transactions": not table.settings.transactions or store.transactions,
         }
         for index in table.indexes():
             partial = table.projection(index) != "ALL"
-            needs[f"index {index}, which holds a part of each item,"] = store.index_projections or not partial
+            needs[f"a partial projection of index {index}"] = store.index_projections or not partial
         for what, given in needs.items():
             if not given:
-                raise Unsupported(f"table {table.name}: {what} cannot be had from {store.store}")
+                raise Unsupported(f"table {table.name}: {store.store} does not support {what}")
 
 
 def create_request(table: Table, *, native: bool = True) -> Members:
-    """The CreateTable of a table; its expiry is set by `ttl_request` afterwards."""
+    """The CreateTable request; `ttl_request` sets the TTL afterwards."""
     primary = table.schemas[0].primary
     layouts = {name: layouts[0] for name, layouts in table.indexes(native=native).items()}
     types = {part.name: part.tag for layout in (primary, *layouts.values()) for part in layout.attributes}
@@ -96,7 +96,7 @@ def _index(table: Table, name: str, layout: KeyLayout) -> Members:
 def differences(
     table: Table, description: Mapping[str, Any] | None, ttl: Mapping[str, Any] | None, *, native: bool = True
 ) -> list[str]:
-    """How a table differs from its declaration, in words; `description` is None where there is none."""
+    """How a table differs from its declaration, in words; `description` is None if it does not exist."""
     if description is None:
         return [f"table {table.name} does not exist"]
     declared = create_request(table, native=native)
@@ -104,13 +104,13 @@ def differences(
     found = [*_keys_differ(declared, description), *_indexes_differ(declared, description, other_form)]
     stream = description.get("StreamSpecification", {}).get("StreamViewType")
     if stream != table.settings.stream:
-        found.append(f"its stream is {stream}, declared is {table.settings.stream}")
+        found.append(f"its stream is {stream}, but {table.settings.stream} is declared")
     attribute = (ttl or {}).get("AttributeName") if _is_on(ttl) else None
     if attribute != table.settings.ttl:
-        found.append(f"items expire by {attribute}, declared is {table.settings.ttl}")
+        found.append(f"its TTL attribute is {attribute}, but {table.settings.ttl} is declared")
     billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if billing != declared["BillingMode"]:
-        found.append(f"it is billed as {billing}, declared is {declared['BillingMode']}")
+        found.append(f"its billing mode is {billing}, but {declared['BillingMode']} is declared")
     return [f"table {table.name}: {each}" for each in found]
 
 
@@ -121,7 +121,7 @@ def _is_on(ttl: Mapping[str, Any] | None) -> bool:
 def _keys_differ(declared: Members, description: Mapping[str, Any]) -> Iterator[str]:
     ours, theirs = _key(declared, declared), _key(description, description)
     if ours != theirs:
-        yield f"its key is {theirs}, declared is {ours}"
+        yield f"its key is {theirs}, but {ours} is declared"
 
 
 def _indexes_differ(declared: Members, description: Mapping[str, Any], other_form: Mapping[str, str]) -> Iterator[str]:
@@ -132,9 +132,9 @@ def _indexes_differ(declared: Members, description: Mapping[str, Any], other_for
         elif name not in ours:
             yield f"index {name} is not declared"
         elif ours[name] != theirs[name]:
-            made_elsewhere = theirs[name] == other_form.get(name)
-            reason = " (as on a store with other index keys: see docs/model.md)" if made_elsewhere else ""
-            yield f"index {name} has {theirs[name]}, declared is {ours[name]}{reason}"
+            has_other_form = theirs[name] == other_form.get(name)
+            reason = " (the form for another store; see docs/model.md)" if has_other_form else ""
+            yield f"index {name} has {theirs[name]}, but {ours[name]} is declared{reason}"
 
 
 def _key(described: Mapping[str, Any], table: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The tables, and the classes whose items they hold.
+"""`Table`: a table and the classes whose items it holds.
 
-Rows of one table are told apart by their primary keys alone, so two classes whose keys could be equal are rejected when
-the second is made. They also have to agree on the attributes that DynamoDB knows of: those of the key and the indexes.
+A row's class is known by its primary key, so a class whose keys could equal those of another class in the table is
+rejected. The classes of a table must also agree on the key attributes of the table and its indexes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sortkey.model.tables.table_settings import StreamView, TableSettings
 
 
 class Table:
-    """One table. `Table.named` is what `table="prices"` means; one made by hand shares nothing with others."""
+    """One table, with its settings. `class Price(sk.Item, table="prices")` uses `Table.named("prices")`."""
 
     _known: Final[dict[str, Table]] = {}
 
@@ -52,43 +52,41 @@ class Table:
         return tuple(self._schemas.values())
 
     def add(self, schema: Schema[Any]) -> None:
-        """Rejects a class that cannot live with those already here; the same class made again takes its own place."""
-        place = f"{schema.owner.__module__}.{schema.owner.__qualname__}"
-        for other_place, other in self._schemas.items():
-            if other_place != place:
-                self._compare(other, schema)
-        self._schemas[place] = schema
+        """Adds a class; raises DeclarationError if it conflicts with another. A redefined class replaces itself."""
+        name = f"{schema.owner.__module__}.{schema.owner.__qualname__}"
+        for other_name, other in self._schemas.items():
+            if other_name != name:
+                self._reject_conflict(other, schema)
+        self._schemas[name] = schema
 
-    def _compare(self, one: Schema[Any], other: Schema[Any]) -> None:
-        self._agree(one, other, one.primary, other.primary)
+    def _reject_conflict(self, one: Schema[Any], other: Schema[Any]) -> None:
+        self._reject_difference(one, other, one.primary, other.primary)
         for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.joined or one, other.joined or other)):
-            self._agree(one, other, ours, theirs)
+            self._reject_difference(one, other, ours, theirs)
         if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
             raise DeclarationError(
                 f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
-                f"could have the same key; give one of them a literal that the other has not"
+                f"could have the same key; start one of them with a literal of its own"
             )
 
-    def _agree(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
-        if _outline(ours) != _outline(theirs):
+    def _reject_difference(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
+        if _definition(ours) != _definition(theirs):
             raise DeclarationError(
                 f"table {self.name}: {one.name}.{ours.name} has {_described(ours)}, "
-                f"{other.name}.{theirs.name} has {_described(theirs)}; one table has one of them"
+                f"{other.name}.{theirs.name} has {_described(theirs)}; all classes of a table must have the same"
             )
 
     def schema_of(self, row: Row) -> Schema[Any] | None:
-        """The class that the row belongs to, by its primary key; None if no class here made it."""
+        """The class of a row, by its primary key; None for a row of no declared class."""
         return next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
 
     def decode(self, row: Row) -> Any | None:
-        """The row's item, of whichever class; None if no class here made it."""
+        """The item of a row of any class; None for a row of no declared class."""
         schema = self.schema_of(row)
         return None if schema is None else schema.decode(row)
 
     def indexes(self, *, native: bool = True) -> dict[str, list[KeyLayout]]:
-        """The layouts that share each index, by DynamoDB's name for it; `native` where the store's index keys may have
-        several attributes.
-        """
+        """The key layouts of each index, by index name; `native` if the store has multi-attribute index keys."""
         found: dict[str, list[KeyLayout]] = {}
         for declared in self._schemas.values():
             schema = declared if native else declared.joined or declared
@@ -97,7 +95,7 @@ class Table:
         return found
 
     def projection(self, index: str) -> Projection:
-        """What the index has to hold for all the classes in it."""
+        """The projection that all classes in the index need."""
         wanted = [layout.projection for layout in self.indexes()[index]]
         listed = [name for projection in wanted if isinstance(projection, tuple) for name in projection]
         return tuple(dict.fromkeys(listed)) if listed else wanted[0]
@@ -111,11 +109,11 @@ def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLay
 
 
 def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
-    # A native value may be anything of its type.
+    # A native attribute can have any value of its type.
     return one.template is None or other.template is None or may_collide(one.template, other.template)
 
 
-def _outline(layout: KeyLayout) -> tuple[Any, ...]:
+def _definition(layout: KeyLayout) -> tuple[Any, ...]:
     return tuple((part.name, part.tag) for part in layout.attributes), layout.local, _projection_type(layout)
 
 

@@ -1,4 +1,4 @@
-"""What a table has beside its keys and indexes."""
+"""A table's settings, besides its keys and indexes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     ttl: str | None = None
-    """The attribute that says, in seconds since 1970, when an item expires."""
+    """The attribute with the item's expiry time, in seconds since 1970."""
     stream: StreamView | None = None
-    """What the table's change feed shows of each change."""
+    """What each record of the table's stream contains; None for no stream."""
     provisioned: tuple[int, int] | None = None
-    """Read and write units a second; None pays by request."""
+    """Read and write units per second; None for on-demand billing."""
     transactions: bool = False
-    """Whether the program writes several items at once, so that a store without transactions will not do."""
+    """Whether the program uses transactions; a store without them is then rejected."""
