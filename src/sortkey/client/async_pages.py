@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 from botocore.exceptions import PaginationError
 from botocore.paginate import PageIterator, Paginator
@@ -68,3 +68,7 @@ class AsyncPages(PageIterator):  # type: ignore[type-arg]  # generic in its stub
 
 class AsyncPaginator(Paginator):  # type: ignore[type-arg]
     PAGE_ITERATOR_CLS = AsyncPages
+
+    def paginate(self, **members: Any) -> AsyncPages:
+        """The pages of a request."""
+        return cast(AsyncPages, super().paginate(**members))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
 
+    from sortkey.client.async_pages import AsyncPaginator
+
 
 class InProcessReads(Protocol):
     """Reads of a store in this process. They wait for nothing, so sync and async callers use the same ones."""
@@ -113,7 +115,7 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
     async def close(self) -> None:
         """Release the store; later calls raise. The last client of a folder closes it."""
 
-    def get_paginator(self, operation_name: str) -> paginators.AsyncPaginator:
+    def get_paginator(self, operation_name: str) -> AsyncPaginator:
         """botocore's paginator of a method, given by its name; its pages are an async iterator."""
         return paginators.async_paginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
 

@@ -5,10 +5,10 @@ Both are imported with the first paginator, not at the top: they are slow to imp
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from botocore import xform_name
 from botocore.exceptions import OperationNotPageableError
@@ -19,26 +19,10 @@ from sortkey.engine.requests import OPERATIONS
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
 
+    from sortkey.client.async_pages import AsyncPaginator
+
 Call = Callable[..., dict[str, Any]]
 AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
-
-
-class AsyncPages(Protocol):
-    """The pages of a request."""
-
-    @property
-    def resume_token(self) -> Any:
-        """Where to continue after `MaxItems`, for `StartingToken`."""
-
-    def __aiter__(self) -> AsyncIterator[dict[str, Any]]: ...
-
-    def build_full_result(self) -> Coroutine[Any, Any, dict[str, Any]]:
-        """All pages as one answer."""
-
-
-class AsyncPaginator(Protocol):
-    def paginate(self, **members: Any) -> AsyncPages:
-        """The pages of a request."""
 
 
 def can_paginate(method: str) -> bool:

@@ -42,7 +42,13 @@ def open_session(
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
 ) -> PendingSession:
-    """Open a store for async use: `async with sk.open("./data") as db`. See docs/model.md."""
+    """Open a store for async use: `async with sk.open("./data") as db`.
+
+    `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
+    default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
+    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever. See
+    docs/model.md.
+    """
     return PendingSession(url, options(tables, secret, timeout, pacing or Pacing()))
 
 

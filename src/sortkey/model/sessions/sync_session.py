@@ -45,7 +45,13 @@ def connect(
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
 ) -> Session:
-    """Open a store for sync use: `with sk.connect("./data") as db`. See docs/model.md."""
+    """Open a store for sync use: `with sk.connect("./data") as db`.
+
+    `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
+    default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
+    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever. See
+    docs/model.md.
+    """
     settings = options(tables, secret, timeout, pacing or Pacing())
     client = open_client(url)
     try:
