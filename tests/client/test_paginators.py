@@ -94,6 +94,20 @@ def _without_metadata(page: dict[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in page.items() if name != "ResponseMetadata"}
 
 
+def test_async_pages_are_searched(tmp_path: Path) -> None:
+    async def search() -> list[Any]:
+        async with sk.async_client(tmp_path) as client:
+            await client.create_table(**ORDERS)
+            for number in range(3):
+                await client.put_item(TableName="orders", Item=key(number))
+            pages = client.get_paginator("query").paginate(**ADA, PaginationConfig={"PageSize": 2})
+            with pytest.raises(TypeError, match="async for"):
+                list(pages)
+            return [found async for found in pages.search("Items[].number.N")]
+
+    assert asyncio.run(search()) == ["0", "1", "2"]
+
+
 # A long listing must not keep the loop from its other tasks.
 def test_async_pages_leave_turns_to_others() -> None:
     async def list_while_ticking() -> tuple[list[dict[str, Any]], int]:

@@ -17,7 +17,7 @@ from botocore.paginate import PageIterator, Paginator
 class AsyncPages(PageIterator):  # type: ignore[type-arg]  # generic in its stub only
     """The pages of a request."""
 
-    _pages: tuple[dict[str, Any], ...] = ()
+    _pages: tuple[dict[str, Any], ...] | None = None
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
         pages: Any = self  # botocore's stubs do not declare the methods used here
@@ -56,14 +56,23 @@ class AsyncPages(PageIterator):  # type: ignore[type-arg]  # generic in its stub
             pages._inject_token_into_kwargs(members, token)
             previous, skipped, first = token, 0, False
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._pages)
+    async def search(self, expression: str) -> AsyncIterator[Any]:  # type: ignore[override]
+        """What a JMESPath expression finds in each page; the elements of a list one by one."""
+        async for page in self:
+            self._pages = (page,)
+            for found in super().search(expression):
+                yield found
 
     async def build_full_result(self) -> dict[str, Any]:  # type: ignore[override]
         """All pages as one answer."""
         self._pages = tuple([page async for page in self])
-        # botocore joins the pages that it iterates over.
         return dict(super().build_full_result())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """For botocore's methods, which work on the pages read so far."""
+        if self._pages is None:
+            raise TypeError("iterate over these pages with 'async for'")
+        return iter(self._pages)
 
 
 class AsyncPaginator(Paginator):  # type: ignore[type-arg]
