@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ from sortkey.storage import environment, write_queue
 from tests.storage.byte_store import ByteBatch, increment
 
 # CPython handles signals after these instructions, unless they raised: then the exception handler comes first.
-LOOKS_FOR_SIGNALS = {dis.opmap[name] for name in ("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD", "RESUME")}
+SIGNAL_INSTRUCTIONS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME")
+LOOKS_FOR_SIGNALS = {dis.opmap[name] for name in SIGNAL_INSTRUCTIONS if name in dis.opmap}
 ENTERS_HANDLER = dis.opmap["PUSH_EXC_INFO"]
 
 
@@ -35,32 +36,53 @@ class Interrupter:
         self._previous: dict[FrameType, int] = {}
         self.raised = False
 
-    def trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != write_queue.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        if event == "opcode":
-            self._step(frame)
-        return self.trace
-
-    def _step(self, frame: FrameType) -> None:
+    def _step(self, frame: FrameType, now: int) -> None:
         before = self._previous.get(frame)
-        now = self._previous[frame] = frame.f_code.co_code[frame.f_lasti]
+        self._previous[frame] = now
         if before in LOOKS_FOR_SIGNALS and now != ENTERS_HANDLER and not self.raised:
             self._left -= 1
             if self._left < 0:
                 self.raised = True
                 raise KeyboardInterrupt
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        earlier = sys.gettrace()
-        sys.settrace(self.trace)
-        try:
-            yield
-        finally:
-            sys.settrace(earlier)
+    # Python 3.13 traces a function's instructions only from its second call on: a trace would miss most of the queue.
+    if sys.version_info >= (3, 12):
+
+        @contextmanager
+        def watching(self) -> Iterator[None]:
+            monitoring = sys.monitoring
+            monitoring.use_tool_id(monitoring.DEBUGGER_ID, "interrupter")
+            monitoring.register_callback(monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION, self._monitor)
+            monitoring.set_events(monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION)
+            try:
+                yield
+            finally:
+                monitoring.set_events(monitoring.DEBUGGER_ID, monitoring.events.NO_EVENTS)
+                monitoring.free_tool_id(monitoring.DEBUGGER_ID)
+
+        def _monitor(self, code: CodeType, offset: int) -> Any:
+            if code.co_filename != write_queue.__file__:
+                return sys.monitoring.DISABLE
+            return self._step(sys._getframe(1), code.co_code[offset])
+    else:
+
+        @contextmanager
+        def watching(self) -> Iterator[None]:
+            earlier = sys.gettrace()
+            sys.settrace(self._trace)
+            try:
+                yield
+            finally:
+                sys.settrace(earlier)
+
+        def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+            if frame.f_code.co_filename != write_queue.__file__:
+                return None
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
+            if event == "opcode":
+                self._step(frame, frame.f_code.co_code[frame.f_lasti])
+            return self._trace
 
 
 @pytest.fixture
