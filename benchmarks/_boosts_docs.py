@@ -33,7 +33,7 @@ Costs = Mapping[str, Any]
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """The report of `sortkey bench`, as far as it is needed here."""
+    """The parts of `sortkey bench`'s report that are used here."""
 
     machine: Machine
     boosts: dict[str, Any]
@@ -103,7 +103,7 @@ def page(before: str, measured: Measured) -> str:
     head, found, rest = before.partition(BEGIN)
     _, closed, tail = rest.partition(END)
     if not found or not closed:
-        raise ValueError(f"{PAGE} has no place for the numbers, between {BEGIN} and {END}")
+        raise ValueError(f"{PAGE} has no section between {BEGIN} and {END} for the numbers")
     return "\n".join([f"{head}{BEGIN}", "", *table(measured), "", prose(measured), "", f"{END}{tail}"])
 
 
@@ -131,8 +131,8 @@ def picture(measured: Measured) -> str:
 def group(top: int, title: str, values: Mapping[str, float], written: Callable[[float], str]) -> Iterator[str]:
     most = max(values.values())
     yield text(MARGIN, top + GROUP - 12, title, "group")
-    for place, (name, value) in enumerate(values.items()):
-        y = top + GROUP + place * STEP
+    for index, (name, value) in enumerate(values.items()):
+        y = top + GROUP + index * STEP
         ours = name == "V2"
         length = max(value / most * LONGEST, 1)
         yield text(MARGIN, y + BAR - 4, name, "own" if ours else "")

@@ -1,4 +1,4 @@
-"""The market of the boosts' benchmark: a country in which every partner is boosted everywhere, all day, all week."""
+"""The market of the boosts benchmarks: every partner is boosted everywhere, all day, all week."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sortkey.services.boosts.tenants import DesignName, Settings, TenantSettings
 TENANT: Final = "tr"
 DISTRICT: Final = "IST-07"
 DELIVERY: Final = tuple(f"IST-{number:02}" for number in range(1, 16))
-"""Fifteen districts, to which each partner delivers."""
+"""Fifteen districts; each partner delivers to all of them."""
 PAGE: Final = 50
 AT: Final = datetime(2026, 8, 24, 9, 30, tzinfo=UTC)
 """Monday at lunch, in Istanbul."""
@@ -55,7 +55,7 @@ async def load(boosts: Boosts, partners: int) -> None:
 
 
 def pages(partners: int, seed: int) -> Iterator[tuple[str, ...]]:
-    """Search results, without end."""
+    """Yields search results endlessly."""
     draw = Random(seed)
     while True:
         yield tuple(str(FIRST_PARTNER + number) for number in draw.sample(range(partners), PAGE))

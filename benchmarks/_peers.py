@@ -1,6 +1,6 @@
-"""The servers that are compared: how each is installed, apart from Sortkey's own environment, and started.
+"""The servers that are compared: how to install each, outside Sortkey's environment, and how to start it.
 
-The peers keep their tables in memory, which is where they are fastest; Sortkey has no such advantage, it syncs to disk.
+The peers keep their tables in memory, where they are fastest; Sortkey syncs to disk.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ INSTALL_SECONDS: Final = 300
 
 
 class Unavailable(Exception):
-    """This machine cannot have the peer; the message says why."""
+    """The peer cannot run on this machine; the message gives the reason."""
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """A server: `install` runs before the clock does, `command` starts it on a port with a folder of its own."""
+class ServerDefinition(msgspec.Struct, frozen=True):
+    """A server: `install` runs before the measurement, `command` starts it on a port with its own folder."""
 
     name: str
     install: Callable[[], None]
@@ -42,7 +42,7 @@ def cache_folder(name: str) -> Path:
 
 
 def working_folder() -> Path:
-    """On the checkout's disk, and out of git's sight."""
+    """On the checkout's disk, ignored by git."""
     folder = cache_folder("benchmarks").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -51,12 +51,12 @@ def working_folder() -> Path:
 def require(program: str) -> str:
     found = shutil.which(program)
     if found is None:
-        raise Unavailable(f"there is no {program}")
+        raise Unavailable(f"{program} is not installed")
     return found
 
 
 def install_once(folder: Path, *commands: list[str]) -> None:
-    """Run the commands that fill the folder, unless they have already gone through."""
+    """Runs the commands that fill the folder, unless they have succeeded before."""
     finished = folder / "installed"
     if finished.exists():
         return
@@ -74,7 +74,7 @@ def install_once(folder: Path, *commands: list[str]) -> None:
 
 
 def _compile_sortkey() -> None:
-    """As pip does with what it installs, and so with the peers; a checkout that nobody has run yet has no bytecode."""
+    """Compiles to bytecode, as pip does for the peers; a fresh checkout has none."""
     compileall.compile_dir(Path(sortkey.__file__).parent, quiet=1)
 
 
@@ -118,15 +118,15 @@ def _moto(port: int, _: Path) -> list[str]:
     return [str(program), "--host", "127.0.0.1", "--port", str(port)]
 
 
-SORTKEY: Final = Kind("Sortkey", _compile_sortkey, _sortkey)
+SORTKEY: Final = ServerDefinition("Sortkey", _compile_sortkey, _sortkey)
 PEERS: Final = (
-    Kind("DynamoDB Local", _install_dynamodb_local, _dynamodb_local),
-    Kind("dynalite", _install_dynalite, _dynalite),
-    Kind("moto server", _install_moto, _moto),
+    ServerDefinition("DynamoDB Local", _install_dynamodb_local, _dynamodb_local),
+    ServerDefinition("dynalite", _install_dynalite, _dynalite),
+    ServerDefinition("moto server", _install_moto, _moto),
 )
 
 
 def environment() -> dict[str, str]:
-    """Without what would make a peer ask elsewhere for credentials or a region."""
+    """Without variables that would make a peer look elsewhere for credentials or a region."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return kept | {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -22,7 +22,7 @@ from sortkey.cli.bench import Machine, Report, Result
 WIDTH: Final = 900
 MARGIN: Final = 24
 NAMES: Final = 116
-"""Where the bars begin, right of the servers' names."""
+"""Where the bars start, right of the servers' names."""
 LONGEST: Final = 290
 BAR: Final = 13
 STEP: Final = 17
@@ -31,7 +31,7 @@ GROUP: Final = 36
 TOP: Final = 92
 BOTTOM: Final = 44
 
-SERVERS: Final = (SORTKEY.name, *(kind.name for kind in PEERS))
+SERVERS: Final = (SORTKEY.name, *(definition.name for definition in PEERS))
 STYLE: Final = """
   .paper { fill: #ffffff; stroke: #d1d9e0 } .bar { fill: #afb8c1 } .ours { fill: #0969da }
   text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #59636e }
@@ -45,7 +45,7 @@ STYLE: Final = """
 
 def picture(report: Report) -> str:
     results = {result.name: result for result in report.results["endpoint"]}
-    # Every peer has the small table; the large one not all of them can load.
+    # All peers load the small table; not all of them can load the large one.
     size = min(SIZES)
     groups = [
         group(workload, [results[name_of(workload, each, size)] for each in CONNECTIONS]) for workload in WORKLOADS
@@ -57,8 +57,8 @@ def picture(report: Report) -> str:
         f'<rect class="paper" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
         *heading(size),
     ]
-    for place, drawn in enumerate(groups):
-        lines.append(f'<g transform="translate(0 {TOP + place * (GROUP + STEP * len(SERVERS))})">{"".join(drawn)}</g>')
+    for index, drawn in enumerate(groups):
+        lines.append(f'<g transform="translate(0 {TOP + index * (GROUP + STEP * len(SERVERS))})">{"".join(drawn)}</g>')
     lines += [text(MARGIN, height - 18, footnote(report.machine)), "</svg>"]
     return "\n".join(lines) + "\n"
 
@@ -80,7 +80,7 @@ def footnote(machine: Machine) -> str:
 
 
 def left(panel: int) -> int:
-    """Where a panel's bars begin."""
+    """Where a panel's bars start."""
     return MARGIN + NAMES + panel * (WIDTH - MARGIN - NAMES) // len(CONNECTIONS)
 
 

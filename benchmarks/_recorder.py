@@ -1,4 +1,4 @@
-"""What a session's calls cost, request by request: a client between it and the store that takes notes."""
+"""A client that records the requests of a session, and passes them to the store."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteIte
 
 
 class Recorder(AsyncClient):
-    """Everything goes to the store as it is."""
+    """Passes every request on unchanged."""
 
     def __init__(self, client: AsyncClient) -> None:
         self.meta = client.meta
         self._client = client
         self.reads = 0
         self.writes = 0
-        """Requests that write, rejected ones included."""
+        """The number of write requests, with rejected ones."""
         self.units = 0.0
         self.texts: list[bytes] = []
-        """The rows that came back, as lists of JSON."""
+        """The rows returned, as lists in JSON."""
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         self._count(operation)

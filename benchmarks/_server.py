@@ -1,4 +1,4 @@
-"""One running server: started on a free port, watched through /proc, stopped by its own process id."""
+"""One running server: started on a free port, measured through /proc, stopped by its process id."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from benchmarks._peers import Kind, Unavailable, environment
+from benchmarks._peers import ServerDefinition, Unavailable, environment
 from benchmarks._workload import NAMESPACE
 from tests.oracle.endpoint import Endpoint
 
@@ -22,13 +22,13 @@ TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Server:
-    def __init__(self, kind: Kind, folder: Path) -> None:
+    def __init__(self, definition: ServerDefinition, folder: Path) -> None:
         folder.mkdir()
-        self.name = kind.name
+        self.name = definition.name
         self._log = folder / "log"
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
-        command = kind.command(port, folder)
+        command = definition.command(port, folder)
         began = time.monotonic()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -62,13 +62,13 @@ class Server:
             self._process.wait()
 
     def resident_megabytes(self) -> float:
-        """What the process holds of the machine's memory, pages of mapped files included."""
+        """The resident memory of the process, with pages of mapped files."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) / 1024
 
     def wait_until_idle(self) -> None:
-        """A slow server still works on what wrk no longer waits for, and would disturb the next one."""
+        """Waits for the end of work that wrk no longer waits for, which would disturb the next server."""
         deadline = time.monotonic() + IDLE_SECONDS
         used = self._processor_seconds()
         while time.monotonic() < deadline:
@@ -78,7 +78,7 @@ class Server:
                 return
 
     def _processor_seconds(self) -> float:
-        # The name, in brackets, may hold spaces; user and system time are the 12th and 13th field after it.
+        # The name, in brackets, may contain spaces; user and system time are the 12th and 13th field after it.
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
@@ -88,12 +88,12 @@ class Server:
             try:
                 endpoint.call("ListTables", {})
             except (OSError, HTTPException):
-                time.sleep(0.005)  # a port tells nobody that it has opened
+                time.sleep(0.005)  # a port that opens sends no signal
             else:
                 return
             finally:
                 endpoint.close()
-        raise Unavailable(f"it did not start: {self._log.read_text(errors='replace').strip()[-300:]}")
+        raise Unavailable(f"the server did not start: {self._log.read_text(errors='replace').strip()[-300:]}")
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""Timing two ways of doing the same, side by side."""
+"""Times two implementations of the same work, in turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Call = Callable[[int], object]
 
 
 def side_by_side(ours: Call, bare: Call, population: int, calls: int, rounds: int = 9) -> tuple[float, float]:
-    """Microseconds a call, of each: the median over rounds that take turns, so that a noisy moment hits both.
+    """Microseconds per call of each: the median over rounds in turns, so that a noisy moment affects both.
 
     Calls get random numbers below `population`, the same ones for both; no call is handed the same row twice in a row.
     """

@@ -1,4 +1,4 @@
-"""What the servers are asked: one table, and the same requests for each of them."""
+"""The workloads: one table, and the same requests for every server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.oracle.endpoint import Endpoint
 
 NAMESPACE: Final = "bench"
 DISTINCT: Final = 4096
-"""Different requests in a workload; wrk sends them over and over."""
+"""Different requests in a workload; wrk sends them repeatedly."""
 BATCH_GET: Final = 50
 QUERY: Final = 64
 LOADERS: Final = 8
@@ -39,7 +39,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class WrongAnswer(Exception):
-    """A server answered quickly, but not with what it was asked for."""
+    """A server gave a wrong answer."""
 
 
 def get_item(choose: random.Random, count: int) -> Request:
@@ -76,7 +76,7 @@ def update_item(choose: random.Random, count: int) -> Request:
 
 
 def mixed(choose: random.Random, count: int) -> Request:
-    """Reads, and a write among ten."""
+    """Nine reads for each write."""
     return get_item(choose, count) if choose.random() < 0.9 else put_item(choose, count)
 
 
@@ -107,7 +107,7 @@ def rows_in(answer: dict[str, Any]) -> int:
 
 
 def check(endpoint: Endpoint, sample: list[Request]) -> None:
-    """A fast empty answer would win every comparison."""
+    """Rejects wrong answers: a fast empty one would win every comparison."""
     for request in sample:
         rows, expected = rows_in(endpoint.send(request.operation, request.body)), rows_expected(request.operation)
         if rows != expected:
@@ -117,18 +117,18 @@ def check(endpoint: Endpoint, sample: list[Request]) -> None:
 def create_table(endpoint: Endpoint) -> None:
     endpoint.call("CreateTable", TABLE_DEFINITION)
     while endpoint.call("DescribeTable", {"TableName": TABLE})["Table"]["TableStatus"] != "ACTIVE":
-        time.sleep(0.05)  # the protocol has no way to be told
+        time.sleep(0.05)  # the protocol has no notification
 
 
 def load(url: str, numbers: range, seconds: float) -> bool:
-    """Write the items of these numbers; false when they do not all fit into the time."""
+    """Writes the items with these numbers; False if the time does not suffice."""
     began = time.monotonic()
     with ThreadPoolExecutor(LOADERS) as pool:
         return all(pool.map(lambda loader: _load(url, numbers, loader, began, seconds), range(LOADERS)))
 
 
 def _load(url: str, numbers: range, loader: int, began: float, seconds: float) -> bool:
-    """Every `LOADERS`-th batch, so that no two loaders write the same."""
+    """Writes every `LOADERS`-th batch, so that no two loaders write the same items."""
     starts = numbers[loader * BATCH :: LOADERS * BATCH]
     with closing(Endpoint(url, NAMESPACE)) as endpoint:
         for done, start in enumerate(starts):

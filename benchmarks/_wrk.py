@@ -1,4 +1,4 @@
-"""wrk: found or installed, run for a few seconds, its numbers read."""
+"""Installs wrk if it is missing, runs it for a few seconds and reads its numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ANSWER_SECONDS: Final = 30
 
 
 class NoWrk(Exception):
-    """There is no wrk here, and no way to get it."""
+    """wrk is missing and cannot be installed."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What one run of wrk found; `p50` and `p99` are milliseconds."""
+    """The result of one run of wrk; `p50` and `p99` are milliseconds."""
 
     requests: int
     seconds: float
@@ -35,8 +35,8 @@ class Measured(msgspec.Struct, frozen=True):
         return self.requests / self.seconds
 
     @property
-    def complaint(self) -> str | None:
-        """Why the numbers say nothing: a server that rejects quickly looks fast."""
+    def error(self) -> str | None:
+        """Why the numbers are worthless: a server that rejects requests quickly looks fast."""
         if self.rejected or self.broken:
             return f"{self.rejected:,} of {self.requests:,} answers were errors, {self.broken:,} connections broke"
         if not self.requests:
@@ -53,7 +53,7 @@ class Sendable(Protocol):
 
 
 def require() -> None:
-    """Make sure that there is a wrk, installing Debian's where that is allowed."""
+    """Installs Debian's wrk if there is none. Raises NoWrk."""
     if shutil.which("wrk") is not None:
         return
     if os.getuid() != 0 or shutil.which("apt-get") is None:
@@ -69,22 +69,22 @@ def require() -> None:
 
 
 def write_requests(path: Path, requests: Iterable[Sendable]) -> None:
-    """The requests as `_wrk.lua` reads them."""
+    """Writes the requests for `_wrk.lua`."""
     with path.open("wb") as file:
         for request in requests:
             file.write(request.operation.encode() + b"\n" + request.body + b"\n")
 
 
 def run(url: str, requests: Path, connections: int, seconds: int) -> Measured:
-    """Send the requests over and over, on one thread: the server needs the other processors more."""
+    """Sends the requests repeatedly, on one thread, which leaves the other processors to the server."""
     options = [f"-c{connections}", "-t1", f"-d{seconds}s", f"--timeout={ANSWER_SECONDS}s", f"--script={SCRIPT}"]
     finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=False)
     if finished.returncode != 0:
-        # It could not even connect.
+        # It could not connect.
         return Measured(0, seconds, 0, 0, rejected=0, broken=connections)
     return read(finished.stdout)
 
 
 def read(output: str) -> Measured:
-    """The line that `_wrk.lua` adds below wrk's own report."""
+    """Parses the line that `_wrk.lua` adds to wrk's report."""
     return msgspec.json.decode(output.strip().rpartition("\n")[2], type=Measured)

@@ -44,22 +44,22 @@ MANY: Final = 100_000
 NEW_PARTNER: Final = 90_000_000
 ROUNDS: Final = 5
 LOOKUPS: Final[dict[DesignName, int]] = {"v2": 400, "v1": 12, "manifest": 400}
-"""In a round: enough for a p99 where that takes no minutes."""
+"""Per round: enough for a p99, unless that takes minutes."""
 REMOTE: Final = 4
-"""Over HTTP it is so many times fewer."""
+"""Over HTTP, the number of lookups is divided by this."""
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """Of one design; everything but the writes is for one request."""
+    """The costs of one design; all but the writes are per request."""
 
     operations: int
     partners_fetched: int
     bytes: int
     rcu: float
     writes_per_event: int
-    """A campaign of all week and all day."""
+    """A campaign that runs all week, all day."""
     writes_per_event_4_slots: int
-    """The same in four slots instead."""
+    """The same campaign in four slots."""
     p50_ms: float
     p99_ms: float
 
@@ -70,7 +70,7 @@ class Timed(NamedTuple):
 
 
 class Contender:
-    """A design with its market, loaded."""
+    """A design with a loaded market."""
 
     def __init__(self, session: AsyncSession, boosts: Boosts, partners: int) -> None:
         self.boosts = boosts
@@ -95,7 +95,7 @@ class Contender:
         return Timed(median(each.p50 for each in self.rounds), median(each.p99 for each in self.rounds))
 
     async def costs(self, new: int) -> Costs:
-        """`new` is the first of two partners who have not been seen."""
+        """`new` is the first of two new partners."""
         delivered = dict.fromkeys((str(new), str(new + 1)), DELIVERY)
         await self.boosts.design.set_delivery_areas(self.boosts.market(TENANT), delivered)
         read = await self._recorded(self.boosts.lookup(TENANT, DISTRICT, next(self._pages), AT))
@@ -103,7 +103,7 @@ class Contender:
         four_slots = await self._recorded(self.boosts.apply(TENANT, [event(new + 1, FOUR_SLOTS)]))
         return Costs(
             operations=read.reads,
-            # Each of them is named once, in a row of its own or in a list.
+            # Each partner is named once, in its own row or in a list.
             partners_fetched=sum(text.count(b'"partner":') for text in read.texts),
             bytes=sum(map(len, read.texts)),
             rcu=read.units,
@@ -114,7 +114,7 @@ class Contender:
         )
 
     async def _recorded(self, doing: Awaitable[object]) -> Recorder:
-        """What it asks of a store; one in the process is asked by requests, too, for once."""
+        """Counts its requests to the store; here the embedded store gets requests too, without the fast reads."""
         session = self._session
         client, fast = session.client, session._fast
         recorder = session.client = Recorder(client)
@@ -127,7 +127,7 @@ class Contender:
 async def contenders(
     stack: AsyncExitStack, url: str | Path, designs: Sequence[DesignName], partners: int
 ) -> dict[DesignName, Contender]:
-    """The designs, each in its own tables of one store, which may have been loaded before."""
+    """The designs, each in its own tables of one store; a loaded store is used again."""
     tables = [table for design in designs for table in TABLES[design]]
     session = await stack.enter_async_context(open_session(url, tables=tables))
     made = {}
@@ -141,11 +141,11 @@ async def contenders(
 
 
 async def take_turns(rounds: Mapping[str, tuple[Contender, int]]) -> None:
-    """Time them all, so that a noisy moment hits all of them."""
+    """Times all designs in turns, so that a noisy moment affects all of them."""
     for contender, _ in rounds.values():
         await contender.time(3)
         contender.rounds.clear()
-    # As a server does once it has started: what has been loaded is not looked at again and again.
+    # As the server does after its start: the garbage collector skips what has been loaded.
     gc.collect()
     gc.freeze()
     for _ in range(ROUNDS):
@@ -155,7 +155,7 @@ async def take_turns(rounds: Mapping[str, tuple[Contender, int]]) -> None:
 
 
 async def fast(folder: Path) -> tuple[dict[DesignName, Costs], Timed]:
-    """The costs of each design, and the default one's times in a market of many more partners."""
+    """The costs of each design, and the default design's times in a much larger market."""
     async with AsyncExitStack() as stack:
         few = await contenders(stack, folder / "few", list(LOOKUPS), PARTNERS)
         many = (await contenders(stack, folder / "many", ["v2"], MANY))["v2"]

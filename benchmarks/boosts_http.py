@@ -38,7 +38,7 @@ PATH: Final = f"/boosts/{TENANT}/lookup"
 
 
 class Lookup(NamedTuple):
-    """A request as `_wrk` sends it."""
+    """A request for `_wrk`."""
 
     operation: str
     body: bytes
@@ -51,7 +51,7 @@ async def fill(folder: Path) -> None:
 
 @contextmanager
 def serving(command: Sequence[str], port: int) -> Iterator[str]:
-    """A process that serves on the port, stopped at the end."""
+    """Runs a process that serves on the port, and stops it at the end."""
     process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -60,7 +60,7 @@ def serving(command: Sequence[str], port: int) -> Iterator[str]:
                 socket.create_connection(("127.0.0.1", port)).close()
                 break
             except OSError:
-                time.sleep(0.02)  # a port tells nobody that it has opened
+                time.sleep(0.02)  # a port that opens sends no signal
         else:
             raise RuntimeError(f"{command[0]} did not start")
         yield f"http://127.0.0.1:{port}"
@@ -92,8 +92,8 @@ def take_turns(urls: Sequence[str], requests: Path) -> list[list[Measured]]:
         _wrk.run(url, requests, CONNECTIONS, 1)
     rounds = [[_wrk.run(url, requests, CONNECTIONS, SECONDS) for url in urls] for _ in range(ROUNDS)]
     for measured in (each for turn in rounds for each in turn):
-        if measured.complaint is not None:
-            raise RuntimeError(measured.complaint)
+        if measured.error is not None:
+            raise RuntimeError(measured.error)
     return [list(of_url) for of_url in zip(*rounds, strict=True)]
 
 

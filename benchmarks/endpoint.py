@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from benchmarks import _wrk
-from benchmarks._peers import PEERS, SORTKEY, Kind, Unavailable, working_folder
+from benchmarks._peers import PEERS, SORTKEY, ServerDefinition, Unavailable, working_folder
 from benchmarks._server import Server
 from benchmarks._workload import WORKLOADS, Request, WrongAnswer, check, create_table, load, requests
 from benchmarks._wrk import Measured, NoWrk
@@ -29,29 +29,29 @@ SIZES: Final = (1_000, 1_000_000)
 CONNECTIONS: Final = (8, 64)
 TURNS: Final = 7
 SECONDS: Final = 1
-"""Of one turn; what counts is the median of a server's turns, so that one noisy moment decides nothing."""
+"""Of one turn; the result is the median of a server's turns, so that a noisy moment has no effect."""
 WARM_UP_SECONDS: Final = 1
 LOAD_SECONDS: Final = 300
-"""Some peers would need hours for a million items; one that is not done by then is left out of that size."""
+"""Some peers would need hours to load a million items; a peer that takes longer is skipped at that size."""
 CHECKED: Final = 3
 FAILURES: Final = (OSError, HTTPException, OracleError, WrongAnswer)
 
 
 class Invalid(Exception):
-    """Sortkey's own numbers cannot be trusted, so there is nothing to compare."""
+    """Sortkey's own run had errors, so there is nothing to compare."""
 
 
 def run() -> Iterator[Result]:
     if not sys.platform.startswith("linux"):
-        say("endpoint: left out, memory and processor time of the servers are read from Linux's /proc")
+        log("endpoint: skipped, it needs Linux's /proc")
         return
     try:
         _wrk.require()
     except NoWrk as error:
-        say(f"endpoint: left out, {error}")
+        log(f"endpoint: skipped, {error}")
         return
     with ExitStack() as stack:
-        # On disk, not in a /tmp that may be memory: the writes are to be synced to something.
+        # On disk: /tmp may be in memory, where a sync costs nothing.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=working_folder())))
         servers = start(stack, folder)
         yield row("start to first answer", {server.name: server.started_in * 1000 for server in servers}, "ms")
@@ -65,48 +65,48 @@ def run() -> Iterator[Result]:
             yield row(f"resident memory, {size:,} items", memory, "MB")
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, flush=True)
 
 
-def leave_out(server: str, what: str, why: str) -> None:
-    """A peer may fail, and the rest goes on; an error of ours must not pass unseen."""
+def skip(server: str, what: str, why: str) -> None:
+    """Skips a peer with errors; raises Invalid for an error of Sortkey."""
     if server == SORTKEY.name:
         raise Invalid(f"{what}: {why}")
-    say(f"{server}: left out of {what}, {why}")
+    log(f"{server}: skipped in {what}, {why}")
 
 
 def start(stack: ExitStack, folder: Path) -> list[Server]:
-    """Sortkey, and every peer that this machine can have, each with an empty table."""
+    """Sortkey and every peer that runs on this machine, each with an empty table."""
     SORTKEY.install()
     servers = [launch(stack, SORTKEY, folder)]
-    for kind in PEERS:
+    for definition in PEERS:
         try:
-            kind.install()
-            servers.append(launch(stack, kind, folder))
+            definition.install()
+            servers.append(launch(stack, definition, folder))
         except Unavailable as error:
-            say(f"{kind.name}: left out, {error}")
+            log(f"{definition.name}: skipped, {error}")
     return servers
 
 
-def launch(stack: ExitStack, kind: Kind, folder: Path) -> Server:
-    server = stack.enter_context(Server(kind, folder / kind.name.replace(" ", "-")))
+def launch(stack: ExitStack, definition: ServerDefinition, folder: Path) -> Server:
+    server = stack.enter_context(Server(definition, folder / definition.name.replace(" ", "-")))
     with closing(server.endpoint()) as endpoint:
         create_table(endpoint)
     return server
 
 
 def fill(server: Server, numbers: range) -> bool:
-    """Whether the server now has these items, too."""
+    """Whether the server has loaded these items in time."""
     what = f"{numbers.stop:,} items"
     try:
         loaded = load(server.url, numbers, LOAD_SECONDS)
     except FAILURES as error:
-        leave_out(server.name, what, f"loading them failed: {error}")
+        skip(server.name, what, f"loading them failed: {error}")
         loaded = False
     else:
         if not loaded:
-            say(f"{server.name}: left out of {what}, which it would not load within {LOAD_SECONDS} s")
+            log(f"{server.name}: skipped in {what}, not loaded within {LOAD_SECONDS} s")
     if not loaded:
         server.close()
     return loaded
@@ -134,7 +134,7 @@ def answers(server: Server, workload: str, sample: list[Request]) -> bool:
         with closing(server.endpoint()) as endpoint:
             check(endpoint, sample)
     except FAILURES as error:
-        leave_out(server.name, workload, str(error))
+        skip(server.name, workload, str(error))
         return False
     return True
 
@@ -150,7 +150,7 @@ def turn(server: Server, file: Path, connections: int, seconds: int) -> Measured
 
 
 def typical(turns: list[Measured]) -> Measured:
-    """The turn in the middle, with all that went wrong in any."""
+    """The median turn, with the errors of all turns."""
     middle = sorted(turns, key=lambda turn: turn.rate)[len(turns) // 2]
     return msgspec.structs.replace(
         middle, rejected=sum(turn.rejected for turn in turns), broken=sum(turn.broken for turn in turns)
@@ -159,10 +159,10 @@ def typical(turns: list[Measured]) -> Measured:
 
 def trusted(name: str, measured: dict[str, Measured]) -> Iterator[tuple[str, Measured]]:
     for server, each in measured.items():
-        if each.complaint is None:
+        if each.error is None:
             yield server, each
         else:
-            leave_out(server, name, each.complaint)
+            skip(server, name, each.error)
 
 
 def row(name: str, values: dict[str, float], unit: str) -> Result:

@@ -24,7 +24,7 @@ TABLE = "orders"
 PER_PARTITION = 100
 SIZES = (10_000, 1_000_000)
 POPULATION = 10_000
-"""How many of the items are asked for, whatever the size of the table."""
+"""How many different items are read, whatever the size of the table."""
 BATCH = 25
 
 
@@ -45,7 +45,7 @@ def key(number: int) -> dict[str, Any]:
 
 
 def keys_of(count: int) -> list[dict[str, Any]]:
-    """Keys from all over the table, made beforehand: what is measured is the call."""
+    """Keys from the whole table, made in advance, so that only the call is measured."""
     return [key(number) for number in range(0, count, count // POPULATION)]
 
 
@@ -128,8 +128,8 @@ class ByHand:
         with self.environment.begin() as snapshot:
             cursor = snapshot.cursor()
             if cursor.set_range(prefix):
-                for place, row in cursor.iternext():
-                    if len(found) == 64 or not place.startswith(prefix):
+                for row_key, row in cursor.iternext():
+                    if len(found) == 64 or not row_key.startswith(prefix):
                         break
                     found.append(orjson.loads(row))
         return found
@@ -140,11 +140,11 @@ class ByHand:
             return transaction.put(_joined(whole), orjson.dumps(whole))
 
     def update_item(self, number: int) -> object:
-        place = _joined(self.keys[number])
+        row_key = _joined(self.keys[number])
         with self.environment.begin(write=True) as transaction:
-            whole = orjson.loads(transaction.get(place, b"null"))
+            whole = orjson.loads(transaction.get(row_key, b"null"))
             whole["total"]["N"] = str(Decimal(whole["total"]["N"]) + 1)
-            return transaction.put(place, orjson.dumps(whole))
+            return transaction.put(row_key, orjson.dumps(whole))
 
 
 def _joined(whole: dict[str, Any]) -> bytes:
@@ -159,7 +159,7 @@ def run() -> Iterator[Result]:
         with tempfile.TemporaryDirectory(prefix="sortkey-bench-", dir=".") as folder:
             engine, by_hand = Engine(Path(folder) / "engine", count), ByHand(Path(folder) / "by-hand", count)
             for number in range(POPULATION):
-                # The first touch of a page costs a fault, which says more of the system than of either side.
+                # The first access to a page costs a page fault, which measures the system and neither side.
                 engine.get_item(number)
                 by_hand.get_item(number)
             for name, calls in CALLS.items():

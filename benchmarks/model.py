@@ -72,7 +72,7 @@ class Modelled:
 
 
 class Bare:
-    """Keys by f-string, as one would without a model."""
+    """Builds keys with f-strings, as a program without a model does."""
 
     def __init__(self, client: Any) -> None:
         self.client = client

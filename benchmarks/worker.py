@@ -36,17 +36,17 @@ from tests.maven import Unavailable
 PARTITIONS: Final = 4
 MESSAGES: Final = 200_000
 PARTNERS: Final = 1000
-"""Of each of three markets."""
+"""Per market, of three."""
 TURNS: Final = 3
 VALUE: Final = b'{"padding": "%s"}' % (b"x" * 150)
 
 Events = Sequence[tuple[str, bytes]]
 Measured = tuple[float, float]
-"""Messages a second, and microseconds of processor time a message."""
+"""Messages per second, and microseconds of processor time per message."""
 
 
 class Counting:
-    """Passes on to a consumer, and knows when everything has come."""
+    """Passes messages to a consumer, and detects when all have arrived."""
 
     def __init__(self, expected: int, consumer: Consumer | None) -> None:
         self._missing = expected
@@ -56,7 +56,7 @@ class Counting:
         self._started: Measured | None = None
 
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:
-        # Joining the group is not what is measured.
+        # The time to join the group is not measured.
         self._started = self._started or now()
         rejected = [] if self._consumer is None else await self._consumer.consume(messages)
         assert not rejected, rejected[0].reason
@@ -82,7 +82,7 @@ def run() -> Iterator[Result]:
 def measured_on(broker: Broker, folder: Path) -> Iterator[Result]:
     topic = broker.topic(PARTITIONS)
     produce(broker.bootstrap, topic, [(f"key-{number % 1000}", VALUE) for number in range(MESSAGES)])
-    # In turns, so that a noisy moment hits both.
+    # In turns, so that a noisy moment affects both.
     turns = [(to_nobody(broker, topic, turn), by_hand(broker, topic, turn)) for turn in range(TURNS)]
     ours, bare = (side_of(turns, side) for side in (0, 1))
     yield Result("to nobody", ours[0], "/s", bare[0])
@@ -101,7 +101,7 @@ def side_of(turns: Sequence[tuple[Measured, Measured]], side: int) -> Measured:
 
 
 def campaign_events() -> Events:
-    """Of the demonstration's markets: mostly one event a partner, with one row to write or several."""
+    """Events of the demonstration's markets: mostly one per partner, each with one or more rows to write."""
     return [
         (event.partner_id, msgspec.json.encode(event)) for region in REGIONS for event in events_of(region, PARTNERS)
     ]

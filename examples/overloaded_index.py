@@ -53,7 +53,7 @@ def main(url: str) -> None:
         print("best at go:", [(score.user, score.points) for score in best.items])
         print(db.explain(Score.top(game="go"), rows=10), "\n")
 
-        # The update moves the order to another partition of the index; no code here says so.
+        # The update moves the order to another partition of the index, without any code here.
         db.update(Order.key(user="ann", order="o1"), {"status": "SHIPPED"})
         print("open:", [order.order for order in db.iterate(Order.by_status(status="OPEN"))])
         print("shipped:", [order.order for order in db.iterate(Order.by_status(status="SHIPPED"))])

@@ -27,7 +27,7 @@ def test_public_names_exist() -> None:
     assert [name for name in sortkey.__all__ if not hasattr(sortkey, name)] == []
 
 
-# The model's names come when they are asked for; whoever looks around, or asks for all, sees them nevertheless.
+# The names are imported on first use; dir() and a star import list them all the same.
 @pytest.mark.parametrize(
     "program",
     [
@@ -39,13 +39,13 @@ def test_public_names_are_found_before_they_are_used(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-# The comment for the type checker is part of the test: it would be told that there is nothing to ignore.
+# The comment for the type checker is part of the test: mypy reports an unused one.
 def test_a_name_that_is_not_public_is_an_error() -> None:
     with pytest.raises(AttributeError, match="module 'sortkey' has no attribute 'Itme'"):
         _ = sortkey.Itme  # type: ignore[attr-defined]
 
 
-# The function has the name of a package, which takes its place if it is imported after it.
+# The function has the name of a package, which replaces the function if it is imported later.
 @pytest.mark.parametrize("first", ["sortkey", "sortkey.client.remote", "sortkey.model", "sortkey.cli.db"])
 def test_client_is_the_function_whatever_is_imported_first(first: str) -> None:
     program = f"import {first}; import sortkey.client.remote_async; import sortkey; sortkey.client('memory:').close()"

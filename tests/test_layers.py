@@ -1,4 +1,4 @@
-"""The architecture, as far as imports show it: each layer knows only what is below it."""
+"""The layers: each module imports only from layers below its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 
-# From the top down; the layers of one line stand side by side.
+# From the top down; layers on one line are independent of each other.
 LAYERS = (
     ("__main__",),
     ("cli",),
@@ -35,10 +35,10 @@ LAYERS = (
 )
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 
-# They meet at `client`, so that a model runs on any endpoint and the engine serves any client.
-STRANGERS = {("model", "engine"), ("engine", "model")}
+# Both know only the client interface, so that a model runs on any endpoint and the engine serves any client.
+INDEPENDENT = {("model", "engine"), ("engine", "model")}
 
-# Pure layers are told the time and never reach outside, so their tests need no world.
+# Pure layers get the time as an argument and do no IO, so their tests need neither.
 PURE = {"values", "expressions"}
 IMPURE = {"asyncio", "io", "lmdb", "os", "pathlib", "random", "secrets", "socket", "subprocess", "time", "uuid"}
 IMPURE_HERE = {"sortkey.clock", "sortkey.storage"}
@@ -131,7 +131,7 @@ def test_imports_point_down() -> None:
     assert upward == []
 
 
-# A service is to be copied, so it uses what its copy can use.
+# Users copy services, so a service uses only what they can use.
 def test_services_use_the_public_names() -> None:
     deep = [
         module.at(imported)
@@ -143,12 +143,12 @@ def test_services_use_the_public_names() -> None:
     assert deep == []
 
 
-def test_model_and_engine_are_strangers() -> None:
+def test_model_and_engine_are_independent() -> None:
     met = [
         module.at(imported)
         for module in modules().values()
         for imported in internal(module)
-        if (module.layer, layer_of(imported.target)) in STRANGERS
+        if (module.layer, layer_of(imported.target)) in INDEPENDENT
     ]
     assert met == []
 

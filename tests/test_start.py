@@ -1,4 +1,4 @@
-"""What a start imports: nobody waits for what they do not use, and botocore takes longer than the engine."""
+"""What a start imports: only what it uses. Importing botocore alone takes longer than starting the engine."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_package() -> None:
     assert imported_by("import sortkey") & {*REMOTE, *APPLICATION, "sortkey.model"} == set()
 
 
-# Creating a table and being rejected are as usual as reading: neither is worth botocore's service model.
+# Creating a table and a failed condition are common too: neither needs botocore's service model.
 def test_a_client_in_the_process() -> None:
     assert imported_by(USE_A_CLIENT) & {*REMOTE, *APPLICATION, "sortkey.model"} == set()
 

@@ -28,7 +28,7 @@ def test_the_lesson_is_in_the_numbers() -> None:
     v1, v2, manifest = (costs[name] for name in ("v1", "v2", "manifest"))
     assert (v2.operations, v2.partners_fetched, v2.rcu) == (1, 50, 25)
     assert (v2.writes_per_event, v2.writes_per_event_4_slots) == (1, 1)
-    # The district and everywhere, the slot and all day; everybody is in one of the lists.
+    # The district and everywhere, the slot and all day; every partner is in one of the lists.
     assert (v1.operations, v1.partners_fetched) == (4, PARTNERS)
     # A list for each day and slot, and the campaign's record.
     assert (v1.writes_per_event, v1.writes_per_event_4_slots) == (7 + 1, 7 * 4 + 1)

@@ -45,8 +45,8 @@ def test_the_numbers_are_replaced_and_nothing_else(measured: Measured) -> None:
     assert page(after, measured) == after
 
 
-def test_a_page_without_a_place_for_them_is_left_alone(measured: Measured) -> None:
-    with pytest.raises(ValueError, match="no place"):
+def test_a_page_without_a_section_for_them_is_not_changed(measured: Measured) -> None:
+    with pytest.raises(ValueError, match="has no section"):
         page("story", measured)
 
 

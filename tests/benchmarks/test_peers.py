@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._peers import PEERS, Kind, Unavailable, install_once
+from benchmarks._peers import PEERS, ServerDefinition, Unavailable, install_once
 from benchmarks._server import Server
 
 
@@ -28,18 +28,20 @@ def test_a_failed_installation_starts_over(tmp_path: Path) -> None:
     install_once(tmp_path / "peer", touch(tmp_path / "peer" / "file"))
 
 
-@pytest.mark.parametrize("kind", PEERS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("definition", PEERS, ids=lambda definition: definition.name)
 def test_a_peer_that_the_machine_cannot_have_says_why(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    definition: ServerDefinition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("SORTKEY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(Unavailable):
-        kind.install()
+        definition.install()
 
 
 def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
-    kind = Kind("broken", lambda: None, lambda *_: [sys.executable, "-c", "raise SystemExit('no room')"])
+    definition = ServerDefinition(
+        "broken", lambda: None, lambda *_: [sys.executable, "-c", "raise SystemExit('no room')"]
+    )
     with pytest.raises(Unavailable, match="did not start: no room"):
-        Server(kind, tmp_path / "broken")
+        Server(definition, tmp_path / "broken")

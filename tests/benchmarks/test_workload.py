@@ -39,14 +39,14 @@ def answers() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return answers
 
 
-# A request that finds nothing is answered faster, and says nothing.
+# A request that finds nothing is answered faster, and measures nothing.
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_request_finds_its_items(workload: str, answers: dict[str, list[tuple[str, dict[str, Any]]]]) -> None:
     for operation, answer in answers[workload]:
         assert rows_in(answer) == rows_expected(operation)
 
 
-# Whoever has an easier draw would win.
+# A server with easier requests would win.
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_server_is_asked_the_same(workload: str) -> None:
     assert requests(workload, SIZE) == requests(workload, SIZE)

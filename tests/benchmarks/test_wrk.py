@@ -25,19 +25,19 @@ def test_reads_the_line_below_the_report() -> None:
     measured = read(REPORT)
     assert measured == Measured(requests=60_000, seconds=3.0, p50=0.25, p99=1.5, rejected=0, broken=0)
     assert measured.rate == 20_000
-    assert measured.complaint is None
+    assert measured.error is None
 
 
 @pytest.mark.parametrize(
-    ("requests", "rejected", "broken", "complaint"),
+    ("requests", "rejected", "broken", "error"),
     [
         (500, 3, 0, "3 of 500 answers were errors, 0 connections broke"),
         (500, 0, 2, "0 of 500 answers were errors, 2 connections broke"),
         (0, 0, 0, "no request was answered in time"),
     ],
 )
-def test_a_run_with_errors_does_not_count(requests: int, rejected: int, broken: int, complaint: str) -> None:
-    assert Measured(requests, 3.0, 1.0, 2.0, rejected, broken).complaint == complaint
+def test_a_run_with_errors_does_not_count(requests: int, rejected: int, broken: int, error: str) -> None:
+    assert Measured(requests, 3.0, 1.0, 2.0, rejected, broken).error == error
 
 
 def test_says_how_to_get_wrk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_server_that_is_gone_does_not_count(tmp_path: Path) -> None:
         reserved.bind(("127.0.0.1", 0))
         write_requests(tmp_path / "requests", [Request("PutItem", b"{}")])
         gone = run(f"http://127.0.0.1:{reserved.getsockname()[1]}", tmp_path / "requests", connections=2, seconds=1)
-    assert gone.complaint is not None
+    assert gone.error is not None
 
 
 def test_the_script_is_there() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortkey.model.errors import KeyPartError
 from sortkey.model.keys.collision import may_collide
-from sortkey.model.keys.key_attribute import ABOVE, BEGINS_WITH, BELOW, BETWEEN, EQUAL, SortCondition, TemplateAttribute
+from sortkey.model.keys.key_attribute import SortCondition, TemplateAttribute
 from tests.model.strategies import Sample, samples
 
 
@@ -21,16 +21,16 @@ def selects(condition: SortCondition | None, key: str) -> bool:
     text = key.encode()
     limits = [value["S"].encode() for value in condition.values]
     match condition.operator:
-        case operator if operator == EQUAL:
+        case "=":
             return bool(text == limits[0])
-        case operator if operator == BELOW:
+        case "<":
             return bool(text < limits[0])
-        case operator if operator == ABOVE:
+        case ">":
             return bool(text > limits[0])
-        case operator if operator == BEGINS_WITH:
+        case "begins_with":
             return text.startswith(limits[0])
         case operator:
-            assert operator == BETWEEN
+            assert operator == "BETWEEN"
             assert limits[0] <= limits[1], "DynamoDB rejects a range that is upside down"
             return bool(limits[0] <= text <= limits[1])
 

@@ -1,4 +1,4 @@
-"""The service on every store and in every design; its calls are awaited, so that tests are plain functions."""
+"""The service on every store and in every design; its calls are awaited, so that tests are not coroutines."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Service:
         return self._runner.run(call)
 
     def apply(self, *events: CampaignEvent, tenant: str = "de") -> list[str]:
-        """What became of each event, in a word."""
+        """What each event did, in a word."""
         self.deliver(*(each.partner_id for each in events), tenant=tenant)
-        outcomes = self.wait(self.boosts.apply(tenant, events))
-        return ["rejected" if each.error else "stale" if each.stale else "applied" for each in outcomes]
+        results = self.wait(self.boosts.apply(tenant, events))
+        return ["rejected" if each.error else "stale" if each.stale else "applied" for each in results]
 
     def deliver(self, *partners: str, tenant: str = "de") -> None:
-        """Everybody delivers everywhere, so that the designs have to agree."""
+        """Every partner delivers everywhere, so that the designs have to agree."""
         market = self.boosts.market(tenant)
         self.wait(self.boosts.design.set_delivery_areas(market, dict.fromkeys(partners, DISTRICTS)))
 

@@ -81,7 +81,7 @@ def test_a_partner_s_campaigns() -> None:
             ],
         }
         assert (await send("GET", "/boosts/de/partners/1")).status == 404
-        # No key is that long, so nobody has it; the store would reject to look.
+        # Longer than any id: the store would reject the key.
         assert (await send("GET", f"/boosts/de/partners/{'1' * 3000}")).status == 404
 
     with_service(use)

@@ -34,7 +34,7 @@ def test_no_more_are_under_way_than_allowed() -> None:
     assert most == 3
 
 
-# Whoever is told of a failure may go on at once; nothing must still be writing behind its back.
+# A caller that gets an error may continue at once, so no other call may still be writing.
 def test_a_failure_is_raised_when_nothing_is_under_way() -> None:
     ended: list[int] = []
 

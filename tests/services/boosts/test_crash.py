@@ -54,7 +54,7 @@ async def deliver_the_rest_and_compare(folder: Path, rest: list[CampaignEvent]) 
         for (partner, campaign), event in newest().items():
             home = await session.get(BoostRow.key(tenant="de", area="*", partner=partner), consistent=True)
             assert home is not None
-            # No place is forgotten that has an entry; more may be remembered than is there.
+            # Every area with an entry is listed; areas without one may be listed too.
             assert areas_of(home.campaign_areas, campaign) >= set(event.running) - {"*"}
 
 

@@ -29,7 +29,7 @@ ENDED = main_entry(event(status="ENDED"), NOW)
 ZONED = main_entry(event(areas=("A", "B")), NOW)
 
 
-def test_a_row_with_nothing_to_forget_is_left_alone() -> None:
+def test_a_row_with_nothing_to_remove_is_not_changed() -> None:
     for kept in (row("*#c", c=ACTIVE), row("*#c", "*#d", c=ACTIVE, d=ENDED), row("*#c", "A#c", "B#c", c=ZONED)):
         assert pruned(kept, NOW) is kept
 

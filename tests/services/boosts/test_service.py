@@ -60,7 +60,7 @@ def test_the_area_wins_over_everywhere(service: Service) -> None:
     service.apply(event(campaign="all", score=9), event(campaign="here", score=1, areas=("BER-01",)))
     assert service.winners("p1", district="BER-01") == [("p1", "here", "BER-01")]
     assert service.winners("p1", district="BER-02") == [("p1", "all", "*")]
-    # A campaign of the area that does not run now leaves the place to the others.
+    # A campaign of the area that does not run now does not hide the others.
     service.apply(event(2, campaign="here", areas=("BER-01",), time_slots=frozenset({"dinner"})))
     assert service.winners("p1", district="BER-01") == [("p1", "all", "*")]
 
@@ -115,7 +115,7 @@ def test_from_areas_to_everywhere_and_back(service: Service) -> None:
     assert service.winners("p1", district="BER-02") == [("p1", "c1", "BER-02")]
 
 
-# Nobody orders them: each asks the store alone, and it has to come out the same.
+# Concurrent and in any order: the result must be the same.
 def test_events_that_race_converge(service: Service) -> None:
     areas = [("BER-01", "BER-02"), ("BER-02",), ("*",), ("BER-03", "BER-01")]
     events = [event(number, areas=areas[number % 4], score=number + 1) for number in range(12)]

@@ -8,7 +8,7 @@ attribute is stored once, as the field's own type. So an existing table can be d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import EncodeError, KeyPartError
 from sortkey.model.items.codec import Field
@@ -16,18 +16,14 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.template import Template
 
-EQUAL: Final = "="
-BELOW: Final = "<"
-ABOVE: Final = ">"
-BETWEEN: Final = "BETWEEN"
-BEGINS_WITH: Final = "begins_with"
+Comparison = Literal["=", "<", ">", "BETWEEN", "begins_with"]
 
 
 class SortCondition(NamedTuple):
     """The condition of a query on a sort-key attribute: an operator and its one or two values."""
 
     attribute: str
-    operator: str
+    operator: Comparison
     values: tuple[Value, ...]
 
 
@@ -85,36 +81,36 @@ class TemplateAttribute:
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
         """The condition that the first fields have these values; None if it has no effect."""
         if len(given) == len(self.fields):
-            return SortCondition(self.name, EQUAL, (self.of(*given),))
+            return SortCondition(self.name, "=", (self.of(*given),))
         text = self.template.prefix(given)
-        return self._texts(BEGINS_WITH, text) if text else None
+        return self._texts("begins_with", text) if text else None
 
     def between(self, given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.template.between(given, low, high)
         if bounds.low > bounds.high:
             raise KeyPartError(f"{self.fields[len(given)]}: the range from {low!r} to {high!r} is empty")
-        return self._texts(BETWEEN, *bounds)
+        return self._texts("BETWEEN", *bounds)
 
     def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
         if self.template.prefix(given):
-            return self._texts(BETWEEN, *self.template.before(given, limit))
-        return self._compared(BELOW, self.template.first_of(given, limit))
+            return self._texts("BETWEEN", *self.template.before(given, limit))
+        return self._compared("<", self.template.first_of(given, limit))
 
     def after(self, given: Sequence[Any], limit: Any) -> SortCondition:
         if self.template.prefix(given):
-            return self._texts(BETWEEN, *self.template.after(given, limit))
-        return self._compared(ABOVE, self.template.last_of(given, limit))
+            return self._texts("BETWEEN", *self.template.after(given, limit))
+        return self._compared(">", self.template.last_of(given, limit))
 
     def starting(self, given: Sequence[Any], beginning: Any) -> SortCondition | None:
         text = self.template.starting(given, beginning)
-        return self._texts(BEGINS_WITH, text) if text else None
+        return self._texts("begins_with", text) if text else None
 
-    def _compared(self, operator: str, text: str) -> SortCondition:
+    def _compared(self, operator: Comparison, text: str) -> SortCondition:
         if not text:
             raise KeyPartError(f"{self.fields[0]}: an empty string is not a limit")
         return self._texts(operator, text)
 
-    def _texts(self, operator: str, *texts: str) -> SortCondition:
+    def _texts(self, operator: Comparison, *texts: str) -> SortCondition:
         return SortCondition(self.name, operator, tuple({"S": text} for text in texts))
 
 
@@ -187,24 +183,24 @@ class NativeAttribute:
         return value is not None and self.tag in value
 
     def prefix(self, given: Sequence[Any]) -> SortCondition | None:
-        return SortCondition(self.name, EQUAL, (self.value(given),)) if given else None
+        return SortCondition(self.name, "=", (self.value(given),)) if given else None
 
     def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.value([low]), self.value([high])
         if low > high:
             raise KeyPartError(f"{self.field.name}: the range from {low!r} to {high!r} is empty")
-        return SortCondition(self.name, BETWEEN, bounds)
+        return SortCondition(self.name, "BETWEEN", bounds)
 
     def before(self, _given: Sequence[Any], limit: Any) -> SortCondition:
-        return SortCondition(self.name, BELOW, (self.value([limit]),))
+        return SortCondition(self.name, "<", (self.value([limit]),))
 
     def after(self, _given: Sequence[Any], limit: Any) -> SortCondition:
-        return SortCondition(self.name, ABOVE, (self.value([limit]),))
+        return SortCondition(self.name, ">", (self.value([limit]),))
 
     def starting(self, _given: Sequence[Any], beginning: Any) -> SortCondition | None:
         if self.field.annotation.base not in (str, bytes):
             raise KeyPartError(f"{self.field.name}: starting needs a string; use between")
-        return SortCondition(self.name, BEGINS_WITH, (self.value([beginning]),)) if beginning else None
+        return SortCondition(self.name, "begins_with", (self.value([beginning]),)) if beginning else None
 
 
 KeyAttribute = TemplateAttribute | NativeAttribute

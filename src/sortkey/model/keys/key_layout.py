@@ -11,7 +11,7 @@ from sortkey.model.errors import KeyPartError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.each import Each
-from sortkey.model.keys.key_attribute import EQUAL, Expression, KeyAttribute, SortCondition
+from sortkey.model.keys.key_attribute import Expression, KeyAttribute, SortCondition
 from sortkey.values.key_product import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -191,7 +191,7 @@ def _key_condition_builder(
     else:
         value = sort.expression(given, "_sort")
         condition = Expression(
-            f"SortCondition({sort.name!r}, {EQUAL!r}, ({value.source},))",
+            f"SortCondition({sort.name!r}, '=', ({value.source},))",
             {"SortCondition": SortCondition, **value.names},
         )
     return _from_given(f"({equal.source}, {condition.source})", equal.names | condition.names)

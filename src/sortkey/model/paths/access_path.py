@@ -15,7 +15,7 @@ from sortkey.model.errors import KeyPartError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key_attribute import BEGINS_WITH, BETWEEN, EQUAL, KeyAttribute, SortCondition
+from sortkey.model.keys.key_attribute import KeyAttribute, SortCondition
 from sortkey.model.keys.key_layout import KeyLayout
 
 T_co = TypeVar("T_co", covariant=True)
@@ -97,12 +97,12 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         """Whether the path is one item's complete primary key: GetItem reads it."""
         if self.layout.index is not None:
             return False
-        return self.layout.sort is None or (self.condition is not None and self.condition.operator == EQUAL)
+        return self.layout.sort is None or (self.condition is not None and self.condition.operator == "=")
 
     def key(self) -> Row:
         """The primary key, for GetItem. Raises NoAccessPath if the path is not exact."""
         condition = self.condition
-        if self.layout.index is None and condition is not None and condition.operator == EQUAL:
+        if self.layout.index is None and condition is not None and condition.operator == "=":
             return {**self.equal, condition.attribute: condition.values[0]}
         if not self.is_exact:
             lacking = [name for name in self.primary.fields if name not in self.given]
@@ -160,10 +160,10 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
 
 
 def _rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:
-    if condition.operator == BETWEEN:
+    if condition.operator == "BETWEEN":
         low, high = condition.values
         return "#sk BETWEEN :low AND :high", {":low": low, ":high": high}
     (value,) = condition.values
-    if condition.operator == BEGINS_WITH:
+    if condition.operator == "begins_with":
         return "begins_with(#sk, :sk)", {":sk": value}
     return f"#sk {condition.operator} :sk", {":sk": value}

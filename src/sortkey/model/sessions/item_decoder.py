@@ -12,7 +12,7 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key_attribute import BEGINS_WITH, KeyAttribute
+from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.paths.access_path import Path
 
@@ -101,7 +101,7 @@ def _own_rows(path: Path[Any]) -> RowFilter:
 def _known_prefix_length(path: Path[Any]) -> int | None:
     """The length of the sort key prefix that the path fixes, if only the text of its last field can follow it."""
     sort, condition = path.primary.sort, path.condition
-    if condition is None or condition.operator != BEGINS_WITH or sort is None or sort.template is None:
+    if condition is None or condition.operator != "begins_with" or sort is None or sort.template is None:
         return None
     last = sort.template.parts[-1]
     open_fields = [field for field in sort.fields if field not in path.given]

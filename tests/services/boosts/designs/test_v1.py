@@ -51,7 +51,7 @@ def test_a_full_shard_has_a_next_one(service: Service, monkeypatch: pytest.Monke
     assert [each.score for each in service.lookup(*partners)] == [9, 1.5, 1.5, 1.5, 1.5]
 
 
-# All of them change the same document; each is put back only if nobody else was faster.
+# All of them change the same document; each is put back only if it was not changed in between.
 def test_writers_of_one_list_do_not_undo_each_other(service: Service) -> None:
     partners = [f"p{number}" for number in range(12)]
 
@@ -75,8 +75,8 @@ def test_what_is_over_is_forgotten_after_the_retention(service: Service) -> None
 
 def test_a_campaign_has_so_many_lists_and_no_more(service: Service) -> None:
     areas = tuple(f"A{number}" for number in range(400))
-    (outcome,) = service.wait(
+    (result,) = service.wait(
         service.boosts.apply("de", [event(areas=areas, time_slots=frozenset({"lunch", "dinner"}))])
     )
-    assert outcome.error is not None
-    assert "5,600 lists" in outcome.error
+    assert result.error is not None
+    assert "5,600 lists" in result.error

@@ -75,9 +75,9 @@ def test_ended_campaigns_leave_with_the_next_write_after_the_retention(service: 
 def test_the_areas_of_a_partner_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(v2, "MAX_CAMPAIGN_AREAS", 4)
     assert service.apply(event(1, areas=("A", "B")), event(2, campaign="c2")) == ["applied", "applied"]
-    (outcome,) = service.wait(service.boosts.apply("de", [event(3, campaign="c3")]))
-    assert outcome.error is not None
-    assert "p1 would have 5 campaigns and areas" in outcome.error
+    (result,) = service.wait(service.boosts.apply("de", [event(3, campaign="c3")]))
+    assert result.error is not None
+    assert "p1 would have 5 campaigns and areas" in result.error
     # What is there already needs no room, and what ends makes some.
     assert service.apply(event(4, areas=("A", "B")), event(5, areas=("A",))) == ["applied", "applied"]
     assert service.apply(event(6, campaign="c3"), event(7, campaign="c4")) == ["applied", "rejected"]

@@ -69,14 +69,14 @@ class V2:
         partners: dict[str, list[int]] = {}
         for index, event in enumerate(events):
             partners.setdefault(event.partner_id, []).append(index)
-        outcomes = [EventResult()] * len(events)
+        results = [EventResult()] * len(events)
 
         async def in_order(indexes: list[int]) -> None:
             for index in indexes:
-                outcomes[index] = await self._apply(market, events[index])
+                results[index] = await self._apply(market, events[index])
 
         await concurrent_map(in_order, list(partners.values()), CONCURRENT_PARTNERS)
-        return outcomes
+        return results
 
     async def _apply(self, market: Market, event: CampaignEvent) -> EventResult:
         areas = await self.areas_written(market, event.partner_id, event.running)
