@@ -13,7 +13,7 @@ from sortkey.client.boto3_shapes import to_boto3
 from sortkey.client.metadata import response_metadata
 from sortkey.errors import DynamoDBError
 
-_MISTAKES: Final = frozenset({"ValidationException", "SerializationException"})
+_REQUEST_ERRORS: Final = frozenset({"ValidationException", "SerializationException"})
 """Codes of errors in requests that boto3 might not have sent."""
 UNMODELLED: Final = frozenset(
     {"ValidationException", "SerializationException", "UnknownOperationException", "AccessDeniedException"}
@@ -67,7 +67,7 @@ EXCEPTIONS: Final = Exceptions()
 
 def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) -> ClientError:
     """The error of a call. Raises ParamValidationError instead if boto3 would not have sent the request."""
-    if error.code in _MISTAKES:
+    if error.code in _REQUEST_ERRORS:
         parameters.check(operation, members)
     response: Any = {
         "Error": {"Message": error.message, "Code": error.code},
@@ -79,11 +79,11 @@ def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) 
     return EXCEPTIONS.from_code(error.code)(response, operation)
 
 
-def of_one_set(operation: str, members: dict[str, Any], error: ClientError) -> ClientError:
+def remote_error(operation: str, members: dict[str, Any], error: ClientError) -> ClientError:
     """An error that botocore raised for a remote store, in the class that `client.exceptions` has for its code. Raises
     ParamValidationError as `client_error` does: requests are not fully checked before they are sent."""
     code = error.response["Error"]["Code"]
-    if code in _MISTAKES:
+    if code in _REQUEST_ERRORS:
         parameters.check(operation, members)
     return EXCEPTIONS.from_code(code)(error.response, error.operation_name)
 

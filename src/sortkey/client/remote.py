@@ -43,7 +43,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise errors.of_one_set(operation, members, error) from None
+            raise errors.remote_error(operation, members, error) from None
         return answer
 
     def _client(self, service: str) -> Any:

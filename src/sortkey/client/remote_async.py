@@ -49,7 +49,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
-            raise errors.of_one_set(operation, members, error) from None
+            raise errors.remote_error(operation, members, error) from None
         return answer
 
     async def _client(self, service: str) -> Any:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class PutEntryResult(NamedTuple, Generic[T]):
-    """What became of it: whether the entry was written, and the item as it is now."""
+    """Whether the entry was written, and the item as it is now."""
 
     written: bool
     item: T
