@@ -69,12 +69,12 @@ class PendingAnswer:
     def send(self, answer: bytes) -> None:
         """Send it after the answers before it, at the end of the loop's turn."""
         self.answer = answer
-        self._connection.send_ready(self)
+        if not self._connection.send_fast(self, answer):
+            self._connection.send_in_order()
 
     def send_now(self, answer: bytes) -> None:
         """Send it after the answers before it, without waiting for the end of the loop's turn."""
-        self.answer = answer
-        self._connection.send_ready(self)
+        self.send(answer)
         self._connection.outbox.send()
 
 
@@ -202,23 +202,19 @@ class Connection(asyncio.Protocol):
         self._stalled = False
         self._advance()
 
-    def send_ready(self, pending: PendingAnswer) -> None:
-        """`pending` has its answer: send the answers whose turn has come."""
-        if not self._send_fast(pending):
-            self._send_in_order()
-
-    def _send_fast(self, pending: PendingAnswer) -> bool:
+    def send_fast(self, pending: PendingAnswer, answer: bytes) -> bool:
         """Handles the common case, one pending answer and nothing behind it; returns False otherwise."""
-        if len(self._pending) != 1 or self._backlog or pending.last or pending.answer is None:
+        if len(self._pending) != 1 or self._backlog or pending.last:
             return False
         if self._closed or self._ended or self._host.stopping:
             return False
         self._pending.clear()
         self._since = self._host.tick
-        self.outbox.put(self._transport, pending.answer)
+        self.outbox.put(self._transport, answer)
         return True
 
-    def _send_in_order(self) -> None:
+    def send_in_order(self) -> None:
+        """Send the pending answers whose turn has come."""
         ready = []
         last = False
         while self._pending and (answer := self._pending[0].answer) is not None:

@@ -36,7 +36,7 @@ class ResponseWriter:
         """
         if request is None or not request.keep_alive:
             headers += b"Connection: close\r\n"
-        elif request.headers.get(b"connection", b"").lower() == b"keep-alive":
+        elif b"connection" in request.headers and request.headers[b"connection"].lower() == b"keep-alive":
             # HTTP/1.0 clients close without it.
             headers += b"Connection: keep-alive\r\n"
         sent = b"" if request is not None and request.method == b"HEAD" else body

@@ -61,8 +61,8 @@ class AppRequestHandler:
 
     async def _answer(self, exchange: Exchange, request: Request, pending: PendingAnswer) -> None:
         await self._middleware.answer(exchange)
-        headers = [*exchange.answer_headers, (b"x-request-id", exchange.id.encode())]
-        pending.send(self._responses.whole(request, exchange.status, _lines(headers), exchange.answer_body))
+        headers = b"%bx-request-id: %b\r\n" % (_lines(exchange.answer_headers), exchange.id.encode())
+        pending.send(self._responses.whole(request, exchange.status, headers, exchange.answer_body))
 
     def reject(self, error: RequestError) -> bytes:
         answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)
