@@ -58,7 +58,7 @@ class Histogram:
 
 
 class RequestMetrics:
-    """The requests of one operation or route."""
+    """The requests that are counted under one name."""
 
     __slots__ = ("_labels", "_latency", "_outcomes")
 
