@@ -47,7 +47,7 @@ def test_the_row_has_them_only_in_its_key() -> None:
     assert schema_of(Reading).decode(row) == READING
 
 
-# Somebody may mark a field of a class that has rows already.
+# A field may be marked after rows of the class were written.
 def test_a_row_that_still_has_the_attribute_is_read_and_written_without_it() -> None:
     schema = schema_of(Reading)
     row = schema.encode(READING)

@@ -48,7 +48,7 @@ def test_defaults_are_made_for_each_item() -> None:
         {"city": {"N": "7"}},
     ],
 )
-def test_the_unusual_is_left_to_the_codec(change: dict[str, Any]) -> None:
+def test_a_row_that_differs_is_left_to_the_codec(change: dict[str, Any]) -> None:
     with pytest.raises(NEEDS_CODEC):
         read(ROW | change)
 

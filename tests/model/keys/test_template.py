@@ -43,7 +43,7 @@ def test_fields_and_literals_make_a_key() -> None:
     }
 
 
-# A prefix goes up to the next field, so that it tells as many rows apart as it can.
+# A prefix extends to the next field, so that it excludes as many rows as possible.
 def test_a_prefix_holds_the_literals_behind_it() -> None:
     assert ORDERS.prefix([2026, 8, 24]) == "YEAR#2026#MONTH#08#DAY#24#ORDER#"
     assert ORDERS.prefix([]) == "YEAR#"
@@ -75,7 +75,7 @@ def test_texts_that_no_value_has_do_not_parse() -> None:
     assert template("{year}").parse("b07") is None
 
 
-# Order matters to nobody in a partition key, so a shard may follow a text there.
+# A partition key is not sorted, so a shard may follow a string.
 def test_a_literal_behind_text_is_for_partitions() -> None:
     sharded = template("GAME#{game}-SHARD#{shard}", partition=True)
     assert sharded.build(["a-SHARD", 3]) == "GAME#a-SHARD-SHARD#a3"

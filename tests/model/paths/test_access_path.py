@@ -171,7 +171,7 @@ def test_a_local_index_has_the_tables_partition() -> None:
     assert Score.ranking(game="g").position(score) == row
 
 
-# Nothing keeps another class's rows out of a range, so they are told apart when read.
+# A range may contain rows of another class, so they are filtered when read.
 def test_rows_of_other_classes_are_not_decoded() -> None:
     path = Follow.key(user="alice")
     assert path.decode(schema_of(Follow).encode(Follow(user="alice", other="bob"))) == Follow(user="alice", other="bob")

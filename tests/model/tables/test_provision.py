@@ -1,4 +1,4 @@
-"""Tables from declarations: made, compared, and rejected where the store lacks something."""
+"""Tables from declarations: created, compared, and rejected if the store lacks a feature."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_a_row_is_told_by_its_key() -> None:
     assert User.__table__.schema_of({"pk": {"S": "USER#a"}, "sk": {"S": "?"}}) is None
 
 
-# A user's key says the same name twice; a row that does not is somebody else's.
+# A user's key contains the name twice; a row with two different names is of another class.
 def test_both_halves_of_a_key_have_to_agree() -> None:
     assert User.__table__.schema_of({"pk": {"S": "USER#a"}, "sk": {"S": "USER#b"}}) is None
 
@@ -56,7 +56,7 @@ def test_keys_that_could_be_equal_are_rejected() -> None:
     assert [schema.owner for schema in table.schemas] == [One]
 
 
-# With its few values known, a field tells two classes apart as a literal does.
+# A field with few possible values distinguishes two classes, as a literal does.
 def test_an_enum_tells_classes_apart() -> None:
     table = sk.Table("kinds")
 

@@ -45,7 +45,7 @@ def wants_any_item(path: sk.Path[sk.Item]) -> sk.Path[sk.Item]:
     return path
 
 
-# Whoever takes paths to anything takes paths to prices.
+# A function that takes paths to any item takes paths to prices.
 def test_paths_are_covariant() -> None:
     assert_type(wants_any_item(Price.key(store="1")), sk.Path[sk.Item])
 

@@ -36,13 +36,13 @@ def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Regio
 
 
 def test_one_market_is_wildcard_one_zoned_one_mixed(regions: dict[str, demo.Region]) -> None:
-    kinds = {
+    counts = {
         tenant: Counter(event.areas == (EVERYWHERE,) for event in demo.events_of(region))
         for tenant, region in regions.items()
     }
-    assert not kinds["tr"][False]
-    assert not kinds["gr"][True]
-    assert min(kinds["de"].values()) > 1000
+    assert not counts["tr"][False]
+    assert not counts["gr"][True]
+    assert min(counts["de"].values()) > 1000
     assert len({event.partner_id for event in demo.events_of(regions["tr"])}) == 11_500
 
 

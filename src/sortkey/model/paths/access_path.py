@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Path(msgspec.Struct, Generic[T_co], frozen=True):
-    """Made by calling a key or an index with fields: `Price.key(store="12345")`."""
+    """An access path, made by calling a key or an index with fields: `Price.key(store="12345")`."""
 
     entity: str
     table: str
