@@ -33,7 +33,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '{"requests":%d,"seconds":%f,"p50":%f,"p99":%f,"refused":%d,"broken":%d}\n',
+    '{"requests":%d,"seconds":%f,"p50":%f,"p99":%f,"rejected":%d,"broken":%d}\n',
     summary.requests, summary.duration / 1e6,
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
     errors.status, errors.connect + errors.read + errors.write + errors.timeout))
