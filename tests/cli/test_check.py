@@ -11,7 +11,7 @@ from sortkey.engine.check.findings import Progress
 
 
 def finding(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:
-    """What the engine finds is tested there; here, how it is told."""
+    """Replace the engine's check, which has tests of its own."""
 
     def checked(_: Path, progress: Progress) -> CheckReport:
         progress("orders", 1, 2)
@@ -39,7 +39,7 @@ def test_each_problem_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 @pytest.mark.parametrize("name", ["missing", "."])
 def test_no_data_folder(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / name)]) == 2
-    complaint = capsys.readouterr().err
-    assert complaint.startswith("sortkey check: ")
-    assert complaint.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("sortkey check: ")
+    assert message.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The configuration file: what a service gets of it, and what each mistake costs."""
+"""The configuration file: a service gets its own table, and each mistake gives one line."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_without_a_file_or_a_table_the_defaults_hold(file: Path) -> None:
     assert settings_of(None, "boosts") == settings_of(file, "boosts") == {}
 
 
-# Whoever reads the message has to find the place.
+# The message must lead to the place.
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"[boosts]\ndesign = v2\n", "line 2"),
         (b"[bosts]\n", "'bosts'"),
@@ -36,9 +36,9 @@ def test_without_a_file_or_a_table_the_defaults_hold(file: Path) -> None:
     ],
     ids=["not TOML", "a table of no service", "no table", "not text"],
 )
-def test_mistakes_are_told_with_their_place(file: Path, content: bytes, told: str) -> None:
+def test_mistakes_are_reported_with_their_place(file: Path, content: bytes, expected: str) -> None:
     file.write_bytes(content)
-    with pytest.raises(BadSettings, match=told) as error:
+    with pytest.raises(BadSettings, match=expected) as error:
         settings_of(file, "boosts")
     assert str(file) in str(error.value)
     assert "\n" not in str(error.value)

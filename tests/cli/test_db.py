@@ -1,4 +1,4 @@
-"""`sortkey db` as somebody types it."""
+"""`sortkey db` on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sortkey.storage import environment
 
 
 def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one line that a wrong start costs."""
+    """The one line on stderr of a command that cannot run."""
     try:
         code = main([str(argument) for argument in arguments])
     except SystemExit as end:
@@ -59,7 +59,7 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], worke
     assert line == f"sortkey db: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
-# Whoever reaches the port may do everything.
+# Anyone who reaches the port may do everything.
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
 def test_without_keys_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
     assert "--keys" in error(capsys, "db", "--memory", "--host", host)

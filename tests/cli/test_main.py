@@ -16,9 +16,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"sortkey {version('sortkey')}\n"
 
 
-# Scripts tell "the answer is no" (1) from "you asked wrongly" (2), and people read one line.
+# Scripts distinguish "the check failed" (1) from "it could not run" (2), and people read one line.
 @pytest.mark.parametrize("argv", [[], ["unheard-of"], ["--unheard-of"]])
-def test_wrong_arguments_cost_one_line_and_exit_code_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_give_one_line_and_exit_code_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(argv)
     assert end.value.code == 2

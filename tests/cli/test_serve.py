@@ -1,4 +1,4 @@
-"""`sortkey serve`, `sortkey up` and `sortkey token` as somebody mistypes them: one line, exit code 2."""
+"""`sortkey serve`, `sortkey up` and `sortkey token`: a mistake gives one line and exit code 2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def serve(*arguments: str | Path) -> tuple[str | Path, ...]:
     return ("serve", SERVICE, "--store", "memory:", "--port", "0", *arguments)
 
 
-def test_an_unknown_service_is_told_the_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_service_gives_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     line = error(capsys, "serve", "bosts")
     assert "there is no service 'bosts'" in line
     assert all(name in line for name in SERVICES)
@@ -47,13 +47,13 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], port:
     assert printed.err == f"sortkey up: cannot listen on 127.0.0.1:{number}: Address already in use\n"
 
 
-# Whoever reaches the port may do everything.
+# Anyone who reaches the port may do everything.
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1"])
 def test_without_tokens_only_this_machine(capsys: pytest.CaptureFixture[str], host: str) -> None:
     assert "--tokens" in error(capsys, *serve("--host", host))
 
 
-def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_beyond_this_machine_the_endpoint_needs_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tokens.toml"
     file.write_text(f'[a]\nsha256 = "{HASH}"\nscopes = ["{SERVICE}:read"]\n')
     line = error(capsys, "up", "--host", "0.0.0.0", "--port", "0", "--tokens", file, "--store", "memory:")
@@ -61,7 +61,7 @@ def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--store", "gopher://x"], "unknown scheme 'gopher'"),
         (["--store", "/dev/null/data"], "/dev/null/data"),
@@ -74,8 +74,8 @@ def test_beyond_this_machine_the_endpoint_wants_keys(tmp_path: Path, capsys: pyt
         (["--port", "x"], "invalid int"),
     ],
 )
-def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
-    assert told in error(capsys, *serve(*arguments))
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
+    assert expected in error(capsys, *serve(*arguments))
 
 
 def test_settings_that_the_service_does_not_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ class TestToken:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     @pytest.mark.parametrize(
-        ("name", "scope", "told"),
+        ("name", "scope", "expected"),
         [
             ("a b", f"{SERVICE}:read", "not a token name"),
             ("a", "x:read", "unknown scope 'x:read'"),
@@ -106,10 +106,10 @@ class TestToken:
         ],
     )
     def test_mistakes(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, scope: str, told: str
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, scope: str, expected: str
     ) -> None:
         file = tmp_path / "tokens.toml"
-        assert told in error(capsys, "token", name, scope, "--tokens", file)
+        assert expected in error(capsys, "token", name, scope, "--tokens", file)
         assert not file.exists()
 
     def test_a_name_has_one_token(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +122,7 @@ class TestToken:
         assert file.read_text() == before
 
 
-# What `make run` does: everything there is, on ./data.
+# As `make run` starts it: everything, on ./data.
 @pytest.mark.slow
 def test_up_needs_no_arguments(tmp_path: Path) -> None:
     process = subprocess.Popen(

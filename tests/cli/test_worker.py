@@ -1,4 +1,4 @@
-"""`sortkey worker` as somebody types it."""
+"""`sortkey worker` on the command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTITIONS = 2
 
 
 def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one line that a wrong start costs."""
+    """The one line on stderr of a command that cannot run."""
     code = main(["worker", *map(str, arguments)])
     printed = capsys.readouterr()
     assert (code, printed.out) == (2, "")
@@ -45,7 +45,7 @@ def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> No
     assert "there is no service 'boost'; there are boosts" in error(capsys, "boost", *NOWHERE)
 
 
-# Kafka would be told that messages are done with, and they would be nowhere.
+# Their offsets would be committed, and the messages lost.
 def test_a_store_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--store memory: would lose all messages" in error(capsys, "boosts", *NOWHERE, "--store", "memory:")
 

@@ -1,4 +1,4 @@
-"""How much is under way, decided without Kafka."""
+"""Flow control, without Kafka."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_there_is_room() -> None:
     assert next_turn(assignments(0, PARTITION_LOAD - 1), 0, 100.0) == (True, [], [])
 
 
-# Pausing throws away what was fetched ahead, and mostly there is room again in a moment.
+# Pausing discards what was fetched ahead, and usually there is room again in a moment.
 def test_a_full_partition_holds_everything_up_for_a_moment_and_is_paused_then() -> None:
     two = assignments(0, PARTITION_LOAD)
     assert next_turn(two, 0, 100.0) == (False, [], [])
@@ -74,7 +74,7 @@ def test_all_together_have_a_limit_too() -> None:
     assert not next_turn(many, 0, 100.0).receive
     assert next_turn(many, 0, 200.0).pause == list(many.values())
     many[0].load = 0
-    # One partition's room is not enough for the whole.
+    # Room in one partition is not enough: the total counts.
     assert next_turn(many, 0, 300.0).resume == []
 
 

@@ -21,7 +21,7 @@ def test_properties_are_lines(tmp_path: Path) -> None:
     assert read(tmp_path, text) == {"sasl.username": "me", "sasl.password": "a=b#c"}
 
 
-# A password on a line that is not understood must not end up in a log.
+# A password on an invalid line must not be logged.
 def test_a_line_that_is_no_property_is_named_and_not_shown(tmp_path: Path) -> None:
     with pytest.raises(KafkaUnusable, match=r"line 2 is not name=value$"):
         read(tmp_path, "\nsecret")
@@ -69,7 +69,7 @@ def test_a_topic_that_is_not_there(broker: Broker) -> None:
 def test_the_topic_for_dead_letters_is_made_when_missing(broker: Broker) -> None:
     settings = kafka(broker.bootstrap, broker.topic(1))
     prepare(settings, 60)
-    # The broker says that it is made, and may take a moment more to see it itself.
+    # The broker may list the topic a moment after it has answered.
     until = monotonic() + 60
     while settings.dead_letters not in broker.admin.list_topics(timeout=60).topics:
         assert monotonic() < until

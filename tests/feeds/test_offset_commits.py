@@ -116,7 +116,7 @@ def test_a_transaction_in_doubt_sends_no_dead_letter_twice_and_none_never(
     bench.commits.handled(0, 4, rejected(bench.topic, 1, 3))
     with pytest.raises(KafkaException):
         bench.commits.commit()
-    # More has come in the meantime.
+    # More messages have come since.
     bench.commits.handled(0, 6, rejected(bench.topic, 5))
     bench.commits.commit()
     assert (bench.committed, bench.letters) == (6, [b"1", b"3", b"5"])
@@ -134,7 +134,7 @@ def test_a_transaction_in_doubt_of_partitions_that_are_gone(bench: Bench, monkey
     assert (bench.committed, bench.letters) == (-1001, [])
 
 
-# A worker that was thought dead wakes up: its partitions are another's, who rejects the same message.
+# A worker that the group has removed wakes up: another worker has its partitions, and rejects the same message.
 def test_a_worker_that_the_group_has_given_up_sends_no_dead_letters(bench: Bench) -> None:
     stale = bench.consumer.consumer_group_metadata()
     bench.consumer.unsubscribe()

@@ -1,4 +1,4 @@
-"""A lane alone, without Kafka: order, tries, and its end."""
+"""One lane, without Kafka: order, retries, and its end."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_stop_lets_the_batch_under_way_end_and_forgets_the_rest() -> None:
     assert bench.offsets == list(range(BATCH))
 
 
-# Its offset must not be committed: nobody knows what became of it.
+# Its offset must not be committed: it may not be in the store.
 def test_a_batch_that_outlasts_the_stop_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     async def deliver() -> Bench:
         bench = Bench()

@@ -43,7 +43,7 @@ def test_anything_else_is_not_there(url: str) -> None:
         urllib.request.urlopen(f"{url}/else")
 
 
-# A client that says nothing must not keep the others, or the end, waiting.
+# A silent client must not delay the others, or the end.
 def test_a_silent_client(url: str) -> None:
     host, _, port = url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port))), urllib.request.urlopen(f"{url}/health") as answer:

@@ -36,7 +36,7 @@ def partition_of(broker: Broker, topic: str, partition: int) -> int:
     return sum(message.partition() == partition for message in everything(broker.bootstrap, topic, PARTITIONS))
 
 
-# Kafka 4 has a second protocol for groups, which whoever wants it may switch on.
+# Kafka 4 has a second protocol for groups, which a property switches on.
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_messages_of_a_key_come_in_order_and_are_committed(broker: Broker, protocol: str) -> None:
     topic = broker.topic(PARTITIONS)
@@ -53,7 +53,7 @@ def test_messages_of_a_key_come_in_order_and_are_committed(broker: Broker, proto
     assert sum(committed(broker.bootstrap, topic, kafka.group, PARTITIONS)) == 5000
 
 
-# The store is asked for partition 0 for as long as it takes; the others do not wait for it, and its offset does.
+# Partition 0 is retried for as long as it takes. The others do not wait for it; its offset does.
 def test_a_partition_that_is_held_up_holds_up_no_other_and_is_not_committed(broker: Broker) -> None:
     topic = broker.topic(PARTITIONS)
     produce(broker.bootstrap, topic, events(0, 5000))
@@ -139,7 +139,7 @@ def test_a_stop_in_the_middle_repeats_nothing(broker: Broker) -> None:
     assert recorder.by_key() == in_order(20_000)
 
 
-# While there is work all the time: each handing over commits what was done, and the next one begins exactly there.
+# Under constant load: each handover commits what was done, and the next worker begins exactly there.
 def test_workers_that_come_and_go_lose_repeat_and_reorder_nothing(broker: Broker) -> None:
     topic = broker.topic(PARTITIONS)
     recorder = Recorder()
@@ -187,12 +187,12 @@ def test_a_broker_that_goes_away_and_comes_back(broker: Broker) -> None:
             await recorder.until(2000)
 
     asyncio.run(work())
-    # What could not be committed in time may have come twice.
+    # Messages that were not committed in time may come twice.
     assert {key: list(dict.fromkeys(values)) for key, values in recorder.by_key().items()} == in_order(2000)
     assert sum(committed(broker.bootstrap, topic, kafka.group, PARTITIONS)) == 2000
 
 
-# The name of a worker that is thought dead was given to another. It must not go on beside it.
+# Another worker has taken over the id of this one, which must not continue.
 def test_a_worker_whose_place_was_taken_fails(broker: Broker) -> None:
     topic = broker.topic(PARTITIONS)
     produce(broker.bootstrap, topic, events(0, 1000))

@@ -54,7 +54,7 @@ class Recorder:
         return [message for batch in self.batches for message in batch]
 
     async def until(self, number: int) -> None:
-        """Until so many messages have come, not counting repeated ones."""
+        """Waits for this number of messages; repeated ones count once."""
         async with asyncio.timeout(SECONDS), self._changed:
             await self._changed.wait_for(lambda: len(self._places) >= number)
 
@@ -92,7 +92,7 @@ async def working(kafka: KafkaSettings, consumer: Recorder) -> AsyncIterator[Wor
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """For what a thread changes without telling anybody."""
+    """Polls for a change that another thread makes."""
     async with asyncio.timeout(SECONDS):
         while not condition():
             await asyncio.sleep(0.01)

@@ -54,7 +54,7 @@ log.cleaner.enable=false
 
 
 class BrokerFailed(Exception):
-    """Kafka is here and does not start, which no test may take for an excuse."""
+    """Kafka is installed but does not start: tests fail, and are not skipped."""
 
 
 def install() -> Path:
@@ -63,7 +63,7 @@ def install() -> Path:
 
 
 class Broker:
-    """One running Kafka. It can be stopped and started again, and then has what it had."""
+    """One running Kafka. It can be stopped and started again, and keeps its data."""
 
     def __init__(self, folder: Path) -> None:
         port, controller = maven.free_ports(2)

@@ -1,4 +1,4 @@
-"""What a test writes into a topic, and finds in it."""
+"""Writes messages to a topic, and reads them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def everything(bootstrap: str, topic: str, partitions: int = 1) -> list[Message]
 
 
 def committed(bootstrap: str, topic: str, group: str, partitions: int) -> list[int]:
-    """Where a group stands in each partition; -1001 where it never committed."""
+    """A group's offset in each partition; -1001 where it has none."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
         asked = [TopicPartition(topic, partition) for partition in range(partitions)]

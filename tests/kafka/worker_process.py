@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECONDS = 60
-# Whoever is killed is noticed in three seconds, and what it left open is ended in two.
+# A killed worker is noticed after three seconds, and its transactions end after two.
 PROPERTIES = "session.timeout.ms=3000\nheartbeat.interval.ms=500\ntransaction.timeout.ms=2000\n"
 
 SAMPLE = re.compile(r"^(\w+)(\{.*\})? (\S+)$", re.MULTILINE)
@@ -59,7 +59,7 @@ class WorkerProcess:
         self._wait(lambda: handled() >= number)
 
     def wait_until_retried(self) -> None:
-        """Until the service has failed at a batch."""
+        """Until a batch has been retried."""
         self._wait(lambda: self.samples("sortkey_feed_messages_total")['{outcome="retried"}'] > 0)
 
     def wait_until_behind(self) -> None:
@@ -86,7 +86,7 @@ class WorkerProcess:
         os.kill(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """As `kill -9` does; again is no harm."""
+        """As `kill -9` does; may be repeated."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate(timeout=SECONDS)
