@@ -50,7 +50,7 @@ class DemoProgress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Stopping bars that were not started would print an empty line.
         if self._bars.live.is_started:

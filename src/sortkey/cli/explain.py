@@ -121,9 +121,9 @@ def _examples(key: BoundKey[Any]) -> dict[str, Any]:
     return {name: _example(name, kinds[name].base) for name in fields}
 
 
-def _example(name: str, kind: Any) -> Any:
-    if kind is str:
+def _example(name: str, field_type: Any) -> Any:
+    if field_type is str:
         return name
-    if kind in _EXAMPLES:
-        return _EXAMPLES[kind]
+    if field_type in _EXAMPLES:
+        return _EXAMPLES[field_type]
     raise NotAPath(f"{name} has no example value; give one: KEY({name}=…)")
