@@ -117,8 +117,8 @@ def _literal(tree: ast.expr) -> Any:
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
     """A value for each field of the partition."""
     fields = key.layout.partition_fields
-    kinds = key.schema.codec.annotations(set(fields))
-    return {name: _example(name, kinds[name].base) for name in fields}
+    annotations = key.schema.codec.annotations(set(fields))
+    return {name: _example(name, annotations[name].base) for name in fields}
 
 
 def _example(name: str, field_type: Any) -> Any:
