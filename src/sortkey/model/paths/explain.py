@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import orjson
 
+from sortkey.client.boto3_shapes import to_dynamodb_json
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths import prices
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import Reading
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
-from sortkey.values.size import CONTAINER, ELEMENT, text_size, value_size
+from sortkey.values.size import item_size
 
 GUESSED_ROWS: Final = 50
 GUESSED_BYTES: Final = 512
@@ -93,20 +94,4 @@ def _expectation(
 
 def size_of(item: Item) -> int:
     """The item's size as DynamoDB counts it, with its key attributes."""
-    row = schema_of(type(item)).encode(item)
-    return sum(text_size(name) + _size(value) for name, value in row.items())
-
-
-def _size(value: dict[str, Any]) -> int:
-    """As `values.size` counts, but for values whose binaries are bytes."""
-    ((tag, content),) = value.items()
-    match tag:
-        case "B":
-            return len(content)
-        case "BS":
-            return sum(map(len, content))
-        case "M":
-            return CONTAINER + sum(ELEMENT + text_size(name) + _size(each) for name, each in content.items())
-        case "L":
-            return CONTAINER + sum(ELEMENT + _size(each) for each in content)
-    return value_size(value)
+    return item_size(to_dynamodb_json(schema_of(type(item)).encode(item)))
