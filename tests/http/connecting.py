@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
@@ -64,7 +65,7 @@ class Host:
         self.handler: RequestHandler
         self.metrics = ServerMetrics("test", "route")
         self.tick = 0
-        self.buffered = 0
+        self.arriving = ArrivingBodies()
         self.stopping = False
         self.room = True
         self.soon: list[Callable[[], None]] = []

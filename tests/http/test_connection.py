@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sortkey.http import connection as limits
+from sortkey.http.arriving_bodies import PROGRESS_SECONDS, ArrivingBodies
 from sortkey.http.connection import Connection, Defer, PendingAnswer
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import ResponseWriter
@@ -222,22 +223,77 @@ def test_one_connection_too_many(host: Host, transport: Transport) -> None:
     assert (transport.statuses(), transport.state) == ([503], "ended")
 
 
-def test_bodies_of_all_connections_together_are_bounded(
-    host: Host, connection: Connection, transport: Transport
-) -> None:
-    host.buffered = limits.BUFFERED_BYTES
-    connection.data_received(WRITE[:-5])
-    assert transport.statuses() == [503]
-    connection.connection_lost(None)
-    assert host.buffered == limits.BUFFERED_BYTES
-
-
-def test_a_body_that_is_complete_is_no_longer_counted(handler: Handler, host: Host, connection: Connection) -> None:
-    connection.data_received(WRITE[:-5])
-    assert host.buffered > 0
-    connection.data_received(WRITE[-5:])
-    assert host.buffered == 0
+# Many clients that stall with a body half sent, and one that sends a whole one.
+def test_clients_that_stall_make_room_for_others(host: Host, handler: Handler) -> None:
+    host.arriving = ArrivingBodies(limit=300)
+    stalled = [Transport() for _ in range(10)]
+    for transport in stalled:
+        connect(host, transport).data_received(WRITE[:-10])
+        host.tick += 1
+    other = Transport()
+    connection = connect(host, other)
+    for piece in (WRITE[:-20], WRITE[-20:]):
+        connection.data_received(piece)
     handler.finish(1)
+    assert other.statuses() == [201]
+    assert sorted(transport.statuses() for transport in stalled) == [[]] * 8 + [[503]] * 2
+    assert host.arriving.bytes == 8 * 30
+
+
+# The write was taken before the body that is given up.
+def test_a_client_whose_body_is_given_up_has_the_answers_before_it(
+    handler: Handler, host: Host, connection: Connection, transport: Transport
+) -> None:
+    host.arriving = ArrivingBodies(limit=20)
+    connection.data_received(WRITE + WRITE[:-5])
+    assert (host.arriving.bytes, transport.statuses()) == (0, [])
+    connection.data_received(WRITE[-5:] + WRITE)
+    handler.finish(1)
+    assert (transport.statuses(), transport.state) == ([201, 503], "ended")
+
+
+@pytest.mark.parametrize("end", ["complete", "lost", "late", "invalid"])
+def test_a_body_that_has_ended_is_no_longer_counted(
+    handler: Handler, host: Host, connection: Connection, end: str
+) -> None:
+    chunked = WRITE.replace(b"Content-Length: 40", b"Transfer-Encoding: chunked")[:-40]
+    connection.data_received(chunked + b"5\r\nabcde\r\n")
+    assert host.arriving.bytes == 5
+    if end == "complete":
+        connection.data_received(b"0\r\n\r\n")
+        handler.finish(1)
+    elif end == "lost":
+        connection.connection_lost(None)
+    elif end == "late":
+        host.tick += limits.REQUEST_SECONDS + 1
+        connection.check()
+    else:
+        connection.data_received(b"no length\r\n")
+    assert host.arriving.bytes == 0
+
+
+# Sixty seconds for the whole request would let a stalled client hold its bytes for as long.
+def test_a_body_that_stalls(host: Host, connection: Connection, transport: Transport) -> None:
+    connection.data_received(WRITE[:-5])
+    host.tick += PROGRESS_SECONDS
+    connection.check()
+    assert transport.statuses() == []
+    host.tick += 1
+    connection.check()
+    assert transport.statuses() == [408]
+
+
+# Reads wait behind a write that is not answered; their bodies must not pile up meanwhile.
+def test_large_requests_that_wait_pause_reading(handler: Handler, connection: Connection, transport: Transport) -> None:
+    connection.data_received(WRITE)
+    body = bytes(limits.WAITING_BYTES)
+    connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    reading = [transport.reading]
+    connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+    reading.append(transport.reading)
+    handler.finish(1)
+    reading.append(transport.reading)
+    assert (transport.statuses(), reading) == ([201, 200, 200], [True, False, True])
 
 
 def test_stopping_finishes_what_is_under_way(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import select
 import socket
 import subprocess
 import threading
@@ -15,7 +16,7 @@ import pytest
 
 from tests.wire.conftest import Serve
 from tests.wire.malformed import malformed
-from tests.wire.serving import RawClient, ServerProcess, item, request, table
+from tests.wire.serving import RawClient, ServerProcess, item, raw_request, request, table
 
 pytestmark = pytest.mark.faults
 
@@ -77,6 +78,8 @@ def test_idle_connections_do_not_hurt_others(own_server: ServerProcess) -> None:
     idle = [RawClient(own_server.url) for _ in range(IDLE)]
     for half in idle[::2]:
         half.send(b"POST / HTTP/1.1\r\nHost: ")
+    for quarter in idle[1::4]:
+        quarter.send(raw_request("PutItem", bytes(2000))[:-1])
     began = perf_counter()
     for number in range(500):
         client.call("PutItem", TableName="busy", Item=item(number))
@@ -85,6 +88,59 @@ def test_idle_connections_do_not_hurt_others(own_server: ServerProcess) -> None:
     assert own_server.resident_bytes() - before < 64 * MIB
     for one in idle:
         one.close()
+    client.close()
+
+
+BODY_BYTES = 16 * MIB
+
+
+class Stalling(threading.Thread):
+    """Clients that send all of a large body but its end, and then nothing; who is rejected comes again."""
+
+    def __init__(self, url: str, clients: int) -> None:
+        super().__init__()
+        self._url = url
+        self._clients = [self._stalled() for _ in range(clients)]
+        self._ended = threading.Event()
+        self.rejected = 0
+
+    def _stalled(self) -> RawClient:
+        client = RawClient(self._url)
+        try:
+            client.send(raw_request("PutItem", bytes(BODY_BYTES))[:-1])
+        except (ConnectionResetError, BrokenPipeError):
+            pass  # rejected meanwhile
+        return client
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            for number, client in enumerate(self._clients):
+                if select.select([client.socket], [], [], 0)[0]:
+                    self.rejected += 1
+                    client.close()
+                    self._clients[number] = self._stalled()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join(60)
+        for client in self._clients:
+            client.close()
+
+
+# Stalled bodies use up the room for bodies. They are the ones that go, however often they come again.
+def test_clients_that_stall_do_not_lock_out_others(own_server: ServerProcess) -> None:
+    client = RawClient(own_server.url)
+    client.call("CreateTable", **table("busy"))
+    before = own_server.resident_bytes()
+    stalling = Stalling(own_server.url, 40)
+    try:
+        stalling.start()
+        for number in range(60):
+            client.call("PutItem", TableName="busy", Item=item(number % 5, x={"S": "x" * 300_000}))
+        assert own_server.resident_bytes() - before < 256 * MIB
+    finally:
+        stalling.stop()
+    assert stalling.rejected > 30
     client.close()
 
 

@@ -4,7 +4,7 @@ Requests of one connection behave as if they were executed one after the other. 
 before it are answered, unless its handler allows an overlap.
 
 Memory stays bounded whatever the client does: nothing more is read from a client that does not take its answers, or
-that has many requests under way.
+whose requests wait in large number or size. Bodies that are arriving share a limit with those of other connections.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
@@ -25,6 +26,8 @@ CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 UNDER_WAY: Final = 64
 """Requests of one connection that may wait or be under way before reading from it pauses."""
+WAITING_BYTES: Final = MIB
+"""Of the bodies of its requests that wait, before reading from it pauses."""
 TURN_BYTES: Final = 256 * KIB
 """Bytes of answers that one connection may add before other connections get their turn."""
 TURN_REQUESTS: Final = 64
@@ -38,9 +41,6 @@ STALLED_SECONDS: Final = 60
 """For a client to take the answers that wait for it."""
 LINGER_SECONDS: Final = 2
 """For a rejected client to read its answer before the connection is aborted."""
-
-BUFFERED_BYTES: Final = 512 * MIB
-"""Of incomplete bodies, over all connections."""
 
 if sys.platform == "darwin":
     KEEPALIVE_IDLE: Final = socket.TCP_KEEPALIVE
@@ -100,8 +100,7 @@ class Host(Protocol):
 
     tick: int
     """Seconds, counted by the loop; cheaper than reading the clock for each request."""
-    buffered: int
-    """Bytes of incomplete bodies, of all connections."""
+    arriving: ArrivingBodies
     stopping: bool
     """Only requests that have arrived already are begun."""
     call_soon: Callable[[Callable[[], None]], object]
@@ -135,7 +134,7 @@ class Connection(asyncio.Protocol):
         self._stalled = False
         self._paused = False
         self._since = host.tick
-        self._buffered = 0
+        self._arriving: ArrivingBody | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -150,7 +149,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._closed = True
-        self._host.buffered -= self._buffered
+        self._end_arriving()
         self._backlog.clear()
         self._host.remove(self)
 
@@ -163,11 +162,13 @@ class Connection(asyncio.Protocol):
         events = parser.feed(data)
         if begins or events:
             self._since = self._host.tick
-        if len(events) == 1 and not (parser.receiving or self._buffered) and self._begin_fast(events[0]):
+        if self._arriving is not None and events:
+            self._end_arriving()
+        if len(events) == 1 and not parser.receiving and self._begin_fast(events[0]):
             return
         self._backlog.extend(events)
-        if parser.receiving or self._buffered:
-            self._count_buffered()
+        if parser.receiving_body:
+            self._count_arriving()
         self._advance()
 
     def _begin_fast(self, event: Event) -> bool:
@@ -241,7 +242,8 @@ class Connection(asyncio.Protocol):
         elif self._backlog or self._pending:
             return
         elif self._parser.receiving:
-            if waited > REQUEST_SECONDS:
+            slow = self._arriving is not None and self._arriving.is_slow(self._host.tick)
+            if slow or waited > REQUEST_SECONDS:
                 self._send_last(self._handler.reject(RequestError(408, "The request took too long to arrive.")))
         elif waited > IDLE_SECONDS:
             self._transport.close()
@@ -281,7 +283,7 @@ class Connection(asyncio.Protocol):
             size += len(answer)
         if ready:
             self._send(ready)
-        if self._stalled or self._paused or len(backlog) > UNDER_WAY:
+        if backlog or self._stalled or self._paused:
             self._pause_or_resume_reading()
         if self._ended or self._host.stopping:
             self.stop()
@@ -326,6 +328,8 @@ class Connection(asyncio.Protocol):
         self._since = self._host.tick
         self._backlog.clear()
         self._pending.clear()
+        self._parser.discard()
+        self._end_arriving()
         if self._closed:
             return
         self.outbox.put(self._transport, answer)
@@ -338,19 +342,37 @@ class Connection(asyncio.Protocol):
 
     def _pause_or_resume_reading(self) -> None:
         """Stop reading while too much is under way."""
-        pause = self._stalled or len(self._backlog) > UNDER_WAY
+        pause = self._stalled or self._has_much_waiting()
         if self._closed or self._lingering or pause == self._paused:
             return
         self._paused = pause
         if pause:
             self._transport.pause_reading()
-        else:
-            self._transport.resume_reading()
+            return
+        self._transport.resume_reading()
+        if self._arriving is not None:
+            self._arriving.wait(self._host.tick)
 
-    def _count_buffered(self) -> None:
-        """Bound the memory that incomplete bodies take, over all connections."""
-        size = self._parser.body_bytes if self._parser.receiving else 0
-        self._host.buffered += size - self._buffered
-        self._buffered = size
-        if self._host.buffered > BUFFERED_BYTES:
-            self._backlog.append(RequestError(503, "Too many bytes are being received at once."))
+    def _has_much_waiting(self) -> bool:
+        backlog = self._backlog
+        if len(backlog) > UNDER_WAY:
+            return True
+        return sum(len(event.body) for event in backlog if isinstance(event, Request)) > WAITING_BYTES
+
+    def _count_arriving(self) -> None:
+        host = self._host
+        if self._arriving is None:
+            self._arriving = host.arriving.begin(self._reject_arriving, host.tick)
+        host.arriving.grow(self._arriving, self._parser.body_bytes, host.tick)
+
+    def _end_arriving(self) -> None:
+        if self._arriving is not None:
+            self._host.arriving.end(self._arriving)
+            self._arriving = None
+
+    def _reject_arriving(self, error: RequestError) -> None:
+        """Give up the body that is arriving. The answers of the requests before it come first."""
+        self._parser.discard()
+        self._end_arriving()
+        self._backlog.append(error)
+        self._advance()

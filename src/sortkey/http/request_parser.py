@@ -78,7 +78,13 @@ class RequestParser:
         self._silent = 0
         self._target = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
+        """Of several pieces, a bytearray: in chunks of two bytes, a list of pieces would take thirty times the body."""
+
+    @property
+    def receiving_body(self) -> bool:
+        """The head of a request is complete, and its body is not."""
+        return self.receiving and not self._in_head
 
     def feed(self, data: bytes) -> list[Event]:
         self._events = []
@@ -106,7 +112,7 @@ class RequestParser:
         self._silent = 0
         self._target = b""
         self._headers = {}
-        self._body = []
+        self._body = b""
 
     def on_url(self, url: bytes) -> None:
         self._target += url
@@ -143,7 +149,12 @@ class RequestParser:
         self.body_bytes += len(body)
         if self.body_bytes > BODY_BYTES:
             self._stop(413, f"The request's body has more than {BODY_BYTES} bytes.")
-        self._body.append(body)
+        if not self._body:
+            self._body = body
+        elif type(self._body) is bytearray:
+            self._body += body
+        else:
+            self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
         self._silent = 0
@@ -156,11 +167,18 @@ class RequestParser:
                 parser.get_method(),
                 self._target,
                 self._headers,
-                body[0] if len(body) == 1 else b"".join(body),
+                body if type(body) is bytes else bytes(body),
                 parser.should_keep_alive(),
             )
         )
-        self._body = []
+        self._body = b""
+
+    def discard(self) -> None:
+        """Give up the request that has begun, and ignore everything that follows."""
+        self._rejected = True
+        self.receiving = False
+        self._expects = False
+        self._body = b""
 
     def _check_head(self) -> None:
         """Exact and slow, so it runs only when more bytes were fed than a head may have."""
@@ -176,6 +194,5 @@ class RequestParser:
     def _reject(self, status: int, message: str) -> None:
         """Keeps the first error; llhttp raises another one after a callback that stopped it."""
         if not self._rejected:
-            self._rejected = True
-            self._expects = False
+            self.discard()
             self._events.append(RequestError(status, message))

@@ -14,6 +14,11 @@ _REASONS: Final = {int(status): status.phrase.encode() for status in HTTPStatus}
 _STATUS_LINES: Final = {status: b"HTTP/1.1 %d %b\r\n" % (status, reason) for status, reason in _REASONS.items()}
 
 
+RETRY_SECONDS: Final = 1
+"""After which a request that was rejected for want of room may come again."""
+RETRY_AFTER: Final = b"Retry-After: %d\r\n" % RETRY_SECONDS
+
+
 class ResponseWriter:
     """Puts answers together. The `Date` header is formatted once a second."""
 

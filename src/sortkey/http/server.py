@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
+from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
@@ -35,7 +36,7 @@ class HttpServer(ABC):
         self._all_closed = asyncio.Event()
         self.metrics = metrics
         self.tick = 0
-        self.buffered = 0
+        self.arriving = ArrivingBodies()
         self.stopping = False
         self.call_soon: Callable[[Callable[[], None]], object] = asyncio.get_running_loop().call_soon
         self.outbox = Outbox(metrics, self.call_soon)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.request_parser import Request, RequestError
-from sortkey.http.response import ResponseWriter
+from sortkey.http.response import RETRY_AFTER, ResponseWriter
 from sortkey.http.server import HttpServer
 from sortkey.server.errors import CODES, INVALID, ErrorAnswer
 from sortkey.server.exchange import JSON_TYPE, Exchange
@@ -66,7 +66,8 @@ class AppRequestHandler:
 
     def reject(self, error: RequestError) -> bytes:
         answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)
-        return self._responses.whole(None, answer.status, _lines([JSON_TYPE]), answer.json())
+        headers = _lines([JSON_TYPE]) + (RETRY_AFTER if error.status == 503 else b"")
+        return self._responses.whole(None, answer.status, headers, answer.json())
 
     def may_overlap(self, _request: Request) -> bool:
         """Never: requests of one connection are answered one after the other."""

@@ -13,6 +13,7 @@ import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
 from litestar.exceptions import HTTPException
 
+from sortkey.http.response import RETRY_SECONDS
 from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
 from sortkey.service_interface import BadRequest, NotFound
 
@@ -21,8 +22,6 @@ MALFORMED: Final = "malformed_json"
 OVERLOADED: Final = "overloaded"
 UNAVAILABLE: Final = "store_unavailable"
 INTERNAL: Final = "internal"
-
-RETRY_SECONDS: Final = 1
 
 CODES: Final[Mapping[int, str]] = {
     400: INVALID,

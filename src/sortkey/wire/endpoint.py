@@ -21,6 +21,7 @@ from sortkey.http.connection import Defer
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.http.prometheus import Samples, render
 from sortkey.http.request_parser import Request, RequestError
+from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
@@ -93,7 +94,8 @@ class Endpoint:
         """The answer to bytes that are not acceptable HTTP."""
         error = protocol.http_error(invalid)
         self._unknown.count(error.code, 0.0)
-        return self._responses.answer(None, error.status, protocol.error_json(error))
+        headers = RETRY_AFTER if error.status == 503 else b""
+        return self._responses.answer(None, error.status, protocol.error_json(error), headers=headers)
 
     def _begin_write(
         self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float, defer: Defer
