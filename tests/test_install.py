@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from sortkey.cli.main import COMMANDS
+from sortkey.extras import EXTRAS as OWN_PACKAGES
 from sortkey.extras import PACKAGES, MissingExtra, installed_by
 from tests.maven import cache_folder
 
@@ -36,7 +37,7 @@ TO_COME = {"graphql": ["strawberry"], "batch": ["duckdb", "pyarrow.parquet", "sq
 DATA = {"tzdata"}
 
 WORKING = {
-    "": ["check", "explain"],
+    "": ["check", "doctor", "explain"],
     "aws": [],
     "endpoint": ["db"],
     "server": ["bench", "serve", "token", "up"],
@@ -112,6 +113,13 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_the_error_knows_each_package_that_an_extra_installs() -> None:
     assert distributions(set(PACKAGES)) == set().union(*map(declared, IN_USE)) - declared() - DATA
+
+
+def test_the_packages_that_each_extra_adds() -> None:
+    added = {extra: {canonicalize_name(Requirement(each).name) for each in EXTRAS[extra]} for extra in IN_USE}
+    assert {extra: set(packages) for extra, packages in OWN_PACKAGES.items()} == {
+        extra: packages - {"sortkey"} for extra, packages in added.items()
+    }
 
 
 def test_all_includes_every_extra_but_spark() -> None:

@@ -17,6 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("diagnosis",),
     ("server",),
     ("services",),
     ("", "public"),  # `import sortkey`

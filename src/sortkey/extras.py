@@ -17,6 +17,14 @@ PACKAGES: Final[Mapping[str, str]] = {
 }
 """Each package that only extras install, by the module it is imported as."""
 
+EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "endpoint": ("httptools", "isal", "uvloop"),
+    "aws": ("aiobotocore",),
+    "server": ("litestar", "rich", "tzdata"),
+    "kafka": ("confluent-kafka",),
+}
+"""The packages that each extra in use adds: `server` to those of `endpoint`, `kafka` to those of `server`."""
+
 
 class MissingExtra(ImportError):
     """A package of an extra is not installed; the message names it and the command that installs it."""

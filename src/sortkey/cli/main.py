@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
     "db": Command("serve DynamoDB's protocol", "endpoint"),
+    "doctor": Command("tell whether this machine, a data folder or an endpoint is fit"),
     "explain": Command("show the request and the cost of an access path"),
     "serve": Command("serve the named services over HTTP", "server"),
     "token": Command("create a token for the HTTP services", "server"),

@@ -74,13 +74,14 @@ def connection(remote: Remote) -> Connection:
     host = urlsplit(remote.endpoint).hostname or ""
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
         return Connection(arguments, known or AWS)
-    if not _has_credentials(session):
+    if credentials_of_this_machine(session) is None:
         arguments |= {"aws_access_key_id": _ANY_CREDENTIAL, "aws_secret_access_key": _ANY_CREDENTIAL}
     return Connection(arguments, known)
 
 
-def _has_credentials(session: Session) -> bool:
+def credentials_of_this_machine(session: Session) -> Any:
+    """botocore's credentials from the environment and from files, or None. Asks nothing of the network."""
     resolver = session.get_component("credential_provider")
     for provider in _FROM_THE_HOST:
         resolver.remove(provider)
-    return resolver.load_credentials() is not None
+    return resolver.load_credentials()

@@ -65,11 +65,15 @@ def open_folder(path: Path) -> lmdb.Environment:
     return environment
 
 
-def open_existing(path: Path) -> lmdb.Environment:
-    """Open a folder read-only. Creates nothing; raises StorageError if it is not a data folder."""
+def open_existing(path: Path, *, lock: bool = True) -> lmdb.Environment:
+    """Open a folder read-only; raises StorageError if it is not a data folder.
+
+    Creates nothing, except a lock file that is missing. Without `lock` not even that, but then nothing protects the
+    snapshots from a process that writes.
+    """
     if not (path / "data.mdb").is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
-    environment = _open(path, sync=True, readonly=True)
+    environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
         with environment.begin() as snapshot:
             found = snapshot.get(FORMAT_KEY)
@@ -94,7 +98,7 @@ def open_memory() -> lmdb.Environment:
     return environment
 
 
-def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment:
+def _open(path: Path, *, sync: bool, readonly: bool = False, lock: bool = True) -> lmdb.Environment:
     size = MAP_BYTES
     while True:
         try:
@@ -110,6 +114,7 @@ def _open(path: Path, *, sync: bool, readonly: bool = False) -> lmdb.Environment
                 metasync=sync,
                 readonly=readonly,
                 create=not readonly,
+                lock=lock,
             )
         except (lmdb.InvalidError, lmdb.VersionMismatchError) as error:
             raise IncompatibleFormat(f"{path} holds a database that this version of Sortkey cannot read") from error
