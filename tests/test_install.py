@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from sortkey.cli.main import COMMANDS
+from sortkey.diagnosis import machine
 from sortkey.extras import EXTRAS as OWN_PACKAGES
 from sortkey.extras import PACKAGES, MissingExtra, installed_by
 from tests.maven import cache_folder
@@ -113,6 +114,10 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_the_error_knows_each_package_that_an_extra_installs() -> None:
     assert distributions(set(PACKAGES)) == set().union(*map(declared, IN_USE)) - declared() - DATA
+
+
+def test_doctor_shows_the_packages_of_the_library() -> None:
+    assert set(machine.LIBRARY) == {"sortkey", *declared()}
 
 
 def test_the_packages_that_each_extra_adds() -> None:

@@ -1,0 +1,119 @@
+"""What the operations page tells to run, runs; what it tells to watch, exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sortkey as sk
+from tests.wire.serving import ServerProcess
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
+
+METRIC = re.compile(r"\bsortkey_[a-z_]+")
+
+
+class Note(sk.Item, table="notes"):
+    name: str
+    key = sk.Key("NOTE#{name}")
+
+
+def block(language: str, contains: str) -> str:
+    """The page's one block of code with this text."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (found,) = [text for text in blocks if contains in text]
+    return str(found)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the page's /var is, with its backup.py."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "backups").mkdir()
+    (tmp_path / "backup.py").write_text(block("python", "opened.copy"), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[ServerProcess]:
+    """The service, on a folder with one note."""
+    process = ServerProcess("--data", folder / "lib" / "sortkey")
+    with sk.connect(process.url) as db:
+        db.create_tables(Note)
+        db.put(Note(name="before"))
+    yield process
+    if process.process.poll() is None:
+        process.stop()
+
+
+def run(script: str, folder: Path) -> str:
+    """A script of the page, with the folder for /var and this Python's programs. It must succeed."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e", "-c", script.replace("/var/", f"{folder}/")],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_backup_of_a_running_service_is_restored(folder: Path, server: ServerProcess) -> None:
+    printed = run(block("sh", "backup.py /var/lib/sortkey /var/backups/sortkey-new"), folder)
+    assert printed == "1 table, 1 item, 0 index rows: 0 problems\n"
+    with sk.connect(server.url) as db:
+        db.put(Note(name="after"))
+    assert server.stop() == 0
+    assert "ok    database " in run(block("sh", "mv /var/lib/sortkey"), folder)
+    with sk.connect(folder / "lib" / "sortkey") as db:
+        assert db.get(Note.key(name="before")) == Note(name="before")
+        assert db.get(Note.key(name="after")) is None
+
+
+# The second night of the same weekday replaces the first.
+@pytest.mark.slow
+def test_the_nightly_script_runs_beside_the_service(folder: Path, server: ServerProcess) -> None:
+    script = block("sh", "date +%a")
+    for items in ("1 item,", "2 items,"):
+        assert items in run(script, folder)
+        with sk.connect(server.url) as db:
+            db.put(Note(name="another"))
+    assert len(list((folder / "backups").iterdir())) == 1
+
+
+def test_the_metrics_are_those_of_the_other_pages() -> None:
+    pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("endpoint.md", "server.md", "feeds.md"))
+    named = {name.removesuffix("_bucket") for name in METRIC.findall(PAGE)}
+    assert len(named) > 10
+    assert named - set(METRIC.findall(pages)) == set()
+
+
+# systemd itself reads the units; their program need not be installed.
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_units_are_sound(tmp_path: Path) -> None:
+    unit, up = block("ini", "sortkey db"), block("ini", "sortkey up")
+    for name, text in (("db", unit), ("up", re.sub(r"ExecStart=.*\n", up, unit))):
+        file = tmp_path / f"sortkey-{name}.service"
+        file.write_text(text.replace("/opt/sortkey/bin/sortkey", "/bin/true"), encoding="utf-8")
+        done = subprocess.run(["systemd-analyze", "verify", str(file)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_units_commands_parse() -> None:
+    """Their arguments exist."""
+    for command in re.findall(r"^ExecStart=/opt/sortkey/bin/(sortkey .*)$", PAGE, re.MULTILINE):
+        done = subprocess.run([sys.executable, "-m", *command.split(), "--help"], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert [option for option in re.findall(r"--[a-z-]+", command) if option not in done.stdout] == []
