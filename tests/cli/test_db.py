@@ -87,6 +87,9 @@ def test_a_folder_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
         ["--memory", "--workers", "0"],
         ["--memory", "--keys", "/dev/null/keys"],
         ["--memory", "--host", "no such host"],
+        ["--memory", "--allow-host", "http://orders.example"],
+        ["--memory", "--allow-host", "orders.example:443"],
+        ["--memory", "--allow-host", "*.example"],
     ],
 )
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:

@@ -70,6 +70,7 @@ def test_beyond_this_machine_the_endpoint_needs_keys(tmp_path: Path, capsys: pyt
         (["--tokens", "/dev/null/tokens"], "cannot read the tokens"),
         (["--access-log", "/dev/null/log"], "cannot write the access log"),
         (["--host", "no such host"], "cannot resolve the host"),
+        (["--allow-host", "orders.example:443"], "is not a host name"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "invalid int"),
     ],

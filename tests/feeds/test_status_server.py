@@ -9,6 +9,7 @@ import pytest
 
 from sortkey.feeds.metrics import FAMILIES, FeedMetrics
 from sortkey.feeds.status_server import StatusServer
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import listen, url_of
 from sortkey.http.prometheus import render
 
@@ -18,7 +19,10 @@ def url() -> Iterator[str]:
     metrics = FeedMetrics()
     metrics.handled(7, 2)
     metrics.lags = {3: 12}
-    with listen("127.0.0.1", 0) as listening, StatusServer(listening, lambda: render(metrics.samples(), FAMILIES)):
+    with (
+        listen("127.0.0.1", 0) as listening,
+        StatusServer(listening, lambda: render(metrics.samples(), FAMILIES), AllowedHosts()),
+    ):
         yield url_of(listening)
 
 
@@ -36,6 +40,16 @@ def test_metrics(url: str) -> None:
     assert 'sortkey_feed_messages_total{outcome="rejected"} 2' in lines
     assert 'sortkey_feed_lag{partition="3"} 12' in lines
     assert sorted({line.split()[2] for line in lines if line.startswith("# TYPE")}) == sorted(FAMILIES)
+
+
+# A web page whose name was led to this machine could read them otherwise.
+def test_metrics_are_for_names_of_this_machine(url: str) -> None:
+    foreign = urllib.request.Request(f"{url}/metrics", headers={"Host": "evil.test"})
+    with pytest.raises(HTTPError, match="403") as error:
+        urllib.request.urlopen(foreign)
+    assert "--allow-host" in error.value.read().decode()
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/health", headers={"Host": "evil.test"})) as answer:
+        assert answer.status == 200
 
 
 def test_anything_else_is_not_there(url: str) -> None:

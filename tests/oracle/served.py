@@ -10,6 +10,7 @@ from typing import Final
 import uvloop
 
 from sortkey.engine.database import Database
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import listen, url_of
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.server import Server
@@ -43,6 +44,6 @@ class Served(Endpoint):
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        server = Server(self._database, NoAuthentication(), NoOtherWorkers())
+        server = Server(self._database, NoAuthentication(AllowedHosts()), NoOtherWorkers())
         loop = asyncio.get_running_loop()
         await server.serve(self._listening, lambda: self._started.put((loop, server)))

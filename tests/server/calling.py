@@ -36,6 +36,7 @@ class Answer(NamedTuple):
 async def call(middleware: Middleware, method: str, path: str, body: object = None, **headers: str) -> Answer:
     """A whole request; a body that is not bytes is sent as JSON."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"host": "localhost", **headers}
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
     return await answer_to(middleware, Request(method.encode(), path.encode(), named, content, keep_alive=True))
 

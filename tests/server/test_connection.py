@@ -20,8 +20,8 @@ from sortkey.server.metrics import Metrics
 from tests.server.conftest import notes_in_memory
 
 SEARCH = b'{"names": ["a"]}'
-POST = b"POST /notes/s/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-GET = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /notes/s/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ADDRESSES: WeakKeyDictionary[AppServer, tuple[str, int]] = WeakKeyDictionary()
 
 
@@ -232,7 +232,7 @@ def test_a_client_that_does_not_take_its_answers_is_left() -> None:
 def test_a_connection_stays_or_ends_as_the_client_wishes(head: bytes, connection: str | None) -> None:
     async def use(server: AppServer) -> None:
         async with client_of(server) as client:
-            await client.send(head + b"Host: x\r\n\r\n")
+            await client.send(head + b"Host: localhost\r\n\r\n")
             status, headers, _ = await client.answer()
             assert (status, headers.get("connection")) == (200, connection)
             if connection == "close":
@@ -258,15 +258,23 @@ def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
 
 @pytest.mark.parametrize(
     ("target", "status"),
-    [(b"/notes/s/%61?x=%62", 200), (b"/notes/s/b", 404), (b"*", 400), (b"http://x/health?y", 200), (b"HTTP://x", 404)],
+    [
+        (b"/notes/s/%61?x=%62", 200),
+        (b"/notes/s/b", 404),
+        (b"*", 400),
+        (b"http://x/health?y", 200),
+        (b"HTTP://[::1]", 404),
+    ],
 )
 def test_a_target_is_a_path(target: bytes, status: int) -> None:
     async def use(server: AppServer) -> None:
         async with client_of(server) as client:
             text = b'{"text": "x"}'
-            await client.send(b"PUT /notes/s/a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+            await client.send(
+                b"PUT /notes/s/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(text) + text
+            )
             assert (await client.answer())[0] == 200
-            await client.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            await client.send(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert (await client.answer())[0] == status
 
     with_server(use)

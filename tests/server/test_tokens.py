@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.request_parser import Request
 from sortkey.server import tokens
 from sortkey.server.middleware import Middleware
-from sortkey.server.tokens import BadTokens, KnownTokens
-from tests.server.calling import call
+from sortkey.server.tokens import BadTokens, KnownTokens, NoTokens
+from tests.server.calling import answer_to, call
 from tests.server.conftest import WithApp
 
 SERVICES = ("notes",)
@@ -76,6 +78,79 @@ def test_what_belongs_to_no_service_is_open(with_app: WithApp, file: Path, path:
 
     async def use(middleware: Middleware) -> None:
         assert (await call(middleware, "GET", path)).status == 200
+
+    with_app(use, tokens=known)
+
+
+FOREIGN = ["evil.test", "evil.test:8080", "", "localhost.evil.test", "192.0.2.1"]
+
+
+# A site can lead its name to this machine. Its page then has the server's origin, and reads and writes as it likes.
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/notes/s/a"),
+        ("POST", "/notes/s/search"),
+        ("POST", "/notes/s/slow-search"),
+        ("GET", "/notes/s/a"),
+        ("GET", "/notes-raw"),
+        ("GET", "/metrics"),
+        ("GET", "/openapi.json"),
+        ("GET", "/docs"),
+        ("GET", "/nothing"),
+    ],
+)
+def test_without_tokens_only_names_of_this_machine_are_served(
+    with_app: WithApp, host: str, method: str, path: str
+) -> None:
+    async def use(middleware: Middleware) -> None:
+        body = {"names": ["a"], "text": "t"} if method != "GET" else None
+        answer = await call(middleware, method, path, body, host=host, origin=f"http://{host}")
+        assert (answer.status, answer.error["code"]) == (403, "forbidden")
+        assert "--allow-host" in answer.error["message"]
+        assert "--tokens" in answer.error["message"]
+
+    with_app(use)
+
+
+def test_a_request_without_host(with_app: WithApp) -> None:
+    async def use(middleware: Middleware) -> None:
+        for path, status in (("/health", 200), ("/metrics", 403)):
+            request = Request(b"GET", path.encode(), {}, b"", keep_alive=True)
+            assert (await answer_to(middleware, request)).status == status
+
+    with_app(use)
+
+
+# Probes often send another name or none, and it shows nothing.
+@pytest.mark.parametrize("host", FOREIGN)
+def test_health_is_open_to_all_names(with_app: WithApp, host: str) -> None:
+    async def use(middleware: Middleware) -> None:
+        assert (await call(middleware, "GET", "/health", host=host)).status == 200
+
+    with_app(use)
+
+
+def test_names_that_are_allowed(with_app: WithApp) -> None:
+    async def use(middleware: Middleware) -> None:
+        for host in ("Notes.Example", "notes.example:443", "localhost:8080"):
+            origin = f"https://{host}"
+            answer = await call(middleware, "PUT", "/notes/s/a", {"text": "t"}, host=host, origin=origin)
+            assert answer.status == 200
+
+    with_app(use, tokens=NoTokens(AllowedHosts(["notes.example"])))
+
+
+# A page that leads its name here has no token.
+def test_with_tokens_every_name_is_served(with_app: WithApp, file: Path) -> None:
+    known, made = tokens_of(file, reader=["notes:read"])
+
+    async def use(middleware: Middleware) -> None:
+        for host in ("evil.test", ""):
+            answer = await call(middleware, "GET", "/notes-raw", host=host, authorization=f"Bearer {made['reader']}")
+            assert answer.status == 200
+            assert (await call(middleware, "GET", "/metrics", host=host)).status == 200
 
     with_app(use, tokens=known)
 

@@ -116,7 +116,7 @@ def large_numbers(random: Random) -> bytes:
 
 def broken_chunks(random: Random) -> bytes:
     chunks = random.choice([b"zz\r\n", b"ffffffffffffffff\r\n", b"-1\r\n", b"3\r\nabcd\r\n0\r\n\r\n", b"5\r\nab"])
-    return b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+    return b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
 
 
 def noise(random: Random) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sortkey.engine.database import Database
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection
 from sortkey.wire import endpoint as limits
 from sortkey.wire.authentication import NoAuthentication
@@ -61,7 +62,9 @@ def transport() -> Transport:
 def connection(database: Database, commits: Commits, transport: Transport) -> Connection:
     host = Host()
     scheduler = cast(CommitScheduler, cast(Any, commits))
-    host.handler = Endpoint(database, NoAuthentication(), scheduler, Responses("A" * 36, 0.0), Metrics(), dict)
+    host.handler = Endpoint(
+        database, NoAuthentication(AllowedHosts()), scheduler, Responses("A" * 36, 0.0), Metrics(), dict
+    )
     return connect(host, transport)
 
 

@@ -59,13 +59,13 @@ def test_a_compressed_request_and_a_compressed_answer(client: RawClient) -> None
 
 @pytest.mark.parametrize("path", ["/", "/health"])
 def test_health(client: RawClient, path: str) -> None:
-    client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     answer = client.answer()
     assert (answer.status, answer.body) == (200, b"healthy: dynamodb.local\n")
 
 
 def test_head_has_no_body(client: RawClient) -> None:
-    client.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" + LIST)
+    client.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n" + LIST)
     assert client.answer(bodiless=True).status == 200
     assert client.answer().status == 200
 
@@ -75,7 +75,7 @@ def test_head_has_no_body(client: RawClient) -> None:
     [(b"GET /nowhere", 404), (b"DELETE /", 405), (b"OPTIONS /", 405)],
 )
 def test_what_is_not_there(client: RawClient, start: bytes, status: int) -> None:
-    client.send(start + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.send(start + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert client.answer().status == status
 
 
@@ -86,14 +86,14 @@ def test_http_1_0_closes(client: RawClient) -> None:
 
 
 def test_a_body_that_is_too_long_is_rejected_before_it_is_sent(client: RawClient) -> None:
-    client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
+    client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\n\r\n")
     assert client.answer().status == 413
     assert client.at_end()
 
 
 # The client is still sending when the answer is ready; a hard close would take the answer with it.
 def test_a_client_in_the_middle_of_sending_reads_its_error(client: RawClient) -> None:
-    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     client.send(head + (b"100000\r\n" + bytes(1 << 20) + b"\r\n") * 17)
     assert client.answer().status == 413
 
@@ -123,7 +123,7 @@ def test_16_mib_are_read(client: RawClient) -> None:
     ],
 )
 def test_errors(client: RawClient, target: str, body: bytes, kind: str) -> None:
-    head = f"POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: {target}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\nContent-Length: {len(body)}\r\n\r\n"
     client.send(head.encode() + body)
     answer = client.answer()
     assert (answer.status, answer.json()["__type"]) == (400, kind)
@@ -152,7 +152,7 @@ def test_metrics(server: ServerProcess) -> None:
     client.call("PutItem", TableName="metered", Item=item(1, text={"S": "a" * 1500}))
     client.call("GetItem", TableName="metered", Key=item(1))
     client.call("GetItem", TableName="metered", Key=item(1), ConsistentRead=True, ReturnConsumedCapacity="TOTAL")
-    client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
     lines = client.answer().body.decode().splitlines()
     samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert samples['sortkey_capacity_units_total{table="metered",kind="write"}'] == "2"

@@ -28,7 +28,7 @@ def shared(tmp_path: Path, serve: Serve) -> Iterator[ServerProcess]:
 
 def identity(client: RawClient) -> str:
     """Which process a connection leads to: request ids begin with it."""
-    client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return client.answer().headers["x-amzn-requestid"][:36]
 
 
@@ -118,7 +118,7 @@ def test_metrics_are_those_of_all_workers(shared: ServerProcess) -> None:
     counted = ""
     # Each learns of the others' within a second.
     while counted != str(WORKERS):
-        clients[0].send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        clients[0].send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         lines = clients[0].answer().body.decode().splitlines()
         counted = next(line.split()[1] for line in lines if 'operation="ListTables",outcome="ok"' in line)
     for client in clients:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Final, NoReturn
 
 DEFAULT_FOLDER: Final = Path("data")
+
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", re.ASCII)
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,3 +22,22 @@ class Parser(argparse.ArgumentParser):
 
 def add_store_argument(command: Parser) -> None:
     command.add_argument("--store", metavar="URL", default=str(DEFAULT_FOLDER), help="where the data is (./data)")
+
+
+def add_allow_host_argument(command: Parser) -> None:
+    command.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        dest="allowed_hosts",
+        action="append",
+        default=[],
+        type=host_name,
+        help="a name to be addressed by, besides those of this machine; only matters without credentials; repeatable",
+    )
+
+
+def host_name(text: str) -> str:
+    """A name, or an IPv4 address. A web page could have any name, so there are no patterns."""
+    if not _HOST_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a host name; give it without scheme and port")
+    return text

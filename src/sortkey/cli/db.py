@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.cli.arguments import DEFAULT_FOLDER, Parser
+from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, add_allow_host_argument
 from sortkey.cli.messages import announce, print_error
 from sortkey.engine.database import Database
 from sortkey.http.listener import CannotListen, listen, url_of
@@ -25,12 +25,13 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
     command.add_argument("--port", type=int, default=8000, help="0 chooses a free port (%(default)s)")
     command.add_argument("--keys", metavar="FILE", type=Path, help="check signatures against the keys in this file")
+    add_allow_host_argument(command)
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     data = None if arguments.memory else arguments.data
-    options = Options(data, arguments.host, arguments.port, arguments.keys)
+    options = Options(data, arguments.host, arguments.port, arguments.keys, tuple(arguments.allowed_hosts))
     if arguments.workers < 1:
         return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.demo_progress import DemoProgress
 from sortkey.cli.messages import announce, print_error
 from sortkey.client import store_url
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.server import lifecycle, tokens
 from sortkey.server.access_log import CannotLog, open_log
@@ -35,6 +36,7 @@ def add_arguments(command: Parser, demo: bool) -> None:
     command.add_argument("--port", type=int, default=8080, help="0 chooses a free port (%(default)s)")
     command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
     command.add_argument("--tokens", metavar="FILE", type=Path, help="require a token from this file")
+    add_allow_host_argument(command)
     command.add_argument(
         "--access-log", metavar="PATH", default="-", help="a file, - for standard error (the default), or off"
     )
@@ -57,7 +59,7 @@ def serve(
     try:
         with ExitStack() as stack:
             services = [(each, settings_of(arguments.config, each.name)) for each in definitions]
-            known = _tokens(arguments.tokens, arguments.host)
+            known = _tokens(arguments.tokens, arguments.host, arguments.allowed_hosts)
             listening = stack.enter_context(listen(arguments.host, arguments.port))
             endpoint = open_endpoint(stack)
             log = open_log(arguments.access_log)
@@ -91,7 +93,8 @@ def endpoint_of(command: str, arguments: argparse.Namespace) -> OpenEndpoint:
         if store_url.parse(arguments.store).remote is not None:
             sys.stderr.write(f"sortkey {command}: {arguments.store} is remote, so no DynamoDB endpoint is served\n")
             return None
-        authentication = authentication_for(Options(None, arguments.host, arguments.db_port, arguments.keys))
+        options = Options(None, arguments.host, arguments.db_port, arguments.keys, tuple(arguments.allowed_hosts))
+        authentication = authentication_for(options)
         listening = stack.enter_context(listen(arguments.host, arguments.db_port))
         sys.stderr.write(f"sortkey {command}: the DynamoDB endpoint is {url_of(listening)}\n")
         return Endpoint(listening, authentication)
@@ -99,9 +102,9 @@ def endpoint_of(command: str, arguments: argparse.Namespace) -> OpenEndpoint:
     return open_endpoint
 
 
-def _tokens(path: Path | None, host: str) -> Tokens:
+def _tokens(path: Path | None, host: str, allowed_hosts: Sequence[str]) -> Tokens:
     if path is not None:
         return tokens.load(path, SERVICES.keys())
     if not is_loopback(host):
         raise CannotListen(f"without --tokens anyone who connects may do anything: use a loopback address, not {host}")
-    return NoTokens()
+    return NoTokens(AllowedHosts((host, *allowed_hosts)))

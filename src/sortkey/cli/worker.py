@@ -14,7 +14,7 @@ from typing import Any, Final
 import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
@@ -23,7 +23,8 @@ from sortkey.feeds.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
 from sortkey.feeds.subscription import WorkerFailed
 from sortkey.feeds.worker import Worker
-from sortkey.http.listener import CannotListen, listen, url_of
+from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.http.process import tune_garbage_collector
 from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
@@ -46,6 +47,7 @@ def add_arguments(command: Parser) -> None:
     add_store_argument(command)
     command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
     command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
+    add_allow_host_argument(command)
     command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
 
 
@@ -57,9 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         store = shared_store(arguments.store)
         kafka = kafka_settings(arguments)
         with listen(arguments.host, arguments.metrics_port) as listening:
+            hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
             prepare(kafka, START_SECONDS)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(work(definition, settings, kafka, store, listening))
+                runner.run(work(definition, settings, kafka, store, listening, hosts))
     except (BadSettings, CannotListen, KafkaUnusable) as error:
         return print_error("worker", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -78,6 +81,7 @@ async def work(
     kafka: KafkaSettings,
     store: str,
     listening: socket.socket,
+    hosts: AllowedHosts | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are in the store and their offsets committed."""
     async with open_session(store, tables=definition.tables(settings)) as session:
@@ -87,7 +91,7 @@ async def work(
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
         tune_garbage_collector()
-        with StatusServer(listening, lambda: render(worker.metrics.samples(), FAMILIES)):
+        with StatusServer(listening, lambda: render(worker.metrics.samples(), FAMILIES), hosts):
             await worker.run(lambda: announce(url_of(listening)))
 
 

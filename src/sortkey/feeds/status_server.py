@@ -12,8 +12,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
+from sortkey.http.allowed_hosts import AllowedHosts, rejection
 from sortkey.http.prometheus import CONTENT_TYPE
 
+TEXT: Final = "text/plain; charset=utf-8"
 CLIENT_SECONDS: Final = 10
 """The time limit for a client to send its request and to read the answer."""
 
@@ -21,8 +23,11 @@ CLIENT_SECONDS: Final = 10
 class StatusServer:
     """A context manager that serves on a listening socket."""
 
-    def __init__(self, listening: socket.socket, scrape: Callable[[], bytes]) -> None:
-        self._server = _Server(listening, scrape)
+    def __init__(
+        self, listening: socket.socket, scrape: Callable[[], bytes], hosts: AllowedHosts | None = None
+    ) -> None:
+        """`hosts` are those for which it serves metrics; None means all."""
+        self._server = _Server(listening, scrape, hosts)
         self._thread = Thread(target=self._server.serve_forever, name="status")
 
     def __enter__(self) -> Self:
@@ -37,11 +42,12 @@ class StatusServer:
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, listening: socket.socket, scrape: Callable[[], bytes]) -> None:
+    def __init__(self, listening: socket.socket, scrape: Callable[[], bytes], hosts: AllowedHosts | None) -> None:
         super().__init__(listening.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
         self.scrape = scrape
+        self.hosts = hosts
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,9 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         match self.path.partition("?")[0]:
             case "/" | "/health":
-                self._answer("text/plain; charset=utf-8", b"healthy\n")
+                self._answer(TEXT, b"healthy\n")
             case "/metrics":
-                self._answer(CONTENT_TYPE, self.server.scrape())
+                self._answer_metrics()
             case _:
                 self.send_error(404)
 
@@ -66,8 +72,15 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Requests are not logged: standard error has errors only."""
 
-    def _answer(self, content_type: str, body: bytes) -> None:
-        self.send_response(200)
+    def _answer_metrics(self) -> None:
+        host = self.headers.get("Host", "").encode()
+        if self.server.hosts is None or self.server.hosts.admits(host):
+            self._answer(CONTENT_TYPE, self.server.scrape())
+        else:
+            self._answer(TEXT, f"{rejection(host)}\n".encode(), 403)
+
+    def _answer(self, content_type: str, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -36,6 +36,17 @@ class Request:
         self.body = body
         self.keep_alive = keep_alive
 
+    @property
+    def host(self) -> bytes:
+        """The name and port that the request is for; empty if it has none.
+
+        A target that is a whole URL, as clients send it to a proxy, has its own; `Host` is then ignored (RFC 9112,
+        3.2.2).
+        """
+        if self.target[:1] == b"/":
+            return self.headers.get(b"host", b"")
+        return self.target.partition(b"://")[2].partition(b"/")[0]
+
 
 class RequestError(Exception):
     """A request that is not acceptable HTTP; the status and the message are for its answer."""

@@ -9,13 +9,14 @@ from litestar import Litestar, Request, Response, Router, get
 from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
 from sortkey.http import prometheus
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.prometheus import Samples
 from sortkey.server import docs_page
 from sortkey.server.access_log import AccessLog, NoLog
 from sortkey.server.exchange import BODY_BYTES, exchange_of
 from sortkey.server.fast_routes import fast_routes
 from sortkey.server.metrics import FAMILIES, Metrics
-from sortkey.server.middleware import IN_FLIGHT, Middleware
+from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
 from sortkey.server.scopes import SERVICE, scope_of
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
@@ -35,7 +36,7 @@ def app_of(
     metrics: Metrics | None = None,
 ) -> Middleware:
     """The app of these services. `samples` returns further samples for `GET /metrics`."""
-    known = tokens or NoTokens()
+    known = tokens or NoTokens(AllowedHosts())
     routes = [_router(service, known) for service in services]
     metrics = metrics or Metrics()
     undocumented = [*routes, *_own_routes(metrics, samples, b"")]
@@ -74,7 +75,7 @@ def _router(service: Service, tokens: Tokens) -> Router:
 
 
 def _own_routes(metrics: Metrics, samples: Callable[[], Samples], document: bytes) -> list[ControllerRouterHandler]:
-    @get("/health", tags=[TAG], summary="Whether the server is up", sync_to_thread=False)
+    @get(HEALTH, tags=[TAG], summary="Whether the server is up", sync_to_thread=False)
     def health() -> dict[str, str]:
         return {"status": "ok"}
 

@@ -36,6 +36,7 @@ class Exchange:
         "client",
         "code",
         "headers",
+        "host",
         "id",
         "method",
         "path",
@@ -50,6 +51,7 @@ class Exchange:
     def __init__(self, request: Request, raw_path: bytes, path: str, query: bytes, client: str) -> None:
         self.method = request.method.decode()
         self.headers = request.headers
+        self.host = request.host
         self.sent = request.body
         self.raw_path = raw_path
         self.path = path

@@ -23,6 +23,8 @@ from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, Metrics
 from sortkey.server.tokens import Tokens
 
+HEALTH: Final = "/health"
+"""Open to requests for any host: it shows nothing, and probes often send no `Host`."""
 IN_FLIGHT: Final = 1000
 """Requests that may be under way at once; more would only make all answers later."""
 
@@ -63,6 +65,8 @@ class Middleware:
         counted: RequestMetrics | None = None
         metrics.in_flight += 1
         try:
+            if exchange.path != HEALTH:
+                self._tokens.check_host(exchange.host)
             if metrics.in_flight > self._limit:
                 raise ApiError(overloaded("Too many requests are under way; try again."))
             for route in self._fast.get(exchange.method, ()):

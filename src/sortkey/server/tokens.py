@@ -21,6 +21,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from sortkey.http.allowed_hosts import AllowedHosts, rejection
 from sortkey.server.errors import api_error
 
 Right = Literal["read", "write"]
@@ -44,6 +45,9 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Tokens(Protocol):
+    def check_host(self, host: bytes) -> None:
+        """Raises ApiError if not even what needs no token may be shown to requests for this host."""
+
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
         """The name of the token's holder; None if there are no tokens. Raises ApiError if it may not do this."""
 
@@ -52,8 +56,16 @@ class NoTokens:
     """Every program that can reach the port may use it, and only programs of this machine can.
 
     Web pages of other origins may not, since a browser on this machine runs them. It sends the page's `Origin` with
-    every request that changes anything; only our own documentation page has the server's origin.
+    every request that changes anything; only our own documentation page has the server's origin. A page that has led
+    its own name to this machine has it, too, and is known by `Host`.
     """
+
+    def __init__(self, hosts: AllowedHosts) -> None:
+        self._hosts = hosts
+
+    def check_host(self, host: bytes) -> None:
+        if not self._hosts.admits(host):
+            raise api_error(403, rejection(host, "--tokens"))
 
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:  # noqa: ARG002
         origin = headers.get(b"origin")
@@ -65,6 +77,9 @@ class NoTokens:
 class KnownTokens:
     def __init__(self, holders: Collection[Holder]) -> None:
         self._holders = tuple(holders)
+
+    def check_host(self, host: bytes) -> None:
+        """Any host: a page that leads its name here still has no token."""
 
     def check(self, headers: Mapping[bytes, bytes], scope: str) -> str | None:
         holder = self._holder(headers.get(b"authorization", b""))

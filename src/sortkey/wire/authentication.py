@@ -8,9 +8,11 @@ from typing import Protocol
 from sortkey.clock import Clock
 from sortkey.engine.requests.shapes import Shape
 from sortkey.errors import AccessDeniedException
+from sortkey.http.allowed_hosts import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
 from sortkey.wire.keys_file import Key
+from sortkey.wire.protocol import CoralError
 from sortkey.wire.rights import Rights
 
 
@@ -25,18 +27,30 @@ class Authentication(Protocol):
     def admit(self, request: Request) -> Caller | None:
         """The caller; None if the caller may do everything. Raises AWS's error if the request is not admitted."""
 
+    def check_host(self, request: Request) -> None:
+        """Raises CoralError if not even what needs no key may be shown to this request, such as the metrics."""
+
 
 class NoAuthentication:
     """No keys: every program that can reach the port may use it, and only programs of this machine can.
 
     Web pages may not, since a browser on this machine runs pages of other origins. It sends `Origin` with every
-    request that changes anything; SDKs never do.
+    request that changes anything; SDKs never do. A page that has led its own name to this machine is known by `Host`.
     """
+
+    def __init__(self, hosts: AllowedHosts) -> None:
+        self._hosts = hosts
 
     def admit(self, request: Request) -> Caller | None:
         if b"origin" in request.headers:
             raise AccessDeniedException("Web pages may use this endpoint only if it was started with --keys.")
+        self.check_host(request)
         return None
+
+    def check_host(self, request: Request) -> None:
+        host = request.host
+        if not self._hosts.admits(host):
+            raise CoralError(403, "AccessDeniedException", rejection(host, "--keys"))
 
 
 class KeyAuthentication:
@@ -50,6 +64,9 @@ class KeyAuthentication:
     def admit(self, request: Request) -> Caller | None:
         key_id = signature.verify(request, self._secret, self._clock.now(), self._region)
         return self._rights.get(key_id)
+
+    def check_host(self, request: Request) -> None:
+        """Any host: a page that leads its name here still has no key."""
 
     def _secret(self, key_id: str) -> str | None:
         key = self._keys.get(key_id)

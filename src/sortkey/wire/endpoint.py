@@ -155,9 +155,14 @@ class Endpoint:
     def _answer_other(self, request: Request) -> bytes:
         """Requests that name no operation: health, metrics, and errors."""
         path = request.target.partition(b"?")[0]
+        if request.method in (b"GET", b"HEAD") and path in (b"/", b"/health"):
+            # For any host: it shows nothing, and probes often send none.
+            return self._responses.answer(request, 200, HEALTHY, TEXT)
+        try:
+            self._authentication.check_host(request)
+        except CoralError as rejected:
+            return self._error(request, self._unknown, rejected, perf_counter())
         if request.method in (b"GET", b"HEAD"):
-            if path in (b"/", b"/health"):
-                return self._responses.answer(request, 200, HEALTHY, TEXT)
             if path == b"/metrics":
                 return self._responses.answer(request, 200, render(self._scrape(), FAMILIES), TEXT)
             missing = CoralError(404, "NotFound", "Not found. Operations are sent by POST to /.")

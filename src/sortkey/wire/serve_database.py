@@ -11,6 +11,7 @@ import msgspec
 from sortkey.clock import SystemClock
 from sortkey.engine.database import Database
 from sortkey.http import process
+from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback
 from sortkey.wire import keys_file
 from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
@@ -24,6 +25,8 @@ class Options(msgspec.Struct, frozen=True):
     host: str
     port: int
     keys: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names by which a server without keys may be addressed."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -34,7 +37,7 @@ def authentication_for(options: Options) -> Authentication:
         raise CannotListen(
             f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"
         )
-    return NoAuthentication()
+    return NoAuthentication(AllowedHosts((options.host, *options.allowed_hosts)))
 
 
 def serve(
