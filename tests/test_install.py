@@ -208,6 +208,8 @@ def test_an_extra_installs_what_it_runs(programs: Path, extra: str, tmp_path: Pa
     for command in WORKING[extra]:
         helped = run(programs / "sortkey", command, "--help", folder=tmp_path)
         assert (helped.returncode, helped.stderr) == (0, "")
+    examined = run(programs / "sortkey", "doctor", folder=tmp_path)
+    assert (examined.returncode, examined.stderr) == (0, ""), examined.stdout
     for command in MISSING[extra]:
         line = rf"sortkey {command}: [\w-]+ is not installed; run: pip install 'sortkey\[{COMMANDS[command].extra}\]'\n"
         rejected = run(programs / "sortkey", command, "--help", folder=tmp_path)

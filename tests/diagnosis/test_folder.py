@@ -24,7 +24,7 @@ GIB = 1 << 30
 
 
 def examined(path: Path) -> dict[str, Finding]:
-    """The findings by subject. Names, contents and times must be as before."""
+    """The findings by subject. Names and contents must be as before."""
     before = contents(path)
     findings = examine_folder(path, SystemClock())
     assert contents(path) == before

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lmdb
 import pytest
 
-from sortkey.storage import IncompatibleFormat, Reader, environment, inspect
+from sortkey.storage import IncompatibleFormat, Reader, Unreadable, environment, inspect, inspection
 from tests.storage.byte_store import open_store, put
 from tests.storage.conftest import StartChild
 
@@ -62,6 +63,19 @@ def test_a_writer_is_not_waited_for(tmp_path: Path, child: StartChild) -> None:
     process = child("hold_transaction", tmp_path)
     assert process.line() == "holding"
     assert inspect(tmp_path).commits == 2
+
+
+# At a snapshot that LMDB takes for damaged, and with a reader table that is full.
+@pytest.mark.parametrize("error", [lmdb.CorruptedError, lmdb.ReadersFullError])
+def test_what_lmdb_raises_is_not_a_traceback(
+    tmp_path: Path, error: type[lmdb.Error], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error("here")
+
+    monkeypatch.setattr(inspection, "open_existing", failing)
+    with pytest.raises(Unreadable, match=f"cannot read the data folder {tmp_path}: .*here"):
+        inspect(tmp_path)
 
 
 def test_another_format_is_rejected(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def judge_clock(answered: Answered) -> Finding:
     except (TypeError, ValueError):
         return warn("clock skew", "unknown: the answer has no Date", "compare the clocks by hand")
     if abs(skew) <= SKEW_SECONDS:
-        return ok("clock skew", "the clocks agree, to a second or two", skew=skew)
+        return ok("clock skew", f"less than {SKEW_SECONDS:.0f} s", skew=skew)
     direction = "ahead of" if skew > 0 else "behind"
     found = f"the endpoint's clock is {seconds_text(abs(skew))} {direction} this machine's"
     advice = "set the clocks by NTP: signatures are rejected when they differ by minutes"

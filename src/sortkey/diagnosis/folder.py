@@ -19,7 +19,7 @@ from sortkey.clock import Clock
 from sortkey.diagnosis.amounts import bytes_text, seconds_text
 from sortkey.diagnosis.file_system import examine_file_system
 from sortkey.diagnosis.finding import Finding, fail, ok, warn
-from sortkey.storage import FolderState, IncompatibleFormat, Reader, StorageError, inspect
+from sortkey.storage import FolderState, IncompatibleFormat, Reader, StorageError, Unreadable, inspect
 
 LEAST_FREE_BYTES: Final = 100 << 20
 LITTLE_FREE_BYTES: Final = 1 << 30
@@ -88,6 +88,9 @@ def examine_database(folder: Path, clock: Clock) -> list[Finding]:
         state = inspect(folder)
     except IncompatibleFormat as error:
         advice = "use the version of Sortkey that wrote it; if it should be of this version, restore a backup"
+        return [fail("database", str(error), advice)]
+    except Unreadable as error:
+        advice = "run it again; if the message stays, run sortkey check, and restore a backup if that fails, too"
         return [fail("database", str(error), advice)]
     except StorageError as error:
         return [fail("database", str(error), restore)]

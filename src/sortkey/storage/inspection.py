@@ -22,6 +22,10 @@ _FLOCK: Final = struct.Struct("qqihh" if _IS_DARWIN else "hhqqi")
 """The system's `struct flock`."""
 
 
+class Unreadable(StorageError):
+    """LMDB could not read the folder at this moment: it is damaged, or all slots for readers are taken."""
+
+
 class Reader(NamedTuple):
     """A slot of LMDB's reader table."""
 
@@ -46,14 +50,12 @@ def inspect(path: Path) -> FolderState:
     lock_file = path / "lock.mdb"
     # LMDB would create the lock file. Without one, no process has the folder open.
     has_lock_file = lock_file.is_file()
-    environment = open_existing(path, lock=has_lock_file)
     try:
-        info, page = environment.info(), int(environment.stat()["psize"])
-        slots = _slots(environment.readers())
+        with open_existing(path, lock=has_lock_file) as environment:
+            info, page = environment.info(), int(environment.stat()["psize"])
+            slots = _slots(environment.readers())
     except lmdb.Error as error:
-        raise StorageError(f"cannot read the data folder {path}: {error}") from error
-    finally:
-        environment.close()
+        raise Unreadable(f"cannot read the data folder {path}: {error}") from error
     # Only now: closing any handle of the lock file ends all locks that this process has on it.
     readers = _with_liveness(slots, lock_file) if has_lock_file else ()
     return FolderState(
