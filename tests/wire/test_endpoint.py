@@ -17,6 +17,7 @@ from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import Responses
+from sortkey.wire.slice_scheduler import SliceScheduler
 from tests.http.connecting import Host, Transport, connect
 from tests.wire.serving import item, request, table
 
@@ -63,7 +64,13 @@ def connection(database: Database, commits: Commits, transport: Transport) -> Co
     host = Host()
     scheduler = cast(CommitScheduler, cast(Any, commits))
     host.handler = Endpoint(
-        database, NoAuthentication(AllowedHosts()), scheduler, Responses("A" * 36, 0.0), Metrics(), dict
+        database,
+        NoAuthentication(AllowedHosts()),
+        scheduler,
+        SliceScheduler(host.call_soon),
+        Responses("A" * 36, 0.0),
+        Metrics(),
+        dict,
     )
     return connect(host, transport)
 
@@ -138,7 +145,7 @@ def test_a_bug_is_an_internal_error(
         raise ZeroDivisionError
 
     monkeypatch.setattr(database, "execute", broken)
-    connection.data_received(request("Scan", {"TableName": "orders"}))
+    connection.data_received(request("ListTables", {}))
     assert transport.statuses() == [500]
     assert b"InternalServerError" in transport.written
-    assert "Scan failed" in caplog.text
+    assert "ListTables failed" in caplog.text

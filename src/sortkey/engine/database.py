@@ -11,8 +11,9 @@ from sortkey.engine import requests
 from sortkey.engine.answers import to_dict
 from sortkey.engine.core import Answer, Core, Settings, Work
 from sortkey.engine.janitor.janitor import Janitor
-from sortkey.engine.operations import READS, WRITES
+from sortkey.engine.operations import READS, SLICED_READS, WRITES
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.slices import finish
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
 from sortkey.storage import StorageFull
 
@@ -47,6 +48,9 @@ class Database(Core):
         read = READS.get(operation)
         if read is not None:
             return read(self, request)
+        sliced = SLICED_READS.get(operation)
+        if sliced is not None:
+            return finish(sliced(self, request))
         write = WRITES.get(operation)
         if write is None:
             raise UnknownOperationException("An unknown operation was requested.")

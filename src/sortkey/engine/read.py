@@ -3,12 +3,17 @@
 A page ends at the end of its range, after `limit` rows, or when the rows read (before any filter) reach 1 MB. Rows are
 fetched in chunks, which cost a fraction of the same number of single steps. Keys are ordered, so the last key of a
 chunk shows whether the chunk has left the range; only then are the other keys compared.
+
+A page of 1 MB can have 200,000 rows. So a page is read in *slices* (see `slices`): a walk stops after any chunk, and
+goes on later. A walk that pauses often takes a newer snapshot, because a snapshot that is held keeps the store from
+using freed space again. So a long page may show newer rows at its end than at its beginning, as DynamoDB's does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from sortkey.engine.rows import stored_item
 from sortkey.limits import PAGE_BYTES
@@ -16,45 +21,90 @@ from sortkey.storage import Cursor, Transaction
 
 FIRST_CHUNK: Final = 32
 """Most ranges without a limit are short, and rows fetched beyond their end are wasted."""
-CHUNK: Final = 256
+CHUNK: Final = 128
+"""A chunk of the largest items takes 50 MB for a moment."""
+SLICES_A_SNAPSHOT: Final = 64
 
 
-class Page(NamedTuple):
-    rows: list[bytes]
-    """All rows read, before any filter."""
-    size: int
-    """The size of all rows, by AWS's rules."""
-    more: bool
-    """Whether the range may go on after these rows."""
+class PageWalk:
+    """One page: the rows with low <= key < high in key order, or in reverse, until the page ends."""
 
+    __slots__ = ("_begin", "_limit", "_pauses", "_range", "ended", "last_row", "more", "rows_read", "size", "snapshot")
 
-def page(transaction: Transaction, low: bytes, high: bytes, forward: bool, limit: int | None) -> Page:
-    """Read rows with low <= key < high in key order, or in reverse."""
-    if low >= high:
-        return Page([], 0, more=False)
-    walk = _Walk(transaction, low, high, forward)
-    rows: list[bytes] = []
-    size = 0
-    wanted = FIRST_CHUNK if limit is None else min(CHUNK, limit)
-    while wanted:
-        fetched = walk.fetch(wanted)
-        rows += fetched
-        size += stored_item.total_size(fetched)
+    def __init__(
+        self,
+        begin: Callable[[], Transaction],
+        snapshot: Transaction,
+        low: bytes,
+        high: bytes,
+        forward: bool,
+        limit: int | None,
+    ) -> None:
+        """Reads the snapshot, and later ones that it begins; `close` ends the last."""
+        self._begin = begin
+        self.snapshot = snapshot
+        self._range = _Range(snapshot, low, high, forward)
+        self._limit = limit
+        self._pauses = 0
+        self.rows_read = 0
+        """Before any filter."""
+        self.size = 0
+        """The size of all rows read, by AWS's rules."""
+        self.last_row = b""
+        self.ended = low >= high
+        self.more = False
+        """Whether the range may go on after the page; known once the page has ended."""
+
+    def rows(self, most: int) -> list[bytes]:
+        """The page's next rows, about `most`; fewer, if the page ends."""
+        rows = self.chunk()
+        while not self.ended and len(rows) < most:
+            rows += self.chunk()
+        return rows
+
+    def chunk(self) -> list[bytes]:
+        """The page's next rows; none, if it has ended."""
+        if self.ended:
+            return []
+        limit = self._limit
+        wanted = CHUNK if self.rows_read else FIRST_CHUNK
+        if limit is not None:
+            wanted = min(CHUNK, limit - self.rows_read)
+        rows = self._range.fetch(wanted)
+        fetched = len(rows)
+        size = self.size + stored_item.total_size(rows)
         if size >= PAGE_BYTES:
-            kept, size = _within_page(rows)
+            self.ended = True
+            kept, size = _within_page(rows, self.size)
             # A page that ends by size looks ahead. One that ends by limit does not.
-            more = kept < len(rows) or len(rows) == limit or bool(walk.fetch(1))
-            return Page(rows[:kept], size, more)
-        if len(fetched) < wanted:
-            return Page(rows, size, more=False)
-        wanted = CHUNK if limit is None else min(CHUNK, limit - len(rows))
-    return Page(rows, size, more=True)
+            self.more = kept < fetched or self.rows_read + fetched == limit or bool(self._range.fetch(1))
+            rows = rows[:kept]
+        elif fetched < wanted:
+            self.ended = True
+        elif self.rows_read + fetched == limit:
+            self.ended = self.more = True
+        self.size = size
+        self.rows_read += len(rows)
+        if rows:
+            self.last_row = rows[-1]
+        return rows
+
+    def pause(self) -> None:
+        """Call it at the end of a slice."""
+        self._pauses += 1
+        if self._pauses % SLICES_A_SNAPSHOT == 0 and not self.ended:
+            self.snapshot.abort()
+            self.snapshot = self._begin()
+            self._range.resume(self.snapshot)
+
+    def close(self) -> None:
+        self.snapshot.abort()
 
 
-class _Walk:
+class _Range:
     """One walk through a range, in chunks."""
 
-    __slots__ = ("_begun", "_cursor", "_forward", "_high", "_low")
+    __slots__ = ("_begun", "_cursor", "_forward", "_high", "_last", "_low")
 
     def __init__(self, transaction: Transaction, low: bytes, high: bytes, forward: bool) -> None:
         self._low = low
@@ -62,6 +112,8 @@ class _Walk:
         self._forward = forward
         self._cursor: Cursor = transaction.cursor()
         self._begun = False
+        self._last: bytes | None = None
+        """The key of the last row fetched."""
 
     def fetch(self, wanted: int) -> list[bytes]:
         """The next rows. Fewer than wanted means that the range has ended; then it must not be called again."""
@@ -71,10 +123,20 @@ class _Walk:
         start = cursor.key()
         rows = list(islice(cursor.iternext(keys=False) if self._forward else cursor.iterprev(keys=False), wanted))
         # The cursor is on the last row returned, or nowhere if the store has ended.
-        last = cursor.key()
+        last = self._last = cursor.key()
         if len(rows) == wanted and (last < self._high if self._forward else last >= self._low):
             return rows
         return self._inside(start, rows)
+
+    def resume(self, transaction: Transaction) -> None:
+        """Go on behind the last row fetched, which may be gone, in another snapshot."""
+        self._cursor = transaction.cursor()
+        self._begun = False
+        if self._last is not None:
+            if self._forward:
+                self._low = self._last + b"\0"
+            else:
+                self._high = self._last
 
     def _advance(self) -> bool:
         """Go to the next row, inside the range or not; returns whether there is one."""
@@ -99,7 +161,7 @@ class _Walk:
         return rows[:inside]
 
 
-def _within_page(rows: list[bytes]) -> tuple[int, int]:
-    """How many of these rows make a full page, and its size. The row that reaches 1 MB belongs to the page."""
-    sizes = accumulate(map(stored_item.size, rows))
-    return next((count, size) for count, size in enumerate(sizes, 1) if size >= PAGE_BYTES)
+def _within_page(rows: list[bytes], size: int) -> tuple[int, int]:
+    """How many of these rows fill the page of this size so far, and its size then. The row that reaches 1 MB fits."""
+    sizes = accumulate(map(stored_item.size, rows), initial=size)
+    return next((count, size) for count, size in enumerate(sizes) if size >= PAGE_BYTES)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import orjson
 
 from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.core import Answer
 from sortkey.engine.expression_parameters import projection_of
-from sortkey.engine.read import Page
+from sortkey.engine.read import PageWalk
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.item_keys import check_key, normalise_key
 from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.tables.table import Index, Keyed, Table, owner_of
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
-from sortkey.storage import Transaction
 from sortkey.values.attribute import Item
 from sortkey.values.capacity_units import read_units
 
@@ -81,50 +84,140 @@ class Selection:
         if self.condition is not None:
             _check_filter(index, self.condition)
 
-    def answer(self, snapshot: Transaction, table: Table, target: Keyed, page: Page) -> Answer:
-        rows, fetched = self._full_rows(snapshot, table, target, page.rows)
-        if self.condition is not None:
-            condition = self.condition
-            rows = [row for row in rows if condition(stored_item.decode(row))]
-        answer: Answer = {"Count": len(rows), "ScannedCount": len(page.rows)}
+    def answer(self, table: Table, target: Keyed, walk: PageWalk) -> Slices[Answer]:
+        """Read the page and select from it, chunk by chunk, so that no more than the answer is kept."""
+        selected = _Selected(self, table, target, walk)
+        units = 0
+        try:
+            while not walk.ended:
+                rows = walk.chunk()
+                for row_units in selected.take_plain(rows) if selected.plain else selected.take(rows):
+                    units += row_units
+                    if units >= SLICE_UNITS:
+                        units = 0
+                        yield
+                        walk.pause()
+        finally:
+            walk.close()
+        answer: Answer = {"Count": selected.count, "ScannedCount": walk.rows_read}
         if not self.count_only:
-            answer["Items"] = Json.items(rows, self.projection)
-        if page.more and page.rows:
-            answer["LastEvaluatedKey"] = Json.of(_last_evaluated_key(table, target, stored_item.decode(page.rows[-1])))
+            answer["Items"] = selected.json()
+        if walk.more and walk.rows_read:
+            answer["LastEvaluatedKey"] = Json.of(_last_evaluated_key(table, target, stored_item.decode(walk.last_row)))
         if is_requested(self.request.return_consumed_capacity):
-            answer["ConsumedCapacity"] = self._consumed(table, target, page, fetched)
+            answer["ConsumedCapacity"] = self._consumed(table, target, walk.size, selected.fetched_sizes)
         return answer
 
-    def _full_rows(
-        self, snapshot: Transaction, table: Table, target: Keyed, rows: list[bytes]
-    ) -> tuple[list[bytes], list[bytes]]:
-        """Rows with all requested attributes, and the rows fetched from the table because a local index lacks some."""
-        if not isinstance(target, Index) or not self._lacks(target):
-            return rows, []
-        fetched = []
-        for row in rows:
-            full = snapshot.get(table.row_prefix(stored_item.decode(row)))
-            if full is not None:
-                fetched.append(full)
-        return fetched, fetched
-
-    def _lacks(self, index: Index) -> bool:
+    def lacks(self, index: Index) -> bool:
         if not index.entry.local or index.kept is None:
             return False
         if self.projection is not None:
             return not self.projection.attributes <= index.kept
         return bool(self.request.select == "ALL_ATTRIBUTES")
 
-    def _consumed(self, table: Table, target: Keyed, page: Page, fetched: list[bytes]) -> dict[str, Any]:
+    def _consumed(self, table: Table, target: Keyed, size: int, fetched_sizes: list[int]) -> dict[str, Any]:
         consistent = bool(self.request.consistent_read)
-        units = read_units(page.size, consistent)
+        units = read_units(size, consistent)
         if isinstance(target, Index):
             consumed = Consumed(table, 0.0, {target.name: units})
-            for row in fetched:
-                consumed.add(read_units(stored_item.size(row), consistent))
+            for fetched in fetched_sizes:
+                consumed.add(read_units(fetched, consistent))
         else:
             consumed = Consumed(table, units)
         return consumed.shape(self.request.return_consumed_capacity)
+
+
+class _Selected:
+    """The items selected so far, as text."""
+
+    __slots__ = (
+        "_binary",
+        "_condition",
+        "_count_only",
+        "_fetches",
+        "_operators",
+        "_projection",
+        "_table",
+        "_texts",
+        "_walk",
+        "count",
+        "fetched_sizes",
+        "plain",
+    )
+
+    def __init__(self, selection: Selection, table: Table, target: Keyed, walk: PageWalk) -> None:
+        self._table = table
+        self._walk = walk
+        self._condition = selection.condition
+        self._projection = selection.projection
+        self._count_only = selection.count_only
+        self._fetches = isinstance(target, Index) and selection.lacks(target)
+        self.plain = self._condition is None and self._projection is None and not self._fetches
+        """Whole rows, all of them."""
+        self._operators = 0 if self._condition is None else self._condition.operators
+        self._texts: list[bytes] = []
+        self._binary = self._projection is not None
+        self.count = 0
+        self.fetched_sizes: list[int] = []
+        """Of the rows fetched from the table because a local index lacks some of the requested attributes."""
+
+    def take_plain(self, rows: list[bytes]) -> tuple[int]:
+        """Take all of more rows; returns the units of work."""
+        self._keep(rows)
+        return (ROW_UNITS * len(rows),)
+
+    def take(self, rows: list[bytes]) -> Iterator[int]:
+        """Select from more rows. Yields, again and again, the units of work done since the last time."""
+        if self._fetches:
+            rows = self._full_rows(rows)
+        units = units_of_rows(rows, self._operators)
+        if units < SLICE_UNITS:
+            self._filter(rows)
+            yield units
+        else:
+            for row in rows:
+                yield from self._take_costly(row)
+
+    def json(self) -> Json:
+        return Json(b"[%b]" % b",".join(self._texts), self._binary)
+
+    def _take_costly(self, row: bytes) -> Iterator[int]:
+        """One row, evaluated operator by operator if that takes more than a slice."""
+        units = units_of_rows([row], self._operators)
+        if self._condition is None or units < SLICE_UNITS:
+            self._filter([row])
+            yield units
+            return
+        steps = self._condition.steps(stored_item.decode(row))
+        units = units_of_rows([row], 1)
+        try:
+            while True:
+                next(steps)
+                yield units
+        except StopIteration as end:
+            if end.value:
+                self._keep([row])
+
+    def _filter(self, rows: list[bytes]) -> None:
+        condition = self._condition
+        self._keep(rows if condition is None else [row for row in rows if condition(stored_item.decode(row))])
+
+    def _keep(self, rows: list[bytes]) -> None:
+        self.count += len(rows)
+        if self._count_only or not rows:
+            return
+        projection = self._projection
+        if projection is None:
+            self._texts.append(stored_item.texts(rows))
+            self._binary = self._binary or stored_item.any_binary(rows)
+        else:
+            self._texts.append(b",".join([orjson.dumps(projection(stored_item.decode(row))) for row in rows]))
+
+    def _full_rows(self, rows: list[bytes]) -> list[bytes]:
+        keys = [self._table.row_prefix(stored_item.decode(row)) for row in rows]
+        full = [row for row in map(self._walk.snapshot.get, keys) if row is not None]
+        self.fetched_sizes += map(stored_item.size, full)
+        return full
 
 
 def _check_filter(index: Index, condition: Condition) -> None:

@@ -27,14 +27,14 @@ Check = Callable[[Bindings], object]
 
 class Compilation:
     def __init__(self) -> None:
-        self._operators = 0
+        self.operators = 0
         self._seen: set[Path | Value] = set()
         self._paths: list[Path] = []
         self.checks: list[Check] = []
 
     def count_operator(self) -> None:
-        self._operators += 1
-        if self._operators > limits.EXPRESSION_OPERATORS:
+        self.operators += 1
+        if self.operators > limits.EXPRESSION_OPERATORS:
             raise errors.too_many_operators()
 
     def path(self, path: Path) -> None:

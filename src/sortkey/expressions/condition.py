@@ -7,7 +7,7 @@ raises because of an item: its errors are the same for every item and are raised
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import CompiledOperand, compile_operand
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.predicates import PREDICATES, Test
-from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand
+from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand, Predicate
 from sortkey.expressions.tree import Condition as Tree
 from sortkey.values.attribute import ORDERED_TYPES, AttributeValue, Item, compare
 
@@ -41,6 +41,10 @@ class Program(NamedTuple):
     checks: tuple[Check, ...]
     roots: frozenset[str]
     nested: frozenset[str]
+    tree: Tree
+    leaves: Mapping[Tree, Test]
+    """The tests of the tree's comparisons, memberships and functions."""
+    operators: int
 
     def bind(self, bindings: Bindings) -> Condition:
         for check in self.checks:
@@ -60,6 +64,28 @@ class Condition:
 
     def __call__(self, item: Item) -> bool:
         return self._test(item, self._bindings)
+
+    def steps(self, item: Item) -> Generator[None, None, bool]:
+        """The same, operator by operator: yields before each."""
+        return self._steps(self._program.tree, item)
+
+    def _steps(self, tree: Tree, item: Item) -> Generator[None, None, bool]:
+        match tree:
+            case Not():
+                return not (yield from self._steps(tree.condition, item))
+            case Junction():
+                decides = tree.operator == "OR"
+                for part in tree.conditions:
+                    if (yield from self._steps(part, item)) is decides:
+                        return decides
+                return not decides
+        yield
+        return self._program.leaves[tree](item, self._bindings)
+
+    @property
+    def operators(self) -> int:
+        """How much there is to evaluate."""
+        return self._program.operators
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -86,12 +112,14 @@ def _program(text: str) -> Program:
 
 def compile_condition(tree: Tree) -> Program:
     compilation = Compilation()
+    compiler = _Compiler(compilation)
     test: Test = _never
     try:
-        test = _Compiler(compilation).test(tree)
+        test = compiler.test(tree)
     except InvalidExpression as error:
         compilation.reject(error)
-    return Program(test, tuple(compilation.checks), compilation.roots, compilation.nested)
+    checks = tuple(compilation.checks)
+    return Program(test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.operators)
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
@@ -102,8 +130,21 @@ def _never(_item: Item, _bindings: Bindings) -> bool:
 class _Compiler:
     def __init__(self, compilation: Compilation) -> None:
         self._compilation = compilation
+        self.leaves: dict[Tree, Test] = {}
 
     def test(self, tree: Tree) -> Test:
+        match tree:
+            case Not():
+                negated = self.test(tree.condition)
+                self._compilation.count_operator()
+                return lambda item, bindings: not negated(item, bindings)
+            case Junction():
+                return self._junction(tree)
+            case _:
+                leaf = self.leaves[tree] = self._leaf(tree)
+                return leaf
+
+    def _leaf(self, tree: Predicate) -> Test:
         match tree:
             case Comparison():
                 return self._comparison(tree)
@@ -113,12 +154,6 @@ class _Compiler:
                 return self._membership(tree)
             case Call():
                 return self._predicate(tree)
-            case Not():
-                negated = self.test(tree.condition)
-                self._compilation.count_operator()
-                return lambda item, bindings: not negated(item, bindings)
-            case Junction():
-                return self._junction(tree)
 
     def _junction(self, tree: Junction) -> Test:
         tests = tuple(self.test(part) for part in tree.conditions)

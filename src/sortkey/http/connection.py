@@ -59,12 +59,19 @@ KEEPALIVE: Final = (
 class PendingAnswer:
     """The place of an answer that comes later, among the answers of its connection."""
 
-    __slots__ = ("_connection", "answer", "last")
+    __slots__ = ("_connection", "answer", "last", "overlaps")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.answer: bytes | None = None
         self.last = False
+        self.overlaps = True
+        """Whether requests behind it may begin before it is answered, if their handler allows that."""
+
+    @property
+    def abandoned(self) -> bool:
+        """The client has gone, so the answer is not needed."""
+        return self._connection.closed
 
     def send(self, answer: bytes) -> None:
         """Send it after the answers before it, at the end of the loop's turn."""
@@ -128,7 +135,7 @@ class Connection(asyncio.Protocol):
         self._backlog: deque[Event] = deque()
         self._pending: deque[PendingAnswer] = deque()
         self._transport: asyncio.Transport
-        self._closed = False
+        self.closed = False
         self._lingering = False
         self._ended = False
         self._stalled = False
@@ -148,7 +155,7 @@ class Connection(asyncio.Protocol):
             self._send_last(self._handler.reject(RequestError(503, "Too many connections are open.")))
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._closed = True
+        self.closed = True
         self._end_arriving()
         self._backlog.clear()
         self._host.remove(self)
@@ -207,7 +214,7 @@ class Connection(asyncio.Protocol):
         """Handles the common case, one pending answer and nothing behind it; returns False otherwise."""
         if len(self._pending) != 1 or self._backlog or pending.last:
             return False
-        if self._closed or self._ended or self._host.stopping:
+        if self.closed or self._ended or self._host.stopping:
             return False
         self._pending.clear()
         self._since = self._host.tick
@@ -221,7 +228,7 @@ class Connection(asyncio.Protocol):
         while self._pending and (answer := self._pending[0].answer) is not None:
             ready.append(answer)
             last = self._pending.popleft().last
-        if not ready or self._closed:
+        if not ready or self.closed:
             return
         self._since = self._host.tick
         if last:
@@ -294,6 +301,7 @@ class Connection(asyncio.Protocol):
             isinstance(event, Request)
             and len(self._pending) < UNDER_WAY
             and not self._pending[-1].last
+            and self._pending[-1].overlaps
             and self._handler.may_overlap(event)
         )
 
@@ -330,7 +338,7 @@ class Connection(asyncio.Protocol):
         self._pending.clear()
         self._parser.discard()
         self._end_arriving()
-        if self._closed:
+        if self.closed:
             return
         self.outbox.put(self._transport, answer)
         self.outbox.send()
@@ -343,7 +351,7 @@ class Connection(asyncio.Protocol):
     def _pause_or_resume_reading(self) -> None:
         """Stop reading while too much is under way."""
         pause = self._stalled or self._has_much_waiting()
-        if self._closed or self._lingering or pause == self._paused:
+        if self.closed or self._lingering or pause == self._paused:
             return
         self._paused = pause
         if pause:

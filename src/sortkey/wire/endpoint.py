@@ -1,13 +1,15 @@
 """One request to one answer: authenticate, find the operation, decode the body, execute, encode the answer.
 
-Reads are answered at once, in microseconds. Writes join a group commit and are answered, on the loop's thread, once
-they are durable. Nothing here knows of sockets, nor which thread commits.
+Reads are answered at once, in microseconds; those that take longer are done in slices, a few a turn of the loop. Writes
+join a group commit and are answered, on the loop's thread, once they are durable. Nothing here knows of sockets, nor
+which thread commits.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from sortkey.engine.answers import to_json
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast import FastAnswer
+from sortkey.engine.slices import Slices
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer
 from sortkey.http.metrics import OK, RequestMetrics
@@ -30,6 +33,7 @@ from sortkey.wire.metrics import FAMILIES, Metrics
 from sortkey.wire.protocol import CoralError
 from sortkey.wire.response import TEXT, Responses
 from sortkey.wire.route import Route
+from sortkey.wire.slice_scheduler import PendingRead, SliceScheduler
 
 QUEUED_WRITES: Final = 10_000
 QUEUED_BYTES: Final = 256 * MIB
@@ -47,6 +51,7 @@ class Endpoint:
         database: Database,
         authentication: Authentication,
         scheduler: CommitScheduler,
+        slices: SliceScheduler,
         responses: Responses,
         metrics: Metrics,
         scrape: Callable[[], Samples],
@@ -55,6 +60,7 @@ class Endpoint:
         self._database = database
         self._authentication = authentication
         self._scheduler = scheduler
+        self._slices = slices
         self._responses = responses
         self._scrape = scrape
         self._routes = {target: Route(operation, metrics) for target, operation in protocol.TARGETS.items()}
@@ -81,8 +87,10 @@ class Endpoint:
                 return None
             self._scheduler.reads += 1
             answer = route.fast_read(self._database, body) if route.fast_read is not None and caller is None else None
-            if answer is None:
-                answer = self._read(route, _decode(route, caller, body))
+            if not isinstance(answer, FastAnswer):
+                answer = self._read(route, request, _decode(route, caller, body), started, defer, answer)
+                if answer is None:
+                    return None
         except (DynamoDBError, CoralError) as error:
             return self._error(request, route.metrics, error, started)
         except Exception:
@@ -123,10 +131,7 @@ class Endpoint:
         route = write.route
         error = self._database.settle(route.operation, write.error)
         if error is None:
-            answer = write.answer
-            if not isinstance(answer, FastAnswer):
-                answer = _encode(answer, write.hides_capacity)
-            encoded = self._success(route, write.request, answer, write.started)
+            encoded = self._success(route, write.request, _answer_of(write), write.started)
         else:
             if not isinstance(error, DynamoDBError):
                 _logger.error("%s failed", route.operation, exc_info=error)
@@ -135,9 +140,45 @@ class Endpoint:
         # Now: a client that has its answer may send its next write before the next commit.
         write.pending.send_now(encoded)
 
-    def _read(self, route: Route, shape: Any) -> FastAnswer:
+    def _read(
+        self,
+        route: Route,
+        request: Request,
+        shape: Any,
+        started: float,
+        defer: Defer,
+        begun: Slices[FastAnswer] | None,
+    ) -> FastAnswer | None:
+        """The answer of a general operation; None if it comes later. `begun` has done a slice on the fast path."""
         hides_capacity = route.ask_for_capacity(shape)
-        return _encode(self._database.execute(route.operation, shape), hides_capacity)
+        if route.sliced_read is None:
+            return _encode(self._database.execute(route.operation, shape), hides_capacity)
+        begin = partial(route.sliced_read, self._database, shape)
+        read = PendingRead(begin, self._advance_read, route, request, started, hides_capacity)
+        if begun is not None:
+            read.go_on_with(begun)
+        elif not len(self._slices) and read.run_slice():
+            return _answer_of(read)
+        read.pending = defer()
+        # What follows on the connection must not be seen by this read.
+        read.pending.overlaps = False
+        self._slices.add(read)
+        return None
+
+    def _advance_read(self, read: PendingRead) -> bool:
+        """Run a slice, and answer after the last one; returns whether it was."""
+        route = read.route
+        try:
+            if not read.run_slice():
+                return False
+            encoded = self._success(route, read.request, _answer_of(read), read.started)
+        except DynamoDBError as error:
+            encoded = self._error(read.request, route.metrics, error, read.started)
+        except Exception:
+            _logger.exception("%s failed", route.operation)
+            encoded = self._error(read.request, route.metrics, internal_error(), read.started)
+        read.pending.send(encoded)
+        return True
 
     def _success(self, route: Route, request: Request, answer: FastAnswer, started: float) -> bytes:
         consumed = route.consumed
@@ -180,6 +221,11 @@ def _decode(route: Route, caller: Caller | None, body: bytes) -> Any:
     if caller is not None:
         caller.check(route.operation, shape)
     return shape
+
+
+def _answer_of(ended: PendingRead | PendingWrite) -> FastAnswer:
+    answer = ended.answer
+    return answer if isinstance(answer, FastAnswer) else _encode(answer, ended.hides_capacity)
 
 
 def _encode(answer: Answer, hides_capacity: bool) -> FastAnswer:

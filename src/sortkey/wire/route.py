@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sortkey.engine import requests
 from sortkey.engine.fast import FAST_READS, FAST_WRITES
-from sortkey.engine.operations import WRITES
+from sortkey.engine.operations import SLICED_READS, WRITES
 from sortkey.wire.metrics import Metrics
 
 NOT_ASKED: Final = (None, "NONE")
@@ -14,11 +14,12 @@ NOT_ASKED: Final = (None, "NONE")
 
 
 class Route:
-    __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "writes")
+    __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
 
     def __init__(self, operation: str, metrics: Metrics) -> None:
         self.operation = operation
         self.fast_read = FAST_READS.get(operation)
+        self.sliced_read = SLICED_READS.get(operation)
         self.fast_write = FAST_WRITES.get(operation)
         self.writes = operation in WRITES
         self.metrics = metrics.requests(operation)

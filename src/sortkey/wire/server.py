@@ -12,6 +12,7 @@ from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
+from sortkey.wire.slice_scheduler import SliceScheduler
 from sortkey.wire.worker_metrics import OtherWorkers
 
 
@@ -35,7 +36,13 @@ class Server(HttpServer):
         self._responses = Responses(identity, database.clock.now())
         scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
         self._endpoint = Endpoint(
-            database, authentication, scheduler, self._responses, self.metrics, self._samples_of_all_workers
+            database,
+            authentication,
+            scheduler,
+            SliceScheduler(self.call_soon),
+            self._responses,
+            self.metrics,
+            self._samples_of_all_workers,
         )
 
     def handler_for(self, _peer: str) -> Endpoint:

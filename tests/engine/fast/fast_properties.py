@@ -142,6 +142,7 @@ def test_fast_and_general_path_agree(database: Database, request: tuple[str, dic
     if answered is None:
         return
     expected = general_answer(database, operation, members)
+    assert isinstance(answered, FastAnswer)
     assert answered.units == units_of(expected.pop("ConsumedCapacity"))
     assert orjson.loads(answered.text) == expected
 
@@ -181,7 +182,7 @@ QUERY = {
 )
 def test_common_requests_take_the_fast_path(database: Database, operation: str, members: dict[str, Any]) -> None:
     answered = FAST_READS[operation](database, orjson.dumps(members))
-    assert answered is not None
+    assert isinstance(answered, FastAnswer)
     expected = general_answer(database, operation, members)
     expected.pop("ConsumedCapacity")
     assert orjson.loads(answered.text) == expected

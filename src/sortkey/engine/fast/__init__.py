@@ -16,10 +16,11 @@ from sortkey.engine.fast.get_item import get_item
 from sortkey.engine.fast.put_item import put_item
 from sortkey.engine.fast.query import query
 from sortkey.engine.fast.update_item import update_item
+from sortkey.engine.slices import Slices
 
 __all__ = ["FAST_READS", "FAST_WRITES", "FastAnswer", "FastWork"]
 
-FAST_READS: Final[Mapping[str, Callable[[Core, bytes], FastAnswer | None]]] = {
+FAST_READS: Final[Mapping[str, Callable[[Core, bytes], FastAnswer | Slices[FastAnswer] | None]]] = {
     "GetItem": get_item,
     "BatchGetItem": batch_get_item,
     "Query": query,

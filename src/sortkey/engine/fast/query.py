@@ -13,11 +13,12 @@ import orjson
 from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
 from sortkey.engine.operations.query import bounds
-from sortkey.engine.read import Page, page
+from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import NameBindings, PositiveInteger, Shape, TableName
 from sortkey.engine.rows.row_keys import ShortText
 from sortkey.engine.rows.stored_item import text, texts
+from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices
 from sortkey.engine.tables.table import Table
 from sortkey.expressions import KeyRange, fast_form
 from sortkey.values.capacity_units import read_units
@@ -34,6 +35,7 @@ class FastQuery(Shape, kw_only=True, forbid_unknown_fields=True):
     return_consumed_capacity: Literal["NONE"] | None = None
 
 
+SLICE_ROWS: Final = SLICE_UNITS // ROW_UNITS
 KEY_READERS: Final = 1024
 """How many compiled key readers are kept, one for each table's key."""
 
@@ -41,7 +43,7 @@ _decode = msgspec.json.Decoder(FastQuery).decode
 _Terms = dict[str, tuple[str, str]]
 
 
-def query(core: Core, body: bytes) -> FastAnswer | None:
+def query(core: Core, body: bytes) -> FastAnswer | Slices[FastAnswer] | None:
     try:
         request = _decode(body)
         name = table_name_of(request.table_name)
@@ -49,16 +51,40 @@ def query(core: Core, body: bytes) -> FastAnswer | None:
         return None
     terms = _terms(request)
     snapshot, tables = core.read_tables()
+    in_one_slice = True
     try:
         table = tables.get(name)
         wanted = None if table is None or terms is None else _range(table, terms)
         if table is None or wanted is None:
             return None
         low, high = bounds(table, wanted)
-        found = page(snapshot, low, high, request.scan_index_forward, request.limit)
+        walk = PageWalk(core.read, snapshot, low, high, request.scan_index_forward, request.limit)
+        rows = walk.rows(SLICE_ROWS)
+        in_one_slice = walk.ended
     finally:
-        snapshot.abort()
-    return FastAnswer(_text(table, found), {name: read_units(found.size, request.consistent_read)})
+        if in_one_slice:
+            snapshot.abort()
+    if in_one_slice:
+        return _answer(table, walk, texts(rows), request)
+    return _rest(table, walk, texts(rows), request)
+
+
+def _rest(table: Table, walk: PageWalk, first: bytes, request: FastQuery) -> Slices[FastAnswer]:
+    """The rest of a page that takes more than one slice."""
+    parts = [first]
+    try:
+        while not walk.ended:
+            yield
+            walk.pause()
+            if rows := walk.rows(SLICE_ROWS):
+                parts.append(texts(rows))
+    finally:
+        walk.close()
+    return _answer(table, walk, b",".join(parts), request)
+
+
+def _answer(table: Table, walk: PageWalk, items: bytes, request: FastQuery) -> FastAnswer:
+    return FastAnswer(_text(table, walk, items), {table.name: read_units(walk.size, request.consistent_read)})
 
 
 def _terms(request: FastQuery) -> _Terms | None:
@@ -94,12 +120,12 @@ def _range(table: Table, terms: _Terms) -> KeyRange | None:
     return KeyRange(equal, (), sort, operator, ({"S": text},))
 
 
-def _text(table: Table, page: Page) -> bytes:
-    rows = page.rows
+def _text(table: Table, walk: PageWalk, items: bytes) -> bytes:
+    count = walk.rows_read
     rest = b""
-    if page.more and rows:
-        rest = b',"LastEvaluatedKey":%b' % _key_reader(table.names)(text(rows[-1]))
-    return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (len(rows), len(rows), texts(rows), rest)
+    if walk.more and count:
+        rest = b',"LastEvaluatedKey":%b' % _key_reader(table.names)(text(walk.last_row))
+    return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (count, count, items, rest)
 
 
 @lru_cache(maxsize=KEY_READERS)

@@ -1,4 +1,8 @@
-"""The operations by name. A read returns its answer; a write returns the work for a write batch, which answers."""
+"""The operations by name.
+
+A read returns its answer. A read that may take long runs in slices and returns its answer at their end. A write returns
+the work for a write batch, which answers.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,10 @@ from sortkey.engine.operations.untag_resource import untag_resource
 from sortkey.engine.operations.update_item import update_item
 from sortkey.engine.operations.update_table import update_table
 from sortkey.engine.operations.update_time_to_live import update_time_to_live
+from sortkey.engine.slices import Slices
 
 Read = Callable[[Core, Any], Answer]
+SlicedRead = Callable[[Core, Any], Slices[Answer]]
 Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
@@ -63,10 +69,13 @@ READS: Final[dict[str, Read]] = {
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
-    "Query": query,
-    "Scan": scan,
     "TransactGetItems": transact_get_items,
     "UpdateContinuousBackups": update_continuous_backups,
+}
+
+SLICED_READS: Final[dict[str, SlicedRead]] = {
+    "Query": query,
+    "Scan": scan,
 }
 
 WRITES: Final[dict[str, Write]] = {

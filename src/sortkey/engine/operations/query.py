@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, filter_of, to_members
-from sortkey.engine.read import page
+from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Query
 from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.selection import Selection, start_row
+from sortkey.engine.slices import Slices
 from sortkey.engine.tables.catalog import require_table
 from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import ValidationException
@@ -23,7 +24,7 @@ OUTSIDE_QUERY = "The provided starting key is outside query boundaries based on 
 OUTSIDE_RANGE = "The provided starting key does not match the range key predicate"
 
 
-def query(core: Core, request: Query) -> Answer:
+def query(core: Core, request: Query) -> Slices[Answer]:
     name = table_name_of(request.table_name)
     bindings = bindings_of(request, EXPRESSIONS, LEGACY)
     keys = _key_condition(request, bindings)
@@ -42,8 +43,8 @@ def query(core: Core, request: Query) -> Answer:
         low, high = bounds(target, wanted)
         if request.exclusive_start_key is not None:
             low, high = _resume(table, target, wanted, request.exclusive_start_key, low, high, forward)
-        found = page(snapshot, low, high, forward, request.limit)
-        return selection.answer(snapshot, table, target, found)
+        walk = PageWalk(core.read, snapshot, low, high, forward, request.limit)
+        return (yield from selection.answer(table, target, walk))
     finally:
         snapshot.abort()
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, filter_of
-from sortkey.engine.read import page
+from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Scan
 from sortkey.engine.rows.item_keys import check_scalar_keys
 from sortkey.engine.selection import INVALID_START, Selection, start_row
+from sortkey.engine.slices import Slices
 from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import ValidationException
 from sortkey.storage import after_prefix
@@ -18,7 +19,7 @@ EXPRESSIONS = ("projection_expression", "filter_expression")
 LEGACY = ("attributes_to_get", "scan_filter", "conditional_operator")
 
 
-def scan(core: Core, request: Scan) -> Answer:
+def scan(core: Core, request: Scan) -> Slices[Answer]:
     name = table_name_of(request.table_name)
     _check_segments(request)
     bindings = bindings_of(request, EXPRESSIONS, LEGACY)
@@ -26,15 +27,18 @@ def scan(core: Core, request: Scan) -> Answer:
     selection = Selection(request, bindings, condition)
     if bindings is not None:
         bindings.check_all_used()
-    with core.read() as snapshot:
+    snapshot = core.read()
+    try:
         table = core.catalog.require(snapshot, name)
         target = selection.target(table)
         check_scalar_keys(table, condition, selection.projection)
         low, high = segment_bounds(target, request.segment or 0, request.total_segments or 1)
         if request.exclusive_start_key is not None:
             low = _resume(table, target, request.exclusive_start_key, low, high, request)
-        found = page(snapshot, low, high, True, request.limit)
-        return selection.answer(snapshot, table, target, found)
+        walk = PageWalk(core.read, snapshot, low, high, True, request.limit)
+        return (yield from selection.answer(table, target, walk))
+    finally:
+        snapshot.abort()
 
 
 def _check_segments(request: Scan) -> None:

@@ -59,6 +59,11 @@ def has_binary(row: bytes) -> bool:
     return row[0] >= 0x80
 
 
+def any_binary(rows: list[bytes]) -> bool:
+    """The flag is the top bit, so if any row has it, the greatest row has it."""
+    return bool(rows) and max(rows)[0] >= 0x80
+
+
 class Json:
     """JSON as it is stored: spliced into an answer as text, or parsed by a caller that needs objects."""
 
@@ -84,5 +89,4 @@ class Json:
         """A list of the rows' items, whole or projected."""
         if projection is not None:
             return cls(b"[%b]" % b",".join([orjson.dumps(projection(decode(row))) for row in rows]), True)
-        # The flag is the top bit, so if any row has it, the greatest row has it.
-        return cls(b"[%b]" % texts(rows), bool(rows) and max(rows)[0] >= 0x80)
+        return cls(b"[%b]" % texts(rows), any_binary(rows))

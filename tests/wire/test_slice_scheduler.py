@@ -1,0 +1,157 @@
+"""Long reads on the endpoint: others are answered between their slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from sortkey.engine import selection
+from sortkey.engine.database import Database
+from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.connection import Connection
+from sortkey.wire import slice_scheduler
+from sortkey.wire.authentication import NoAuthentication
+from sortkey.wire.commit_scheduler import CommitScheduler
+from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.response import Responses
+from sortkey.wire.slice_scheduler import SliceScheduler
+from tests.http.connecting import Host, Transport, connect
+from tests.wire.serving import item, request, table
+
+ROWS = 200
+GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
+SCAN = request("Scan", {"TableName": "orders"})
+SHORT_SCAN = request("Scan", {"TableName": "orders", "Limit": 1})
+TURNS = 1000
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    monkeypatch.setattr(selection, "SLICE_UNITS", 10)
+    database = Database(None)
+    database.call("CreateTable", table("orders"))
+    for number in range(ROWS):
+        database.call("PutItem", {"TableName": "orders", "Item": item(number)})
+    yield database
+    database.close()
+
+
+class Clients:
+    """Connections to one endpoint, whose loop turns when the test says so."""
+
+    def __init__(self, database: Database) -> None:
+        self.host = Host()
+        commits = cast(CommitScheduler, cast(Any, _NoCommits()))
+        self.scheduler = SliceScheduler(self.host.call_soon)
+        self.host.handler = Endpoint(
+            database,
+            NoAuthentication(AllowedHosts()),
+            commits,
+            self.scheduler,
+            Responses("A" * 36, 0.0),
+            Metrics(),
+            dict,
+        )
+
+    def connect(self) -> tuple[Connection, Transport]:
+        transport = Transport()
+        return connect(self.host, transport), transport
+
+    def turn_until_done(self) -> int:
+        """How many turns it took."""
+        for turns in range(TURNS):
+            if not len(self.scheduler):
+                return turns
+            self.host.end_turn()
+        raise AssertionError("it does not end")
+
+
+class _NoCommits:
+    reads = 0
+
+
+@pytest.fixture
+def clients(database: Database) -> Clients:
+    return Clients(database)
+
+
+def test_others_are_answered_before_a_long_scan_is(clients: Clients) -> None:
+    (scanning, scanned), (getting, got) = clients.connect(), clients.connect()
+    scanning.data_received(SCAN)
+    getting.data_received(GET)
+    assert got.statuses() == [200]
+    assert scanned.statuses() == []
+    assert clients.turn_until_done() > 2
+    assert scanned.statuses() == [200]
+    assert scanned.written.count(b'"pk"') == ROWS
+
+
+def test_a_short_scan_is_answered_at_once(clients: Clients) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(SHORT_SCAN)
+    assert transport.statuses() == [200]
+
+
+# Otherwise a thousand clients could each have a slice in one turn.
+def test_a_short_scan_beside_a_long_one_waits_for_its_turn(clients: Clients) -> None:
+    (long, scanned), (short, answered) = clients.connect(), clients.connect()
+    long.data_received(SCAN)
+    short.data_received(SHORT_SCAN)
+    assert answered.statuses() == []
+    clients.host.end_turn()
+    assert answered.statuses() == [200]
+    assert scanned.statuses() == []
+
+
+def test_what_follows_on_the_connection_waits_for_the_scan(clients: Clients) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(SCAN + GET + request("PutItem", {"TableName": "orders", "Item": item(ROWS)}))
+    assert transport.statuses() == []
+    connection.data_received(GET)
+    assert transport.statuses() == []
+
+
+# Each holds a snapshot and a part of its answer.
+def test_few_reads_are_under_way_at_a_time(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slice_scheduler, "UNDER_WAY", 2)
+    transports = []
+    for _ in range(7):
+        connection, transport = clients.connect()
+        connection.data_received(SCAN)
+        transports.append(transport)
+    short, answered = clients.connect()
+    short.data_received(SHORT_SCAN)
+    turns = 0
+    while not answered.statuses():
+        clients.host.end_turn()
+        turns += 1
+        assert turns <= 8
+    clients.turn_until_done()
+    assert [transport.statuses() for transport in transports] == [[200]] * 7
+
+
+def test_the_scan_of_a_client_that_has_gone_ends(clients: Clients) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(SCAN)
+    connection.connection_lost(None)
+    assert clients.turn_until_done() == 1
+    assert transport.statuses() == []
+
+
+def test_a_bug_in_a_slice_is_an_internal_error(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(SCAN)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(selection, "_last_evaluated_key", broken)
+    monkeypatch.setattr("sortkey.engine.read.PageWalk.chunk", broken)
+    clients.turn_until_done()
+    assert transport.statuses() == [500]
+    assert "Scan failed" in caplog.text
