@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -8,6 +12,10 @@ from sortkey.cli import check
 from sortkey.cli.main import main
 from sortkey.engine.check.database_check import CheckReport
 from sortkey.engine.check.findings import Progress
+from sortkey.engine.database import Database
+
+NOBODY = 65534
+"""The user without rights."""
 
 
 def finding(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:
@@ -33,6 +41,42 @@ def test_each_problem_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     finding(monkeypatch, problem)
     assert main(["check", "data"]) == 1
     assert capsys.readouterr().out == f"{problem}\n1 table, 1,200 items, 0 index rows: 1 problem\n"
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A data folder whose parents everyone may enter."""
+    with TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        folder = Path(parent) / "data"
+        Database.open(folder).close()
+        yield folder
+        folder.chmod(0o700)
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Root may read everything, so root becomes another user meanwhile."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize("locked", [".", "data.mdb", "lock.mdb"])
+def test_a_folder_that_may_not_be_read(own_folder: Path, locked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (own_folder / locked).chmod(0)
+    with without_privileges():
+        assert main(["check", str(own_folder)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("sortkey check: cannot ")
+    assert str(own_folder) in printed.err
+    assert printed.err.endswith("Permission denied\n")
+    assert printed.err.count("\n") == 1
 
 
 # A mistyped path must neither pass as sound nor become a new database.

@@ -14,11 +14,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Concatenate, Final, ParamSpec, TypeAlias
 
 import lmdb
 
+from sortkey.storage import lock_file
+
+Parameters = ParamSpec("Parameters")
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 """A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
@@ -44,12 +49,25 @@ class IncompatibleFormat(StorageError):
     """The data folder was written by another version."""
 
 
+def _naming_folder(
+    open_: Callable[Concatenate[Path, Parameters], lmdb.Environment],
+) -> Callable[Concatenate[Path, Parameters], lmdb.Environment]:
+    """What the system rejects, for lack of rights or of space, becomes a StorageError."""
+
+    @wraps(open_)
+    def open_or_name(path: Path, /, *args: Parameters.args, **named: Parameters.kwargs) -> lmdb.Environment:
+        try:
+            return open_(path, *args, **named)
+        except OSError as error:
+            raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
+
+    return open_or_name
+
+
+@_naming_folder
 def open_folder(path: Path) -> lmdb.Environment:
     """Open a durable environment: a commit returns when it is on disk."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
+    path.mkdir(parents=True, exist_ok=True)
     environment = _open(path, sync=True)
     try:
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
@@ -65,6 +83,7 @@ def open_folder(path: Path) -> lmdb.Environment:
     return environment
 
 
+@_naming_folder
 def open_existing(path: Path, *, lock: bool = True) -> lmdb.Environment:
     """Open a folder read-only; raises StorageError if it is not a data folder.
 
@@ -88,17 +107,22 @@ def open_existing(path: Path, *, lock: bool = True) -> lmdb.Environment:
 
 def open_memory() -> lmdb.Environment:
     """Open an environment without syncing, on unlinked files, so that a crash cannot leave them behind."""
-    parent = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="sortkey-", dir=parent))
+    parent = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
     try:
-        environment = _open(folder, sync=False)
-    finally:
-        shutil.rmtree(folder)
-    _check_format(environment, folder)
+        folder = Path(tempfile.mkdtemp(prefix="sortkey-", dir=parent))
+        try:
+            environment = _open(folder, sync=False)
+        finally:
+            shutil.rmtree(folder)
+        _check_format(environment, folder)
+    except (OSError, lmdb.Error) as error:
+        raise StorageError(f"cannot keep data in memory, which is under {parent}: {error}") from error
     return environment
 
 
 def _open(path: Path, *, sync: bool, readonly: bool = False, lock: bool = True) -> lmdb.Environment:
+    if lock:
+        lock_file.reserve(path, READERS)
     size = MAP_BYTES
     while True:
         try:
