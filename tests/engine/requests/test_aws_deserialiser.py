@@ -68,6 +68,43 @@ def test_long_expected() -> None:
     assert message == "STRING_VALUE cannot be converted to Long"
 
 
+# What Java's int or long cannot hold is no such number, whatever the constraints say of it.
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2**31, "NUMBER_VALUE cannot be converted to Integer"),
+        (-(2**31) - 1, "NUMBER_VALUE cannot be converted to Integer"),
+        (10**4000, "NUMBER_VALUE cannot be converted to Integer"),
+        (1e300, "DECIMAL_VALUE cannot be converted to Integer"),
+        (-1e10, "DECIMAL_VALUE cannot be converted to Integer"),
+    ],
+)
+def test_an_integer_out_of_range(value: float, message: str) -> None:
+    assert error("Query", {"TableName": "abc", "Limit": value}) == message
+    assert error("ListContributorInsights", {"MaxResults": value}) == message
+
+
+@pytest.mark.parametrize("member", ["OnDemandThroughput", "WarmThroughput", "ProvisionedThroughput"])
+@pytest.mark.parametrize("value", [2**63, 2**64, -(2**63) - 1])
+def test_a_long_out_of_range(member: str, value: int) -> None:
+    names = {
+        "OnDemandThroughput": ("MaxReadRequestUnits", "MaxWriteRequestUnits"),
+        "WarmThroughput": ("ReadUnitsPerSecond", "WriteUnitsPerSecond"),
+        "ProvisionedThroughput": ("ReadCapacityUnits", "WriteCapacityUnits"),
+    }[member]
+    members = {"TableName": "abc", member: dict.fromkeys(names, value)}
+    message = "NUMBER_VALUE cannot be converted to Long"
+    assert error("UpdateTable", members) == error("CreateTable", members) == message
+    index = {"IndexName": "by_a", "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}], "Projection": {}}
+    for action in ({"Update": {"IndexName": "by_a"}}, {"Create": index}):
+        updates = [{name: content | {member: members[member]} for name, content in action.items()}]
+        assert error("UpdateTable", {"TableName": "abc", "GlobalSecondaryIndexUpdates": updates}) == message
+
+
+def test_the_largest_long_is_accepted() -> None:
+    requests.convert("UpdateTable", {"TableName": "abc", "OnDemandThroughput": {"MaxReadRequestUnits": 2**63 - 1}})
+
+
 def test_timestamp_expected() -> None:
     assert error("ListBackups", {"TimeRangeLowerBound": "now"}) == "STRING_VALUE cannot be converted to Date"
 

@@ -10,7 +10,7 @@ from botocore.loaders import Loader
 
 from sortkey.engine import requests
 from sortkey.engine.requests.member_types import MemberType, members_of
-from sortkey.engine.requests.shapes import unanchored
+from sortkey.engine.requests.shapes import INTEGER_RANGE, LONG_RANGE, unanchored
 
 LOADER: Final = Loader()
 MODELS: Final = [LOADER.load_service_model(service, "service-2") for service in ("dynamodb", "dynamodbstreams")]
@@ -51,8 +51,17 @@ def bounds(declared: MemberType) -> tuple[float | None, float | None, str | None
     meta = declared.meta
     low = meta.min_length if declared.base in (str, list, dict) else meta.ge
     high = meta.max_length if declared.base in (str, list, dict) else meta.le
+    # The model leaves out what the types imply.
+    least, most = java_range(declared)
+    low, high = (None if low == least else low), (None if high == most else high)
     pattern = meta.pattern and unanchored(meta.pattern)
     return low, high, pattern
+
+
+def java_range(declared: MemberType) -> tuple[int | None, int | None]:
+    if declared.base is not int:
+        return None, None
+    return LONG_RANGE if declared.meta.title == "Long" else INTEGER_RANGE
 
 
 def modelled_bounds(shape: dict[str, Any]) -> tuple[int | None, int | None, str | None]:
@@ -67,6 +76,8 @@ def differences(declared: MemberType, name: str, path: str) -> Iterator[str]:
     if shape["type"] == "structure":
         yield from structure_differences(declared, name, path)
         return
+    if shape["type"] in ("integer", "long") and (declared.meta.title == "Long") is not (shape["type"] == "long"):
+        yield f"{path}: not {shape['type']}"
     if declared.base is not TYPES[shape["type"]]:
         yield f"{path}: {declared.base} is not {shape['type']}"
     if bounds(declared) != DIFFERENT_BOUNDS.get(path, modelled_bounds(shape)):
@@ -101,20 +112,32 @@ def test_request_has_the_members_and_bounds_of_the_service_model(operation: str)
     assert list(differences(MemberType(requests.OPERATIONS[operation]), INPUTS[operation], operation)) == []
 
 
-# AWS's messages have Java names, so a structure must have AWS's name.
-def test_nested_structures_bear_the_names_of_the_service_model() -> None:
+def nested_types() -> Iterator[MemberType]:
+    """The types of all members of all requests, at every level."""
     pending = [MemberType(shape) for shape in requests.OPERATIONS.values()]
-    nested: set[str] = set()
     while pending:
         declared = pending.pop()
         inner = (
             [member.type for member in members_of(declared.base).values()] if declared.is_structure else declared.inner
         )
-        for child in inner:
-            pending.append(child)
-            if child.is_structure:
-                nested.add(child.base.__name__)
+        pending.extend(inner)
+        yield from inner
+
+
+# AWS's messages have Java names, so a structure must have AWS's name.
+def test_nested_structures_bear_the_names_of_the_service_model() -> None:
+    nested = {declared.base.__name__ for declared in nested_types() if declared.is_structure}
     assert nested <= set(SHAPES)
+
+
+# A number beyond 64 bits could be stored, but neither encoded nor described.
+def test_every_number_is_bounded_by_its_java_type() -> None:
+    for declared in nested_types():
+        if declared.base is int:
+            least, most = LONG_RANGE if declared.meta.title == "Long" else INTEGER_RANGE
+            assert declared.meta.ge is not None
+            assert declared.meta.le is not None
+            assert least <= declared.meta.ge <= declared.meta.le <= most
 
 
 NOT_SUPPORTED: Final = {

@@ -1,7 +1,7 @@
 """Reads a request that msgspec rejected as AWS's deserialiser does: it checks types only, and stops at the first error.
 
 The result has only declared members, no nulls among them. Fractions are cut off where an integer is declared, as in
-Java. Attribute values stay as they are.
+Java; a number that the Java type cannot hold is an error. Attribute values stay as they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sortkey.engine.requests.member_types import MemberType, members_of
-from sortkey.engine.requests.shapes import JAVA_PACKAGE, Shape
+from sortkey.engine.requests.shapes import INTEGER_RANGE, JAVA_PACKAGE, LONG_RANGE, Shape
 from sortkey.errors import SerializationException
 from sortkey.values.errors import UNEXPECTED_MAP, UNEXPECTED_TYPE, java_token
 
@@ -66,21 +66,29 @@ def _read_scalar(declared: MemberType, value: object) -> object:
         raise SerializationException(f"Unrecognized collection type {_java_type(declared)}")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if declared.base is int and is_number:
-        return _whole(value)
+        return _whole(declared, value)
     if declared.base is float and is_number:
         return value
     if declared.base in (str, bool) and isinstance(value, declared.base):
         return value
     if not isinstance(value, str | int | float):
         raise SerializationException(UNEXPECTED_TYPE)
-    raise SerializationException(f"{java_token(value)} cannot be converted to {_java_name(declared)}")
+    raise _inconvertible(declared, value)
 
 
-def _whole(value: Any) -> int:
+def _whole(declared: MemberType, value: Any) -> int:
     try:
-        return int(value)
+        whole = int(value)
     except (OverflowError, ValueError) as error:  # infinity or NaN: possible in a dictionary, not in JSON
         raise SerializationException(UNEXPECTED_TYPE) from error
+    least, most = LONG_RANGE if declared.meta.title == "Long" else INTEGER_RANGE
+    if not least <= whole <= most:
+        raise _inconvertible(declared, value)
+    return whole
+
+
+def _inconvertible(declared: MemberType, value: str | int | float) -> SerializationException:
+    return SerializationException(f"{java_token(value)} cannot be converted to {_java_name(declared)}")
 
 
 def _java_name(declared: MemberType) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sortkey.engine.requests.shapes import (
+    INTEGER_RANGE,
     BackupArn,
     IndexName,
     PositiveInteger,
@@ -81,7 +82,7 @@ class ListBackups(Shape, kw_only=True):
 class ListContributorInsights(Shape, kw_only=True):
     table_name: TableArn | None = None
     next_token: str | None = None
-    max_results: Annotated[int, Meta(le=100)] | None = None
+    max_results: Annotated[int, Meta(ge=INTEGER_RANGE[0], le=100)] | None = None
 
 
 class ListExports(Shape, kw_only=True):

@@ -65,9 +65,14 @@ AttributeNames = Annotated[list[AttributeName], Meta(min_length=1)]
 KeyAttributeName = Annotated[str, Meta(min_length=1, max_length=limits.KEY_ATTRIBUTE_NAME_BYTES)]
 NameBindings = dict[str, AttributeName]
 
-PositiveInteger = Annotated[int, Meta(ge=1)]
-PositiveLong = Annotated[int, Meta(ge=1, title="Long")]
-Long = Annotated[int, Meta(title="Long")]
+INTEGER_RANGE = (-(2**31), 2**31 - 1)
+LONG_RANGE = (-(2**63), 2**63 - 1)
+"""What Java's types hold. Every number of a request is bounded at least by them, so that none is too large to store or
+to send. `aws_deserialiser` rejects what lies outside; bounds inside are for `constraints`."""
+
+PositiveInteger = Annotated[int, Meta(ge=1, le=INTEGER_RANGE[1])]
+PositiveLong = Annotated[int, Meta(ge=1, le=LONG_RANGE[1], title="Long")]
+Long = Annotated[int, Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1], title="Long")]
 Timestamp = float
 """Seconds since the epoch."""
 
