@@ -129,7 +129,7 @@ def test_redundant_parentheses_are_rejected_where_they_close(text: str) -> None:
 
 
 # No text within the size limit may exhaust the interpreter's stack.
-@pytest.mark.parametrize("opening", ["NOT (", "size(", "a = b AND ("])
+@pytest.mark.parametrize("opening", ["NOT ", "NOT (", "size(", "a = b AND ("])
 def test_deep_nesting_ends_in_an_answer(opening: str) -> None:
     with pytest.raises(InvalidExpression, match="too many operators; operator count: 301"):
         parse_condition(opening * (4000 // len(opening)) + "a = b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
@@ -44,7 +45,8 @@ def compile_assigned(value: Operand | Arithmetic, compilation: Compilation) -> A
         case Arithmetic():
             return _compile_arithmetic(value, compilation)
         case Call():
-            arguments = [compile_assigned(argument, compilation) for argument in value.arguments]
+            # `map`, because a comprehension would be another call for each level of nesting.
+            arguments = list(map(compile_assigned, value.arguments, repeat(compilation)))
             compilation.count_operator()
             if len(arguments) != 2:
                 raise errors.operand_count(value.function, len(arguments))

@@ -139,7 +139,8 @@ class _Compiler:
                 self._compilation.count_operator()
                 return lambda item, bindings: not negated(item, bindings)
             case Junction():
-                return self._junction(tree)
+                # `map`, because a comprehension would be another call for each level of nesting.
+                return self._junction(tree.operator, tuple(map(self.test, tree.conditions)))
             case _:
                 leaf = self.leaves[tree] = self._leaf(tree)
                 return leaf
@@ -155,16 +156,15 @@ class _Compiler:
             case Call():
                 return self._predicate(tree)
 
-    def _junction(self, tree: Junction) -> Test:
-        tests = tuple(self.test(part) for part in tree.conditions)
+    def _junction(self, operator: Literal["AND", "OR"], tests: tuple[Test, ...]) -> Test:
         for _ in tests[1:]:
             self._compilation.count_operator()
         if len(tests) == 2:
             first, second = tests
-            if tree.operator == "AND":
+            if operator == "AND":
                 return lambda item, bindings: first(item, bindings) and second(item, bindings)
             return lambda item, bindings: first(item, bindings) or second(item, bindings)
-        together = all if tree.operator == "AND" else any
+        together = all if operator == "AND" else any
         return lambda item, bindings: together(test(item, bindings) for test in tests)
 
     def _operands(self, operands: Iterable[Operand]) -> list[CompiledOperand]:

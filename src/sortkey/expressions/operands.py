@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from sortkey.expressions import errors
@@ -49,7 +50,8 @@ def compile_operand(operand: Operand, compilation: Compilation) -> CompiledOpera
 
 def _compile_size(call: Call, compilation: Compilation) -> CompiledOperand:
     """`size` is the only function that a condition may have as an operand."""
-    arguments = [compile_operand(argument, compilation) for argument in call.arguments]
+    # `map`, because a comprehension would be another call for each level of nesting.
+    arguments = list(map(compile_operand, call.arguments, repeat(compilation)))
     compilation.count_operator()
     if len(arguments) != 1:
         raise errors.operand_count(call.function, len(arguments))
