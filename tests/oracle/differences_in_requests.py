@@ -59,6 +59,13 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         example=put({"N": "x"}),
     ),
     Rejected(
+        id="other-digits",
+        why="A number has ASCII digits; DynamoDB Local, like Java, also accepts the digits of other scripts.",
+        ours=f"{VALIDATION}…The parameter cannot be converted to a numeric value: ١…",
+        theirs=ANSWERED,
+        example=put({"N": "١"}),
+    ),
+    Rejected(
         id="number-digits",
         why="AWS's message for a number of more than 38 digits.",
         ours=f"{VALIDATION}…Attempting to store more than 38 significant digits in a Number…",

@@ -120,6 +120,7 @@ def test_canonical_form(value: dict[str, Any], canonical: dict[str, Any]) -> Non
         ({"BS": ["YQ==", "YR=="]}, INVALID + "Input collection [YQ==, YR==]of type BS contains duplicates."),
         ({"SS": ["a", None]}, INVALID + "An string set may not have a null string as a member"),
         ({"SS": ["a", None, "a"]}, INVALID + "Input collection [a, null, a] contains duplicates."),
+        ({"NS": ["1", "1", "x"]}, "Input collection contains duplicates"),
         ({"NS": [None]}, "The parameter cannot be converted to a numeric value"),
         ({"BS": [None]}, "The supplied Item contains a null AttributeValue"),
         ({"N": "abc"}, "The parameter cannot be converted to a numeric value: abc"),
@@ -210,6 +211,11 @@ def test_what_is_just_within_the_limits() -> None:
         ("x", "Unexpected value type in payload"),
         ({"L": [1]}, "Unexpected value type in payload"),
         ({"M": {"a": []}}, "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"),
+        # Types are checked before members are compared.
+        ({"SS": ["x", "x", 1]}, "NUMBER_VALUE cannot be converted to String"),
+        ({"NS": ["1", "1", True]}, "TRUE_VALUE cannot be converted to String"),
+        ({"BS": ["YQ==", "YQ==", 1]}, "only base-64-encoded strings are convertible to bytes"),
+        ({"SS": ["x", "x", {}]}, "Start of structure or map found where not expected"),
     ],
 )
 def test_wrong_json_types(value: Any, message: str) -> None:

@@ -186,12 +186,20 @@ class _Walk:
                 continue
             walked = member(each)
             if walked in seen:
+                _check_all_text(tag, content)
                 raise errors.duplicates(tag, content)
             seen.add(walked)
         if None in content:
             raise ValidationException(errors.NULL_MEMBER[tag])
         ordered = sorted(seen, key=order)
         return content if ordered == content else ordered
+
+
+def _check_all_text(tag: str, members: list[Any]) -> None:
+    """A member of the wrong type is reported before a duplicate, wherever it stands."""
+    for each in members:
+        if each is not None and not isinstance(each, str):
+            raise errors.wrong_type(errors.BYTES if tag == "BS" else errors.TEXT, each)
 
 
 # In the order in which DynamoDB checks a value that has several types.

@@ -28,9 +28,9 @@ from sortkey.values import errors
 # Text that is canonical and certainly in range: nearly every number.
 _is_canonical_fast = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
 
-# Decimal would also accept blanks, underscores, NaN and Infinity. Exponents of more than ten digits are rejected here,
-# before Decimal sees them.
-_is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?").fullmatch
+# Decimal would also accept blanks, underscores, the digits of other scripts, NaN and Infinity. Exponents of more than
+# ten digits are rejected here, before Decimal sees them.
+_is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?", re.ASCII).fullmatch
 
 _exact = Context(prec=NUMBER_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
