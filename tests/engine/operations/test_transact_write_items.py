@@ -202,6 +202,39 @@ def test_token_is_for_one_request(call: Call, expect_error: ExpectError) -> None
     assert items(call) == [{"id": s("1"), "v": n(1)}]
 
 
+def far_down() -> Any:
+    value: Any = "x"
+    for _ in range(400):
+        value = [value]
+    return value
+
+
+# DynamoDB ignores types that it does not know; what they hold is neither checked nor compared.
+@pytest.mark.parametrize("ignored", [2**64, far_down(), None])
+def test_token_with_content_that_is_ignored(call: Call, ignored: Any) -> None:
+    request = {"TransactItems": [put(id={"S": "1", "X": ignored}, v=n(1))], "ClientRequestToken": "once"}
+    call("TransactWriteItems", **request)
+    call("TransactWriteItems", TransactItems=[put(id=s("1"), v=n("1.0"))], ClientRequestToken="once")
+    assert items(call) == [{"id": s("1"), "v": n(1)}]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        put(id=s("1"), v=n(2)),
+        put("second", id=s("1"), at=n(1)),
+        action("Put", "first", {"id": s("1"), "v": n(1)}, ConditionExpression="attribute_not_exists(id)"),
+        action("Put", "first", {"id": s("1"), "v": n(1)}, ReturnValuesOnConditionCheckFailure="ALL_OLD"),
+        action("Delete", "first", {"id": s("1")}),
+        check("1"),
+    ],
+)
+def test_token_with_another_request(call: Call, expect_error: ExpectError, other: dict[str, Any]) -> None:
+    call("TransactWriteItems", TransactItems=[put(id=s("1"), v=n(1))], ClientRequestToken="once")
+    with expect_error("IdempotentParameterMismatchException"):
+        call("TransactWriteItems", TransactItems=[other], ClientRequestToken="once")
+
+
 # A cancelled transaction did nothing, so its token is still free.
 def test_cancelled_transaction_leaves_its_token(call: Call, expect_error: ExpectError) -> None:
     request = {"TransactItems": [put(id=s("2")), check("1")], "ClientRequestToken": "once"}

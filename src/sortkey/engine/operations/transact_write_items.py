@@ -25,7 +25,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
     token = None
     if request.client_request_token is not None:
-        token = transaction.Token(request.client_request_token, request.transact_items)
+        token = transaction.Token(request.client_request_token, [action.meaning for action in actions])
 
     def work(batch: WriteBatch) -> Answer:
         tables = [core.catalog.require(batch.transaction, action.name) for action in actions]

@@ -6,7 +6,7 @@ transaction are applied only when all have passed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sortkey.engine import write
 from sortkey.engine.answer_metrics import Consumed
@@ -16,7 +16,7 @@ from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
-from sortkey.expressions import Update, update
+from sortkey.expressions import Bindings, Update, update
 from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.capacity_units import write_units
 from sortkey.values.size import item_size
@@ -53,9 +53,17 @@ class Action:
         """Attributes that include the key."""
         self.payload = item_size(self.keyed)
         self._return_old = request.return_values_on_condition_check_failure
-        self._bind(request)
+        self._bindings = self._bind(request)
+        self._texts = (getattr(request, "update_expression", None), request.condition_expression)
 
-    def _bind(self, request: Request) -> None:
+    @property
+    def meaning(self) -> list[Any]:
+        """What the action asks for, as JSON, in canonical values: equal for two requests that do the same."""
+        names, values = (None, None) if self._bindings is None else (self._bindings.names, self._bindings.values)
+        does = "put" if self._put is not None else "check" if self.only_checks else "change"
+        return [does, self.name, self.keyed, *self._texts, names, values, self._return_old]
+
+    def _bind(self, request: Request) -> Bindings | None:
         self._update: Update | None = None
         if isinstance(request, transactions.Update):
             bindings = bindings_of(request, ("update_expression", "condition_expression"))
@@ -66,6 +74,7 @@ class Action:
         self._condition = condition_of(request, bindings)
         if bindings is not None:
             bindings.check_all_used()
+        return bindings
 
     def find(self, batch: WriteBatch, table: Table) -> write.Found:
         """The action's row. Raises ValidationException if the action does not fit the table's keys."""

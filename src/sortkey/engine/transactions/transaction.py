@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-import msgspec
 import orjson
 
 from sortkey.engine.rows import spaces
@@ -59,9 +58,10 @@ def check_distinct(row_keys: Sequence[bytes]) -> None:
 class Token:
     """A ClientRequestToken. For ten minutes, the same request with it does nothing, and another request is rejected."""
 
-    def __init__(self, token: str, actions: Sequence[msgspec.Struct]) -> None:
+    def __init__(self, token: str, actions: Sequence[Any]) -> None:
+        """`actions` are what the request means, as JSON; what DynamoDB ignores in a request must not be in it."""
         self._key = spaces.TOKENS + blake2b(token.encode(), digest_size=16).digest()
-        content = orjson.dumps(msgspec.to_builtins(actions), option=orjson.OPT_SORT_KEYS)
+        content = orjson.dumps(actions, option=orjson.OPT_SORT_KEYS)
         self._digest = blake2b(content, digest_size=16).digest()
 
     def used(self, batch: WriteBatch) -> bool:
