@@ -59,6 +59,42 @@ def test_transactions_need_what_their_actions_need() -> None:
     assert needed("TransactGetItems", TransactItems=gets) == [("orders", READ), ("prices", READ)]
 
 
+# Otherwise a key that may only write reads items by writing to them.
+@pytest.mark.parametrize(
+    ("operation", "members"),
+    [
+        ("PutItem", {"Item": KEY, "ReturnValues": "ALL_OLD"}),
+        ("DeleteItem", {"Key": KEY, "ReturnValues": "ALL_OLD"}),
+        ("UpdateItem", {"Key": KEY, "ReturnValues": "ALL_NEW"}),
+        ("UpdateItem", {"Key": KEY, "ReturnValues": "UPDATED_OLD"}),
+        ("UpdateItem", {"Key": KEY, "ReturnValues": "UPDATED_NEW"}),
+        ("PutItem", {"Item": KEY, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
+    ],
+)
+def test_a_write_that_returns_attributes_needs_both(operation: str, members: dict[str, Any]) -> None:
+    assert needed(operation, TableName="orders", **members) == [("orders", WRITE), ("orders", READ)]
+    with pytest.raises(AccessDeniedException):
+        Rights("K", {"*": "write"}).check(operation, requests.convert(operation, {"TableName": "orders", **members}))
+
+
+def test_a_write_that_returns_nothing_needs_no_more() -> None:
+    returned = {"ReturnValues": "NONE", "ReturnValuesOnConditionCheckFailure": "NONE"}
+    assert needed("PutItem", TableName="orders", Item=KEY, **returned) == [("orders", WRITE)]
+
+
+def test_so_does_an_action_of_a_transaction() -> None:
+    old = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    actions = [
+        {"Delete": {"TableName": "orders", "Key": KEY, **old}},
+        {"ConditionCheck": {"TableName": "prices", "Key": KEY, "ConditionExpression": "attribute_exists(pk)", **old}},
+    ]
+    assert needed("TransactWriteItems", TransactItems=actions) == [
+        ("orders", WRITE),
+        ("orders", READ),
+        ("prices", READ),
+    ]
+
+
 def test_operations_about_no_table_are_open() -> None:
     assert needed("ListTables") == needed("DescribeLimits") == []
 

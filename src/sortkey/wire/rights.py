@@ -5,8 +5,9 @@
     readwrite  both
     admin      both, and create, change, tag and delete the table
 
-A condition check inside a transaction needs `read`. Operations that name no table (ListTables, DescribeLimits, …) are
-open to every key.
+A write whose answer may hold attributes of an item (`ReturnValues`, `ReturnValuesOnConditionCheckFailure`) needs `read`
+as well, and so does a condition check inside a transaction. Operations that name no table (ListTables, DescribeLimits,
+…) are open to every key.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBack
 ACTIONS: Final = {"get": READ, "condition_check": READ, "put": WRITE, "update": WRITE, "delete": WRITE}
 """The rights that the actions of a transaction need."""
 
+RETURNING_MEMBERS: Final = ("return_values", "return_values_on_condition_check_failure")
+"""Members that ask a write for attributes."""
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
 ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator")
 """Members that name a request's table. A shard iterator begins with its stream's ARN."""
@@ -82,6 +85,8 @@ def needs(operation: str, request: Any) -> Iterator[tuple[str, str]]:
         name = getattr(request, member, None)
         if name is not None:
             yield table_name_of(name), right
+            if _returns_attributes(request):
+                yield table_name_of(name), READ
     for member in ARN_MEMBERS:
         arn = getattr(request, member, None)
         if arn is not None:
@@ -93,4 +98,11 @@ def _transaction_needs(item: Any) -> Iterator[tuple[str, str]]:
     for member, right in ACTIONS.items():
         action = getattr(item, member, None)
         if action is not None:
-            yield table_name_of(action.table_name), right
+            name = table_name_of(action.table_name)
+            yield name, right
+            if right is WRITE and _returns_attributes(action):
+                yield name, READ
+
+
+def _returns_attributes(write: Any) -> bool:
+    return any(getattr(write, member, None) not in (None, "NONE") for member in RETURNING_MEMBERS)
