@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -134,6 +135,14 @@ def test_a_presigned_request_is_good_for_as_long_as_it_says() -> None:
 
 def test_a_presigned_request_can_not_be_good_for_ever() -> None:
     assert "X-Amz-Expires" in rejected(signed(expires=8 * 24 * 3600), "IncompleteSignatureException")
+
+
+# The signature is over the text; the number must be small however it is written.
+@pytest.mark.parametrize("expires", ["000000000999999999", "0" * 30 + "1", "1" * 31, "604801", "-1", "+1", "1e3", "٣"])
+def test_a_lifetime_is_a_short_number(expires: str) -> None:
+    request = signed(expires=60)
+    request.target = request.target.replace(b"X-Amz-Expires=60", b"X-Amz-Expires=" + quote(expires).encode())
+    assert "X-Amz-Expires" in rejected(request, "IncompleteSignatureException")
 
 
 def test_a_day_in_the_scope_that_is_not_the_day_of_the_date() -> None:

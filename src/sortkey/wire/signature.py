@@ -24,6 +24,7 @@ from sortkey.wire.signing_key import ALGORITHM, DATE_FORMAT, TERMINATOR, signing
 SERVICE: Final = "dynamodb"
 SKEW: Final = timedelta(minutes=15)
 LONGEST_EXPIRY: Final = 7 * 24 * 3600
+EXPIRY_DIGITS: Final = len(str(LONGEST_EXPIRY))
 
 MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
@@ -103,7 +104,8 @@ def _presigned(parameters: Mapping[str, str]) -> Signed:
     if parameters["X-Amz-Algorithm"] != ALGORITHM:
         raise _incomplete(f"Unsupported AWS 'algorithm': '{parameters['X-Amz-Algorithm']}'.")
     expires = parameters["X-Amz-Expires"]
-    if not (expires.isascii() and expires.isdigit() and int(expires[:9]) <= LONGEST_EXPIRY):
+    is_number = expires.isascii() and expires.isdigit() and len(expires) <= EXPIRY_DIGITS
+    if not is_number or int(expires) > LONGEST_EXPIRY:
         raise _incomplete(f"'X-Amz-Expires' must be a number of seconds, at most {LONGEST_EXPIRY}: '{expires[:20]}'.")
     credential, headers, signature, date = (
         parameters[name] for name in ("X-Amz-Credential", "X-Amz-SignedHeaders", "X-Amz-Signature", "X-Amz-Date")
