@@ -52,6 +52,7 @@ def test_a_list_is_read() -> None:
         ("score", 0, "$.score"),
         ("score", -1.5, "$.score"),
         ("score", 1e30, "$.score"),
+        ("score", 1e-320, "$.score"),
         ("score", "2", "$.score"),
         ("score", True, "$.score"),
         ("daysOfWeek", [], "$.daysOfWeek"),

@@ -22,7 +22,9 @@ MAX_AREA_BYTES: Final = 32
 """In UTF-8. Ids are parts of keys and attribute names, and the size of a row is limited."""
 MAX_AREAS: Final = 400
 MAX_EVENTS: Final = 10_000
+MIN_SCORE: Final = 1e-130
 MAX_SCORE: Final = 1_000_000
+"""DynamoDB stores no positive number below the first."""
 
 
 class CampaignEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -30,7 +32,7 @@ class CampaignEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     campaign_id: str
     partner_id: str
     areas: Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_AREAS)]
-    score: Annotated[float, Meta(gt=0, le=MAX_SCORE)]
+    score: Annotated[float, Meta(ge=MIN_SCORE, le=MAX_SCORE)]
     days_of_week: Annotated[frozenset[Day], Meta(min_length=1)]
     time_slots: Annotated[frozenset[Slot], Meta(min_length=1)]
     status: Literal["ACTIVE", "ENDED"]
