@@ -77,7 +77,9 @@ def little_stack() -> Iterator[None]:
 def test_conditions(opening: str, middle: str, closing: str) -> None:
     for text in texts(opening, middle, closing, EXPRESSION_BYTES):
         with little_stack(), suppress(ValidationException):
-            condition(text, Bindings(None, None), "FilterExpression")(ITEM)
+            test = condition(text, Bindings(None, None), "FilterExpression")
+            test(ITEM)
+            list(test.steps(ITEM))
         with little_stack(), pytest.raises(ValidationException):
             key_condition(text, Bindings(None, None)).resolve((), ())
 

@@ -14,7 +14,7 @@ from tests.http.connecting import Host, Transport, connect
 READ = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 WRITE = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n" + bytes(40)
 WRONG = b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n"
-LAST = READ.replace(b"Host: x", b"Connection: close")
+LAST = READ.replace(b"Host: x", b"Host: x\r\nConnection: close")
 
 
 class Handler:
@@ -133,6 +133,37 @@ def test_a_client_that_sends_nothing_more_gets_its_answers(
     assert connection.eof_received() is True
     handler.finish(1)
     assert (transport.statuses(), transport.state) == ([201], "closed")
+
+
+# It may only have closed its half of the connection; but whatever it waits for, it does not wait for ever.
+def test_a_client_that_has_gone_is_left_in_the_end(host: Host, connection: Connection, transport: Transport) -> None:
+    connection.data_received(WRITE + READ)
+    host.tick += 1000
+    assert connection.eof_received() is True
+    host.tick += limits.GONE_SECONDS
+    connection.check()
+    assert transport.state == "open"
+    host.tick += 1
+    connection.check()
+    assert transport.state == "aborted"
+
+
+def test_a_stop_does_not_wait_for_it(host: Host, connection: Connection, transport: Transport) -> None:
+    connection.data_received(WRITE)
+    connection.eof_received()
+    host.stopping = True
+    connection.stop()
+    assert transport.state == "open"
+    host.tick += limits.LINGER_SECONDS + 1
+    connection.check()
+    assert transport.state == "aborted"
+
+
+def test_a_client_that_is_there_may_wait_longer(host: Host, connection: Connection, transport: Transport) -> None:
+    connection.data_received(WRITE)
+    host.tick += 10 * limits.GONE_SECONDS
+    connection.check()
+    assert transport.state == "open"
 
 
 def test_the_last_request_ends_the_connection(connection: Connection, transport: Transport) -> None:

@@ -31,13 +31,19 @@ class Transport:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.closing = False
+        self.broken = False
 
     def is_closing(self) -> bool:
         return self.closing
 
     def write(self, data: bytes) -> None:
         assert not self.closing
+        if self.broken:
+            raise RuntimeError
         self.sent.append(data)
+
+    def abort(self) -> None:
+        self.closing = True
 
 
 @pytest.fixture
@@ -100,3 +106,14 @@ def test_a_client_that_is_gone_is_left_out(loop: Loop, transport: Transport) -> 
     transport.closing = True
     loop.end_turn()
     assert (transport.sent, other.sent) == ([], [b"sent"])
+
+
+# One connection's trouble must not cost the others their answers.
+def test_a_connection_that_cannot_be_written_to_ends_alone(loop: Loop, transport: Transport) -> None:
+    broken = Transport()
+    broken.broken = True
+    put(loop, broken, b"lost")
+    put(loop, transport, b"one")
+    loop.end_turn()
+    assert broken.closing
+    assert transport.sent == [b"one"]

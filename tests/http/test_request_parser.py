@@ -70,8 +70,8 @@ def test_a_body_without_length_is_empty() -> None:
 @pytest.mark.parametrize(
     ("head", "kept"),
     [
-        (b"GET / HTTP/1.1\r\n", True),
-        (b"GET / HTTP/1.1\r\nConnection: close\r\n", False),
+        (HEAD, True),
+        (HEAD + b"Connection: close\r\n", False),
         (b"GET / HTTP/1.0\r\n", False),
         (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n", True),
     ],
@@ -114,6 +114,28 @@ def test_what_is_not_http_is_rejected(data: bytes) -> None:
     assert rejected(data) == 400
 
 
+# RFC 9112: which host is meant must be beyond doubt, and HTTP/1.0 has no chunks.
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET http://a/ HTTP/1.1\r\nAccept: x\r\n\r\n",
+        HEAD + b"Host: x\r\n\r\n",
+        HEAD + b"hOST: y\r\n\r\n",
+        b"GET / HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n",
+        b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_one_host_and_no_chunks_before_http_1_1(data: bytes) -> None:
+    assert rejected(data) == 400
+    assert len(fed(data)) == 1
+
+
+def test_http_1_0_needs_no_host() -> None:
+    assert only(fed(b"GET / HTTP/1.0\r\n\r\n")).target == b"/"
+
+
 # The requests before it arrived whole, and deserve their answers.
 def test_requests_before_an_error_stand() -> None:
     events = fed(WHOLE + b"nonsense\r\n\r\n")
@@ -143,7 +165,7 @@ def test_a_longer_chunked_one_is_rejected_when_it_gets_too_long() -> None:
 
 def test_too_many_headers_are_rejected() -> None:
     headers = b"".join(b"h%d: v\r\n" % number for number in range(HEADERS + 1))
-    assert rejected(b"GET / HTTP/1.1\r\n" + headers + b"\r\n") == 431
+    assert rejected(HEAD + headers + b"\r\n") == 431
 
 
 @pytest.mark.parametrize("piece", [1000, 1 << 20])

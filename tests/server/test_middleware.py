@@ -12,6 +12,7 @@ from litestar.exceptions import ImproperlyConfiguredException
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from sortkey.server.app import app_of
+from sortkey.server.errors import INTERNAL
 from sortkey.server.middleware import Middleware
 from tests.server.calling import call
 from tests.server.conftest import WithApp
@@ -130,6 +131,23 @@ def test_an_unexpected_error_is_logged_and_not_shown(
     assert "mine-1" in record.getMessage()
     assert record.exc_info is not None
     assert record.exc_info[0] is RuntimeError
+
+
+# The request would wait for ever, and so would those behind it on its connection.
+def test_a_failure_around_the_answer_is_an_internal_error(
+    with_app: WithApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> str:
+        raise OSError("no space left")
+
+    async def use(middleware: Middleware) -> None:
+        monkeypatch.setattr("sortkey.server.middleware._route_name", broken)
+        answer = await call(middleware, "GET", "/nowhere")
+        assert (answer.status, answer.error["code"]) == (500, INTERNAL)
+        assert answer.headers["x-request-id"] in answer.error["message"]
+
+    with_app(use)
+    assert "no space left" in caplog.text
 
 
 def test_an_error_of_the_service_has_its_details(with_app: WithApp) -> None:

@@ -39,7 +39,7 @@ class Writes:
         self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
         self.scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
 
-    def begin(self) -> None:
+    def begin(self, finish: Callable[[PendingWrite], None] | None = None) -> None:
         def work(batch: WriteBatch) -> Answer:
             batch.put(KEY, b"written")
             return {}
@@ -49,7 +49,7 @@ class Writes:
             self.scheduler.post(write)
 
         write: Any = done
-        write.finish = self.finished.put_nowait
+        write.finish = finish or self.finished.put_nowait
         self.scheduler.submit(work, write)
 
     async def finish(self, count: int) -> None:
@@ -187,3 +187,21 @@ def test_the_loop_does_not_wait_for_another_commit(database: Database) -> None:
         other.join()
 
     run(story)
+
+
+# The rest of the commit would wait for ever.
+@pytest.mark.parametrize("commits_on_loop", [True, False])
+def test_a_write_that_cannot_be_answered_costs_no_other(
+    database: Database, commits_on_loop: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_write: PendingWrite) -> None:
+        raise ZeroDivisionError
+
+    async def story() -> None:
+        writes = Writes(database, commits_on_loop)
+        for finish in (None, broken, None, broken, None):
+            writes.begin(finish)
+        await writes.finish(3)
+
+    run(story)
+    assert "could not be answered" in caplog.text

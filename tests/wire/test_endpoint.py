@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any, cast
 
 import pytest
 
+from sortkey.engine.answers import to_json
+from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.errors import ValidationException
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection
 from sortkey.wire import endpoint as limits
@@ -149,3 +153,84 @@ def test_a_bug_is_an_internal_error(
     assert transport.statuses() == [500]
     assert b"InternalServerError" in transport.written
     assert "ListTables failed" in caplog.text
+
+
+UPDATE = request(
+    "UpdateItem",
+    {
+        "TableName": "orders",
+        "Key": item(2),
+        "UpdateExpression": "SET v = :v",
+        "ExpressionAttributeValues": {":v": {"S": "x"}},
+        "ReturnValues": "ALL_NEW",
+    },
+)
+
+
+# The write is durable; only its own client must not be told so.
+def test_an_answer_that_cannot_be_made_costs_no_other(
+    commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(answer: Answer) -> bytes:
+        if "Attributes" in answer:
+            raise TypeError("Integer exceeds 64-bit range")
+        return to_json(answer)
+
+    monkeypatch.setattr(limits, "to_json", broken)
+    connection.data_received(PUT + UPDATE + PUT)
+    commits.finish(3)
+    assert transport.statuses() == [200, 500, 200]
+
+
+def test_nor_does_one_that_cannot_be_counted(
+    commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    success = Endpoint._success
+    calls = itertools.count()
+
+    def broken_once(*arguments: Any) -> bytes:
+        if next(calls) == 1:
+            raise KeyError("orders")
+        return success(*arguments)
+
+    monkeypatch.setattr(Endpoint, "_success", broken_once)
+    connection.data_received(PUT * 3)
+    commits.finish(3)
+    assert transport.statuses() == [200, 500, 200]
+    connection.data_received(PUT)
+    commits.finish(1)
+    assert transport.statuses()[3:] == [200]
+
+
+def test_a_read_whose_answer_cannot_be_made_is_an_internal_error(
+    connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(Responses, "success", broken)
+    connection.data_received(GET + request("DescribeTable", {"TableName": "orders"}))
+    assert transport.statuses() == [500, 500]
+
+
+# An error may hold an item.
+def test_an_error_that_cannot_be_sent_is_an_internal_error(
+    connection: Connection, database: Database, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValidationException("no", Item={"n": 2**64})
+
+    monkeypatch.setattr(database, "execute", broken)
+    connection.data_received(request("ListTables", {}))
+    assert transport.statuses() == [500]
+
+
+def test_metrics_that_cannot_be_made_are_an_internal_error(
+    connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise OSError
+
+    monkeypatch.setattr(limits, "render", broken)
+    connection.data_received(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET)
+    assert transport.statuses() == [500, 200]

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.wire.conftest import Serve
 from tests.wire.serving import RawClient, ServerProcess, item, raw_request, request, table
 
 LIST = request("ListTables", {})
@@ -170,3 +171,26 @@ def test_capacity_is_answered_if_asked_for(client: RawClient) -> None:
     assert client.call("PutItem", TableName="asked", Item=item(1), ReturnConsumedCapacity="NONE") == {}
     answer = client.call("PutItem", TableName="asked", Item=item(1), ReturnConsumedCapacity="TOTAL")
     assert answer == {"ConsumedCapacity": {"TableName": "asked", "CapacityUnits": 1.0}}
+
+
+# Each was committed, never answered, and kept its connection for ever.
+def test_numbers_beyond_64_bits_are_rejected_and_leave_nothing_behind(serve: Serve) -> None:
+    server = serve("--memory")
+    other = RawClient(server.url)
+    other.call("CreateTable", **table("other"))
+    before = server.descriptors()
+    for number in range(50):
+        client = RawClient(server.url)
+        client.send(
+            request("CreateTable", table(f"large{number}", OnDemandThroughput={"MaxReadRequestUnits": 2**64}))
+            + request("UpdateTable", {"TableName": "other", "WarmThroughput": {"ReadUnitsPerSecond": 2**64}})
+        )
+        other.call("PutItem", TableName="other", Item=item(number))
+        assert [client.answer().status, client.answer().status] == [400, 400]
+        client.close()
+    assert other.call("ListTables")["TableNames"] == ["other"]
+    assert "Table" in other.call("DescribeTable", TableName="other")
+    # The last may not have been noticed yet.
+    assert server.descriptors() <= before + 1
+    other.close()
+    assert server.stop() == 0

@@ -155,3 +155,19 @@ def test_a_bug_in_a_slice_is_an_internal_error(
     clients.turn_until_done()
     assert transport.statuses() == [500]
     assert "Scan failed" in caplog.text
+
+
+# What fails is logged by the loop; the reads of other clients would wait for ever.
+def test_a_read_that_cannot_be_answered_costs_no_other(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        raise ZeroDivisionError
+
+    connected = [clients.connect() for _ in range(2)]
+    with monkeypatch.context() as patched:
+        patched.setattr(clients.host.handler, "_advance_read", broken)
+        connected[0][0].data_received(SCAN)
+    connected[1][0].data_received(SCAN)
+    with pytest.raises(ZeroDivisionError):
+        clients.host.end_turn()
+    clients.turn_until_done()
+    assert connected[1][1].statuses() == [200]

@@ -39,6 +39,8 @@ IDLE_SECONDS: Final = 350
 """Between two requests. SDKs close idle connections earlier, so no request meets a closing connection."""
 STALLED_SECONDS: Final = 60
 """For a client to take the answers that wait for it."""
+GONE_SECONDS: Final = 60
+"""For the answers to a client that sends nothing more. It may wait for them, or have gone without notice."""
 LINGER_SECONDS: Final = 2
 """For a rejected client to read its answer before the connection is aborted."""
 
@@ -93,7 +95,7 @@ class RequestHandler(Protocol):
     """Answers requests."""
 
     def begin(self, request: Request, defer: Defer) -> bytes | None:
-        """Return the answer; or call `defer`, return None, and send the answer later."""
+        """Return the answer; or call `defer`, return None, and send the answer later. Never raises."""
 
     def reject(self, error: RequestError) -> bytes:
         """The answer to bytes that are not acceptable HTTP."""
@@ -198,6 +200,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends nothing more; it may still read."""
         self._ended = True
+        self._since = self._host.tick
         self.outbox.send()
         return bool(self._backlog or self._pending)
 
@@ -247,7 +250,9 @@ class Connection(asyncio.Protocol):
             if waited > STALLED_SECONDS:
                 self._transport.abort()
         elif self._backlog or self._pending:
-            return
+            # A stop does not wait long for a client that has probably gone.
+            if self._ended and waited > (LINGER_SECONDS if self._host.stopping else GONE_SECONDS):
+                self._transport.abort()
         elif self._parser.receiving:
             slow = self._arriving is not None and self._arriving.is_slow(self._host.tick)
             if slow or waited > REQUEST_SECONDS:

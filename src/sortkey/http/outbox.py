@@ -8,6 +8,7 @@ of several answers wakes the client, the others follow. (At 64 connections, proc
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +19,8 @@ SEND_BYTES: Final = 256 * KIB
 """More bytes than this do not wait for the end of the turn, which may be long."""
 SEND_ANSWERS: Final = 64
 """Nor do this many answers."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Outbox:
@@ -51,7 +54,12 @@ class Outbox:
         for transport, answer in waiting:
             # Writing to a transport that has broken meanwhile would raise.
             if not transport.is_closing():
-                transport.write(answer)
+                try:
+                    transport.write(answer)
+                except Exception:
+                    # The answers of other connections wait behind it.
+                    _logger.exception("an answer could not be sent")
+                    transport.abort()
 
     def _end_turn(self) -> None:
         self._planned = False

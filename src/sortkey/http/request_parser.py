@@ -7,7 +7,8 @@
     RequestError   the bytes are not acceptable HTTP; answer and close, nothing after it is read
 
 httptools (llhttp) knows the grammar: chunked bodies, pipelined requests, contradicting lengths. It sets no limits;
-those on the size of the head, the number of headers and the size of the body are enforced here.
+those on the size of the head, the number of headers and the size of the body are enforced here. So are RFC 9112's rules
+that llhttp does not know: exactly one Host, and no Transfer-Encoding in HTTP/1.0.
 """
 
 from __future__ import annotations
@@ -135,7 +136,10 @@ class RequestParser:
         self._silent = 0
         # Headers behind a chunked body (trailers) are ignored.
         if self._in_head:
-            self._headers[name.lower()] = value
+            name = name.lower()
+            if name == b"host" and name in self._headers:
+                self._stop(400, "The request has more than one Host header.")
+            self._headers[name] = value
             if self._fed > HEAD_BYTES:
                 self._check_head()
 
@@ -145,6 +149,10 @@ class RequestParser:
         if self._parser.should_upgrade():
             # Ignoring the upgrade would be legal, but llhttp stops here and does not parse the body.
             self._stop(400, "Upgrades are not supported; this server speaks HTTP/1.1.")
+        if b"host" not in headers and self._parser.get_http_version() != "1.0":
+            self._stop(400, "The request has no Host header.")
+        if b"transfer-encoding" in headers and self._parser.get_http_version() == "1.0":
+            self._stop(400, "HTTP/1.0 has no Transfer-Encoding.")
         if len(headers) > HEADERS:
             self._stop(431, f"The request has more than {HEADERS} headers.")
         if len(headers.get(b"content-length", b"")) > 7 and int(headers[b"content-length"]) > BODY_BYTES:

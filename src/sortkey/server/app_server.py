@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from time import time
 from typing import Final
 from urllib.parse import unquote
@@ -11,12 +12,14 @@ from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import RETRY_AFTER, ResponseWriter
 from sortkey.http.server import HttpServer
-from sortkey.server.errors import CODES, INVALID, ErrorAnswer
+from sortkey.server.errors import CODES, INVALID, ErrorAnswer, internal_error
 from sortkey.server.exchange import JSON_TYPE, Exchange
 from sortkey.server.metrics import Metrics
 from sortkey.server.middleware import Middleware
 
 NOT_A_PATH: Final = RequestError(400, "The request's target is not a path.")
+
+_logger = logging.getLogger(__name__)
 
 
 class AppServer(HttpServer):
@@ -60,9 +63,19 @@ class AppRequestHandler:
         return None
 
     async def _answer(self, exchange: Exchange, request: Request, pending: PendingAnswer) -> None:
-        await self._middleware.answer(exchange)
+        try:
+            await self._middleware.answer(exchange)
+            answer = self._whole(exchange, request)
+        except Exception:
+            # The requests behind this one wait for its answer.
+            _logger.exception("request %s failed", exchange.id)
+            exchange.answer_error(internal_error(exchange.id))
+            answer = self._whole(exchange, request)
+        pending.send(answer)
+
+    def _whole(self, exchange: Exchange, request: Request) -> bytes:
         headers = b"%bx-request-id: %b\r\n" % (_lines(exchange.answer_headers), exchange.id.encode())
-        pending.send(self._responses.whole(request, exchange.status, headers, exchange.answer_body))
+        return self._responses.whole(request, exchange.status, headers, exchange.answer_body)
 
     def reject(self, error: RequestError) -> bytes:
         answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)

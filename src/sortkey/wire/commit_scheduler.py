@@ -14,6 +14,7 @@ writes a commit without the wait, 8 with it, and a quarter more requests a secon
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
@@ -31,6 +32,8 @@ QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""
 PATIENCE: Final = 0.5
 """How long a commit waits in all for more writes, while there are fewer than lately; in durations of a commit."""
+
+_logger = logging.getLogger(__name__)
 
 
 class PendingWrite:
@@ -149,4 +152,8 @@ class CommitScheduler:
         self._finish_planned = False
         while self._durable:
             write = self._durable.popleft()
-            write.finish(write)
+            try:
+                write.finish(write)
+            except Exception:
+                # The others of this commit still get their answers.
+                _logger.exception("a durable write could not be answered")

@@ -3,6 +3,9 @@
 Reads are answered at once, in microseconds; those that take longer are done in slices, a few a turn of the loop. Writes
 join a group commit and are answered, on the loop's thread, once they are durable. Nothing here knows of sockets, nor
 which thread commits.
+
+Every request gets an answer. Whatever fails while one is made, be it a bug, is that request's InternalServerError and
+affects no other request.
 """
 
 from __future__ import annotations
@@ -89,14 +92,12 @@ class Endpoint:
             answer = route.fast_read(self._database, body) if route.fast_read is not None and caller is None else None
             if not isinstance(answer, FastAnswer):
                 answer = self._read(route, request, _decode(route, caller, body), started, defer, answer)
-                if answer is None:
-                    return None
+            return None if answer is None else self._success(route, request, answer, started)
         except (DynamoDBError, CoralError) as error:
             return self._error(request, route.metrics, error, started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             return self._error(request, route.metrics, internal_error(), started)
-        return self._success(route, request, answer, started)
 
     def reject(self, invalid: RequestError) -> bytes:
         """The answer to bytes that are not acceptable HTTP."""
@@ -128,17 +129,23 @@ class Endpoint:
         """Answer a write whose commit has ended, successfully or not."""
         self.queued -= 1
         self.queued_bytes -= len(write.request.body)
+        try:
+            encoded = self._answer_write(write)
+        except Exception:
+            _logger.exception("%s is committed, but its answer failed", write.route.operation)
+            encoded = self._error(write.request, write.route.metrics, internal_error(), write.started)
+        # Now: a client that has its answer may send its next write before the next commit.
+        write.pending.send_now(encoded)
+
+    def _answer_write(self, write: PendingWrite) -> bytes:
         route = write.route
         error = self._database.settle(route.operation, write.error)
         if error is None:
-            encoded = self._success(route, write.request, _answer_of(write), write.started)
-        else:
-            if not isinstance(error, DynamoDBError):
-                _logger.error("%s failed", route.operation, exc_info=error)
-                error = internal_error()
-            encoded = self._error(write.request, route.metrics, error, write.started)
-        # Now: a client that has its answer may send its next write before the next commit.
-        write.pending.send_now(encoded)
+            return self._success(route, write.request, _answer_of(write), write.started)
+        if not isinstance(error, DynamoDBError):
+            _logger.error("%s failed", route.operation, exc_info=error)
+            error = internal_error()
+        return self._error(write.request, route.metrics, error, write.started)
 
     def _read(
         self,
@@ -190,11 +197,25 @@ class Endpoint:
     def _error(
         self, request: Request, metrics: RequestMetrics, error: DynamoDBError | CoralError, started: float
     ) -> bytes:
+        try:
+            text = protocol.error_json(error)
+        except Exception:
+            _logger.exception("the error %s cannot be sent", error.code)
+            error = internal_error()
+            text = protocol.error_json(error)
         metrics.count(error.code, perf_counter() - started)
-        return self._responses.answer(request, error.status, protocol.error_json(error))
+        return self._responses.answer(request, error.status, text)
 
     def _answer_other(self, request: Request) -> bytes:
-        """Requests that name no operation: health, metrics, and errors."""
+        """Requests that name no operation."""
+        try:
+            return self._page(request)
+        except Exception:
+            _logger.exception("%s failed", request.target.decode("latin-1"))
+            return self._error(request, self._unknown, internal_error(), perf_counter())
+
+    def _page(self, request: Request) -> bytes:
+        """Health, metrics, and errors."""
         path = request.target.partition(b"?")[0]
         if request.method in (b"GET", b"HEAD") and path in (b"/", b"/health"):
             # For any host: it shows nothing, and probes often send none.

@@ -110,14 +110,17 @@ class SliceScheduler:
 
     def _turn(self) -> None:
         self._planned = False
-        if self._under_way:
-            self._run(self._under_way.popleft())
-        if self._new:
-            self._run(self._new.popleft())
-        elif self._waiting and len(self._under_way) < UNDER_WAY:
-            self._run(self._waiting.popleft())
-        if len(self):
-            self._plan()
+        try:
+            if self._under_way:
+                self._run(self._under_way.popleft())
+            if self._new:
+                self._run(self._new.popleft())
+            elif self._waiting and len(self._under_way) < UNDER_WAY:
+                self._run(self._waiting.popleft())
+        finally:
+            # Whatever failed, the other reads go on.
+            if len(self):
+                self._plan()
 
     def _run(self, read: PendingRead) -> None:
         if read.pending.abandoned:
