@@ -23,7 +23,7 @@ def assignments(*loads: int) -> dict[int, Assignment]:
     async def make() -> dict[int, Assignment]:
         recorder, metrics = Recorder(), FeedMetrics()
         return {
-            partition: Assignment(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load)
+            partition: Assignment(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load=load)
             for partition, load in enumerate(loads)
         }
 

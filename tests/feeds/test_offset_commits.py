@@ -34,7 +34,7 @@ class Bench:
         assert self.consumer.poll(SECONDS) is not None
         self.metrics = FeedMetrics()
         self.commits = OffsetCommits(self.kafka, self.consumer, self.metrics)
-        self.commits.begin([TopicPartition(self.topic, 0)])
+        self.commits.begin({})
 
     @property
     def letters(self) -> list[bytes | None]:

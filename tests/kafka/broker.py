@@ -101,7 +101,8 @@ class Broker:
     def _format(self) -> None:
         cluster = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
         storage_tool = ["-cp", f"{self._jars}/*", "kafka.tools.StorageTool", "format"]
-        command = ["java", *JAVA, *storage_tool, "--cluster-id", cluster, "--config", str(self._properties)]
+        # With `=`, since an id may begin with a hyphen.
+        command = ["java", *JAVA, *storage_tool, f"--cluster-id={cluster}", f"--config={self._properties}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS)
         if done.returncode != 0:
             raise BrokerFailed(f"Kafka's folder could not be made: {done.stderr.strip()[-500:]}")

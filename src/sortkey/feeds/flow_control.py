@@ -30,9 +30,24 @@ class Assignment:
     """A partition that the group assigned to this worker."""
 
     lane: PartitionLane
+    next_offset: int = 0
+    """Every message before it was handled, or is in progress."""
+    certain: bool = False
+    """Whether no message is left between `next_offset` and the next one that is received."""
     load: int = 0
     paused: bool = False
     full_since: float | None = None
+
+    def accept(self, offset: int) -> bool:
+        """Whether to deliver a message that was received: it is the next one.
+
+        A message from before the start may come late, and one that was received before the partition was revoked and
+        assigned again may be beyond it.
+        """
+        if offset < self.next_offset or (offset > self.next_offset and not self.certain):
+            return False
+        self.next_offset, self.certain = offset + 1, True
+        return True
 
 
 class Turn(NamedTuple):

@@ -75,6 +75,13 @@ class KafkaSettings(msgspec.Struct, frozen=True):
             "enable.auto.offset.store": False,
         }
 
+    @property
+    def incremental(self) -> bool:
+        """Whether a rebalance assigns partitions in addition to those that the worker has, or all anew."""
+        settings = self.consumer()
+        strategy = settings.get("partition.assignment.strategy", "")
+        return settings.get("group.protocol") == "consumer" or "cooperative" in strategy
+
     def _rebalancing(self) -> dict[str, Any]:
         """A rebalance revokes only the partitions that move to another worker."""
         if self.properties.get("group.protocol") == "consumer":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from confluent_kafka import Consumer as KafkaConsumer
@@ -12,6 +12,7 @@ from sortkey.feeds.dead_letters import DeadLetters
 from sortkey.feeds.kafka_settings import KafkaSettings
 from sortkey.feeds.message import Rejected
 from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.start_offsets import group_offsets
 
 REQUEST_SECONDS: Final = 10.0
 """The time limit of a request to the broker."""
@@ -41,11 +42,9 @@ class OffsetCommits:
     def rejected(self) -> int:
         return len(self._rejected)
 
-    def begin(self, partitions: list[TopicPartition]) -> None:
-        """Start with newly assigned partitions. Raises KafkaException if the group's offsets cannot be read."""
-        for partition, offset in self._group_offsets(partitions).items():
-            if offset >= 0:
-                self.committed[partition] = offset
+    def begin(self, committed: Mapping[int, int]) -> None:
+        """Start with newly assigned partitions at the group's offsets."""
+        self.committed |= committed
 
     def handled(self, partition: int, next_offset: int, rejected: Sequence[Rejected]) -> None:
         self._offsets[partition] = next_offset
@@ -109,18 +108,11 @@ class OffsetCommits:
     def _resolve(self) -> None:
         """Find out whether a transaction was committed: if so, the group's offsets include its messages."""
         self._dead_letters.recover()
-        committed = self._group_offsets(self._positions())
-        unsent = [each for each in self._rejected if each.message.offset >= committed[each.message.partition]]
+        committed = group_offsets(self._kafka, self._positions(), REQUEST_SECONDS)
+        unsent = [each for each in self._rejected if each.message.offset >= committed.get(each.message.partition, 0)]
         self._metrics.dead_letters += len(self._rejected) - len(unsent)
         self._rejected = unsent
         self._in_doubt = False
-
-    def _group_offsets(self, partitions: list[TopicPartition]) -> dict[int, int]:
-        answer = self._kafka.committed(partitions, timeout=REQUEST_SECONDS)
-        for each in answer:
-            if each.error is not None:
-                raise KafkaException(each.error)
-        return {each.partition: each.offset for each in answer}
 
     def _positions(self) -> list[TopicPartition]:
         return [TopicPartition(self._topic, partition, offset) for partition, offset in self._offsets.items()]

@@ -25,6 +25,7 @@ from sortkey.feeds.message import Message
 from sortkey.feeds.metrics import FeedMetrics
 from sortkey.feeds.offset_commits import OffsetCommits
 from sortkey.feeds.partition_lane import Chunk, Handled, PartitionLane
+from sortkey.feeds.start_offsets import group_offsets, start_offsets
 
 RECEIVED: Final = 500
 """The most messages received at once."""
@@ -33,6 +34,10 @@ UPKEEP_SECONDS: Final = 1.0
 """Between commits; messages handled since the last one are delivered again after a crash."""
 GRACE_SECONDS: Final = 20.0
 """For the current batch to end, when its partition is revoked or the worker stops."""
+START_SECONDS: Final = 5.0
+"""The time limit of a request for the offset at which a newly assigned partition starts."""
+PLACE_SECONDS: Final = 1.0
+"""The same when it is repeated: the worker's other partitions wait meanwhile."""
 WATERMARK_SECONDS: Final = 1.0
 REPEAT_SECONDS: Final = 30.0
 """Between two log lines for the same error code."""
@@ -62,9 +67,13 @@ class Subscription:
         self._metrics = metrics
         self._joined: Callable[[], None] | None = joined
         self._kafka = KafkaConsumer(settings.consumer() | {"error_cb": self._on_error}, logger=LIBRDKAFKA)
+        self._assign = self._kafka.incremental_assign if settings.incremental else self._kafka.assign
+        self._reset = str(settings.consumer()["auto.offset.reset"])
         self._commits = OffsetCommits(settings, self._kafka, metrics)
         self._handled: SimpleQueue[Handled] = SimpleQueue()
         self._assignments: dict[int, Assignment] = {}
+        self._unplaced: set[int] = set()
+        """Assigned partitions whose start is not known yet; their messages are dropped until then."""
         self._fatal: KafkaError | None = None
         self._last_logged: dict[int, float] = {}
         """When each error code was last logged."""
@@ -105,21 +114,40 @@ class Subscription:
 
     def _deliver(self, received: list[KafkaMessage]) -> None:
         chunks: dict[int, list[Message]] = {}
+        ahead: dict[int, Assignment] = {}
         for each in received:
             error = each.error()
-            if error is None:
-                message = _message(each)
-                chunks.setdefault(message.partition, []).append(message)
-            else:
+            if error is not None:
                 self._on_error(error)
-        for partition, messages in chunks.items():
+                continue
+            message = _message(each)
             # A rebalance between two messages may have revoked the partition.
-            assignment = self._assignments.get(partition)
-            if assignment is not None:
-                chunk = Chunk(messages, sum(map(weight, messages)))
-                assignment.load += chunk.weight
-                self._commits.committed.setdefault(partition, messages[0].offset)
-                self._loop.call_soon_threadsafe(assignment.lane.deliver, chunk)
+            assignment = self._assignments.get(message.partition)
+            if assignment is None:
+                continue
+            if assignment.accept(message.offset):
+                chunks.setdefault(message.partition, []).append(message)
+            elif message.offset > assignment.next_offset:
+                ahead[message.partition] = assignment
+        for partition, messages in chunks.items():
+            assignment = self._assignments[partition]
+            chunk = Chunk(messages, sum(map(weight, messages)))
+            assignment.load += chunk.weight
+            self._commits.committed.setdefault(partition, messages[0].offset)
+            self._loop.call_soon_threadsafe(assignment.lane.deliver, chunk)
+        self._return_to_start([each for each in ahead.values() if not each.certain])
+
+    def _return_to_start(self, assignments: list[Assignment]) -> None:
+        """Receive again from the start. If the next message is beyond it still, there is none at the start."""
+        for assignment in assignments:
+            partition = assignment.lane.partition
+            try:
+                self._kafka.seek(TopicPartition(self._topic, partition, assignment.next_offset))
+            except KafkaException as error:
+                # The partition is being revoked; otherwise the next message leads here again.
+                _logger.warning("partition %d does not return to its start: %s", partition, reason_of(error))
+            else:
+                assignment.certain = True
 
     def _await_handled(self) -> None:
         try:
@@ -143,11 +171,13 @@ class Subscription:
 
     def _upkeep(self) -> None:
         self._commit()
+        if self._unplaced:
+            self._place()
         now, metrics = monotonic(), self._metrics
         count = metrics.applied + metrics.rejected
         metrics.rate = (count - self._count_then) / (now - self._upkept)
         self._upkept, self._count_then = now, count
-        metrics.partitions = len(self._assignments)
+        metrics.partitions = len(self._assignments) + len(self._unplaced)
         metrics.under_way = sum(assignment.load for assignment in self._assignments.values())
         metrics.paused = sum(assignment.paused for assignment in self._assignments.values())
         self._measure_lag()
@@ -174,21 +204,45 @@ class Subscription:
             except KafkaException as error:
                 _logger.warning("cannot read the end of the topic: %s", reason_of(error))
                 return
-            lags[partition] = max(0, high - committed)
+            if high >= 0:  # otherwise nothing has been fetched yet
+                lags[partition] = max(0, high - committed)
         self._metrics.lags = lags
 
     def _on_assign(self, _: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        for each in partitions:
-            self._assignments[each.partition] = Assignment(self._new_lane(each.partition, self._handled.put))
         if partitions:
             try:
-                self._commits.begin(partitions)
+                starts = self._find_starts(partitions, START_SECONDS)
+                self._assign(starts)
             except KafkaException as error:
-                # Only the lag needs the offsets; otherwise it gets them from the first message.
+                # librdkafka assigns them without, and `_place` moves each to its start later.
                 _logger.warning("cannot read the offsets of the group: %s", reason_of(error))
+                self._unplaced |= {each.partition for each in partitions}
+            else:
+                for start in starts:
+                    self._begin(start)
         if self._joined is not None:
             self._loop.call_soon_threadsafe(self._joined)
             self._joined = None
+
+    def _find_starts(self, partitions: list[TopicPartition], seconds: float) -> list[TopicPartition]:
+        committed = group_offsets(self._kafka, partitions, seconds)
+        starts = start_offsets(self._kafka, partitions, committed, self._reset, seconds)
+        self._commits.begin(committed)
+        return starts
+
+    def _begin(self, start: TopicPartition) -> None:
+        lane = self._new_lane(start.partition, self._handled.put)
+        self._assignments[start.partition] = Assignment(lane, max(start.offset, 0))
+
+    def _place(self) -> None:
+        partitions = [TopicPartition(self._topic, partition) for partition in sorted(self._unplaced)]
+        try:
+            for start in self._find_starts(partitions, PLACE_SECONDS):
+                self._kafka.seek(start)
+                self._unplaced.remove(start.partition)
+                self._begin(start)
+        except KafkaException as error:
+            _logger.warning("partitions %s do not start yet: %s", sorted(self._unplaced), reason_of(error))
 
     def _on_revoke(self, _: KafkaConsumer, partitions: list[TopicPartition]) -> None:
         """Finish the current batches and commit them, before the partitions go to another worker or this one stops."""
@@ -217,6 +271,7 @@ class Subscription:
 
     def _release(self, partitions: set[int]) -> None:
         self._commits.forget(partitions)
+        self._unplaced -= partitions
         for partition in partitions:
             self._assignments.pop(partition, None)
 
