@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sortkey.feeds.kafka_settings import KafkaSettings
+from sortkey.feeds.worker import Worker
 from tests.feeds.working import SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
+from tests.kafka.proxy import LIST_OFFSETS, HoldingProxy
 from tests.kafka.topic import committed, everything, produce
 
 MESSAGES = 10
@@ -101,6 +105,38 @@ def test_messages_that_librdkafka_delivers_by_mistake_are_not_handled(
     assert consume(kafka) == list(range(START, MESSAGES))
     letters = everything(broker.bootstrap, kafka.dead_letters)
     assert [letter.value() for letter in letters] == [b"poison %d" % each for each in range(START, MESSAGES)]
+
+
+def have_sent(workers: list[Worker], dead_letters: int) -> bool:
+    return sum(worker.metrics.dead_letters for worker in workers) >= dead_letters
+
+
+# The same with librdkafka's own mistake. The first worker gets no answer about where its partitions start; one of them
+# moves to the second worker and back, and then the answers come.
+def test_an_answer_that_comes_after_the_partition_has_moved_and_come_back(broker: Broker) -> None:
+    topic = broker.topic(2)
+    poison = [(f"key-{each}", b"poison %d" % each) for each in range(60)]
+    produce(broker.bootstrap, topic, poison[:20])
+    direct = settings(broker, topic, **{"heartbeat.interval.ms": "200"})
+    first, second = Recorder(), Recorder()
+
+    async def work(proxy: HoldingProxy) -> None:
+        async with working(msgspec.structs.replace(direct, bootstrap=proxy.bootstrap), first) as staying:
+            await asyncio.to_thread(proxy.holding.wait, SECONDS)
+            async with working(direct, second) as leaving:
+                await until(lambda: leaving.metrics.dead_letters > 0)
+            await until(lambda: staying.metrics.partitions == 2)
+            proxy.release()
+            # librdkafka asks again half a second after the late answer; commits are a second apart.
+            for begin in (20, 40):
+                await until(partial(have_sent, [staying, leaving], begin))
+                await asyncio.to_thread(produce, broker.bootstrap, topic, poison[begin : begin + 20])
+            await until(partial(have_sent, [staying, leaving], len(poison)))
+
+    with HoldingProxy(broker, LIST_OFFSETS) as proxy:
+        asyncio.run(work(proxy))
+    letters = everything(broker.bootstrap, direct.dead_letters)
+    assert sorted(letter.value() or b"" for letter in letters) == sorted(value for _, value in poison)
 
 
 def assigning(starts: list[int]) -> type[Consumer]:

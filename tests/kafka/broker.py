@@ -33,10 +33,11 @@ PROPERTIES: Final = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},BEHIND://127.0.0.1:{behind},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},BEHIND://127.0.0.1:{proxy}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,BEHIND:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
 log.dirs={folder}/logs
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
@@ -66,16 +67,21 @@ class Broker:
     """One running Kafka. It can be stopped and started again, and keeps its data."""
 
     def __init__(self, folder: Path) -> None:
-        port, controller = maven.free_ports(2)
+        port, controller, self.behind, self.proxy = maven.free_ports(4)
+        """Clients that come by a proxy are told the proxy's port; the proxy connects to the port `behind`."""
         self.bootstrap = f"127.0.0.1:{port}"
         self._folder = folder
         self._log = folder / "log"
         self._properties = folder / "server.properties"
-        self._properties.write_text(PROPERTIES.format(port=port, controller=controller, folder=folder))
+        self._properties.write_text(self._settings(port, controller))
         self._numbers = count(1)
         self._jars = install()
         self._format()
         self.start()
+
+    def _settings(self, port: int, controller: int) -> str:
+        ports = {"port": port, "controller": controller, "behind": self.behind, "proxy": self.proxy}
+        return PROPERTIES.format(**ports, folder=self._folder)
 
     def start(self) -> None:
         java = [*JAVA, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._properties)]
