@@ -30,6 +30,8 @@ EXPRESSION_BYTES: Final = 4 * KIB
 EXPRESSION_OPERATORS: Final = 300
 EXPRESSION_IN_OPERANDS: Final = 100
 PLACEHOLDER_BYTES: Final = 255
+EXPRESSION_VALUES_BYTES: Final = 2 * MIB
+"""Of all values of a request's expressions together, and of all names."""
 
 GLOBAL_INDEXES: Final = 20
 INDEX_KEY_ATTRIBUTES: Final = 4

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, condition, projection, update
+from sortkey.values.size import item_size
 from tests.expressions.strategies import (
     NAMES,
     bound,
@@ -48,7 +49,7 @@ def judge(text: str, bindings: Bindings, item: dict[str, Any]) -> Any:
 
 def change(text: str, bindings: Bindings, item: dict[str, Any]) -> Any:
     made = update(text, bindings)
-    return made.attributes, made.nested, made.shallow, made.apply(item)
+    return made.attributes, made.nested, made.shallow, made.apply(item, item_size(item))
 
 
 def project(text: str, bindings: Bindings, item: dict[str, Any]) -> Any:

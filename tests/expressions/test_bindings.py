@@ -100,3 +100,31 @@ def test_unused_placeholders_are_listed_as_the_service_does() -> None:
     condition("#c = #e", bindings, "ConditionExpression")
     with rejected(f"Value provided in {VALUES} unused in expressions: keys: {{:z, :w}}"):
         bindings.check_all_used()
+
+
+MIB = 1024 * 1024
+
+
+# AWS: the values of an expression may have 2 MB together.
+@pytest.mark.parametrize(
+    "values",
+    [
+        {":a": {"S": "x" * (2 * MIB + 1)}},
+        {":a": {"S": "x" * MIB}, ":b": {"S": "y" * MIB}, ":c": {"N": "1"}},
+        {":a": {"L": [{"S": "x" * MIB}]}, ":b": {"S": "é" * (MIB // 2)}},
+        {":a": {"L": [{"NULL": True}] * (2 * MIB)}},
+        {":a": {"NS": ["1"] * (3 * MIB)}},
+    ],
+)
+def test_values_are_limited_together(values: dict[str, Any]) -> None:
+    with rejected(f"{VALUES} exceeds max size"):
+        Bindings(None, values)
+
+
+def test_names_are_limited_together() -> None:
+    with rejected(f"{NAMES} exceeds max size"):
+        Bindings({f"#{number}": "x" * 65_000 for number in range(40)}, None)
+
+
+def test_two_megabytes_of_values_are_allowed() -> None:
+    assert Bindings(None, {":a": {"S": "x" * (2 * MIB)}}).size == 2 * MIB

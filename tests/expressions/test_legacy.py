@@ -8,6 +8,7 @@ import pytest
 
 from sortkey.errors import SerializationException
 from sortkey.expressions import KeyAttribute, KeyRange, legacy
+from sortkey.values.size import item_size
 from tests.expressions.rejected import rejected
 
 ITEM: dict[str, Any] = {
@@ -200,7 +201,7 @@ def test_attributes_to_get() -> None:
 def test_attribute_updates(name: str, given: dict[str, Any], after: dict[str, Any] | None) -> None:
     made = legacy.attribute_updates({name: given})
     assert made.attributes == {name}
-    assert made.apply(ITEM).get(name) == after
+    assert made.apply(ITEM, item_size(ITEM)).get(name) == after
 
 
 @pytest.mark.parametrize(
@@ -219,4 +220,4 @@ def test_attribute_updates(name: str, given: dict[str, Any], after: dict[str, An
 )
 def test_attribute_updates_reject(name: str, given: dict[str, Any], message: str) -> None:
     with rejected(message):
-        legacy.attribute_updates({name: given}).apply(ITEM)
+        legacy.attribute_updates({name: given}).apply(ITEM, item_size(ITEM))

@@ -89,7 +89,7 @@ def test_updates(opening: str, middle: str, closing: str) -> None:
     for text in texts(opening, middle, closing, EXPRESSION_BYTES - len("SET x=")):
         for whole in (f"SET x={text}", f"REMOVE {text}", f"ADD {text} :v"):
             with little_stack(), suppress(ValidationException):
-                update(whole, Bindings(None, None)).apply(ITEM)
+                update(whole, Bindings(None, None)).apply(ITEM, 0)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("a.", ""), ("", "[0]"), ("a,", ""), ("(", ")")])

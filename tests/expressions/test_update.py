@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sortkey.expressions import Bindings, Update, update
+from sortkey.values.size import item_size, value_size
 from tests.expressions.rejected import rejected
 
 VALUES: dict[str, Any] = {
@@ -37,7 +38,7 @@ def compiled(text: str) -> Update:
 
 def changes(text: str) -> dict[str, Any]:
     """The attributes that are different afterwards; None for those that are gone."""
-    after = compiled(text).apply(ITEM)
+    after = compiled(text).apply(ITEM, item_size(ITEM))
     return {name: after.get(name) for name in {*ITEM, *after} if after.get(name) != ITEM.get(name)}
 
 
@@ -111,7 +112,7 @@ def test_removing_past_the_end_changes_nothing() -> None:
 
 def test_the_item_before_is_left_alone_and_shared() -> None:
     before = deepcopy(ITEM)
-    after = compiled("SET m.y.z = :n, l[0] = :n REMOVE s ADD ss :ss").apply(before)
+    after = compiled("SET m.y.z = :n, l[0] = :n REMOVE s ADD ss :ss").apply(before, item_size(before))
     assert before == ITEM
     assert after["ns"] is before["ns"]
     assert after["m"]["M"]["x"] is before["m"]["M"]["x"]
@@ -148,7 +149,7 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 )
 def test_items_that_an_update_does_not_fit(text: str, message: str) -> None:
     with rejected(message):
-        compiled(text).apply(ITEM)
+        compiled(text).apply(ITEM, item_size(ITEM))
 
 
 TYPE = "Incorrect operand type for operator or function; "
@@ -224,7 +225,7 @@ def test_attributes_are_those_written_and_nested_those_reached_into() -> None:
 def test_updated_views(text: str, old: dict[str, Any], new: dict[str, Any]) -> None:
     made = compiled(text)
     assert made.updated(ITEM) == old
-    assert made.updated(made.apply(ITEM)) == new
+    assert made.updated(made.apply(ITEM, item_size(ITEM))) == new
 
 
 def test_a_text_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,5 +233,32 @@ def test_a_text_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatc
     first = update(text, Bindings({"#seen": "x"}, {":once": {"N": "1"}}))
     monkeypatch.setattr(import_module("sortkey.expressions.update"), "parse_update", None)
     second = update(text, Bindings({"#seen": "y"}, {":once": {"N": "2"}}))
-    assert first.apply({}) == {"x": {"N": "1"}, "n": {"N": "1"}}
-    assert second.apply({}) == {"y": {"N": "2"}, "n": {"N": "2"}}
+    assert first.apply({}, 0) == {"x": {"N": "1"}, "n": {"N": "1"}}
+    assert second.apply({}, 0) == {"y": {"N": "2"}, "n": {"N": "2"}}
+
+
+# 150 × list_append of a long value took 25 s and gigabytes before its item was found to be too large.
+@pytest.mark.parametrize("form", ["list_append(:v, :v)", ":v", "if_not_exists(x, :v)", "kept"])
+def test_values_that_are_too_large_together_are_not_all_computed(form: str) -> None:
+    names = {f"#{number}": f"a{number}" for number in range(140)}
+    values = {":v": {"L": [{"N": "1"}] * 100_000}}
+    text = "SET " + ", ".join(f"{name} = {form}" for name in names)
+    item = {"kept": values[":v"]}
+    made = update(text, Bindings(names, values if ":v" in form else None))
+    computed = 0
+
+    def counted(value: Any) -> int:
+        nonlocal computed
+        computed += 1
+        return value_size(value)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(import_module("sortkey.expressions.update"), "value_size", counted)
+        with rejected("Item size to update has exceeded the maximum allowed size"):
+            made.apply(item, item_size(item))
+    assert computed <= 2
+
+
+def test_small_updates_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("sortkey.expressions.update"), "value_size", None)
+    compiled("SET n = :n, l = list_append(l, :l) ADD ss :ss").apply(ITEM, item_size(ITEM))

@@ -12,6 +12,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, update
 from sortkey.expressions.tree import Action, Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
 from sortkey.values.attribute import normalise_item
+from sortkey.values.size import item_size
 from tests.expressions.model import MISSING, at, python_value
 from tests.expressions.strategies import bound, items, spell_update, updates
 
@@ -37,7 +38,7 @@ def test_compiled_updates_do_what_the_tree_says(
     except Rejected:
         expected = None
     try:
-        after = compiled.apply(item)
+        after = compiled.apply(item, item_size(item))
     except ValidationException:
         assert expected is None
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections import OrderedDict
 from copy import deepcopy
 from enum import StrEnum
@@ -318,3 +319,23 @@ def test_what_has_no_order(a: dict[str, Any], b: dict[str, Any]) -> None:
 
 def test_type_of() -> None:
     assert type_of({"BOOL": True}) == "BOOL"
+
+
+# Base64 does not keep the order of bytes, and long binaries are compared in pieces.
+@pytest.mark.parametrize("length", [0, 1, 3, 3071, 3072, 3073, 10_000])
+def test_order_of_binaries(length: int) -> None:
+    def binary(raw: bytes) -> dict[str, Any]:
+        return {"B": b2a_base64(raw, newline=False).decode()}
+
+    same = bytes(length)
+    assert compare(binary(same), binary(same)) == 0
+    assert compare(binary(same), binary(same + b"\0")) == -1
+    assert compare(binary(same + b"\xfb"), binary(same + b"\0\xff")) == 1
+
+
+# An item with millions of elements is rejected before they are looked at.
+@pytest.mark.parametrize("value", [{"L": [None] * 500_000}, {"NS": [None] * 500_000}])
+def test_an_item_with_too_many_elements_is_not_walked(value: dict[str, Any]) -> None:
+    with pytest.raises(ValidationException, match="Item size has exceeded the maximum allowed size") as caught:
+        normalise_item({"a": value})
+    assert caught.value.code == "ValidationException"

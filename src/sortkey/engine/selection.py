@@ -134,8 +134,8 @@ class _Selected:
         "_binary",
         "_condition",
         "_count_only",
+        "_evaluations",
         "_fetches",
-        "_operators",
         "_projection",
         "_table",
         "_texts",
@@ -154,7 +154,7 @@ class _Selected:
         self._fetches = isinstance(target, Index) and selection.lacks(target)
         self.plain = self._condition is None and self._projection is None and not self._fetches
         """Whole rows, all of them."""
-        self._operators = 0 if self._condition is None else self._condition.operators
+        self._evaluations = 0 if self._condition is None else self._condition.evaluations
         self._texts: list[bytes] = []
         self._binary = self._projection is not None
         self.count = 0
@@ -170,7 +170,7 @@ class _Selected:
         """Select from more rows. Yields, again and again, the units of work done since the last time."""
         if self._fetches:
             rows = self._full_rows(rows)
-        units = units_of_rows(rows, self._operators)
+        units = units_of_rows(rows, self._evaluations)
         if units < SLICE_UNITS:
             self._filter(rows)
             yield units
@@ -183,7 +183,7 @@ class _Selected:
 
     def _take_costly(self, row: bytes) -> Iterator[int]:
         """One row, evaluated operator by operator if that takes more than a slice."""
-        units = units_of_rows([row], self._operators)
+        units = units_of_rows([row], self._evaluations)
         if self._condition is None or units < SLICE_UNITS:
             self._filter([row])
             yield units

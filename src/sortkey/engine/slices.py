@@ -39,8 +39,8 @@ def finish(slices: Slices[Result]) -> Result:
         return result
 
 
-def units_of_rows(rows: list[bytes], operators: int) -> int:
-    """To decode rows, to evaluate a condition with so many operators, and to encode what is kept of them."""
+def units_of_rows(rows: list[bytes], evaluations: int) -> int:
+    """To decode rows, to evaluate a condition with so many evaluations, and to encode what is kept of them."""
     length = sum(map(len, rows))
     decode = DECODE_UNITS * len(rows) + length // DECODED_BYTES_A_UNIT
-    return decode + operators * (EVALUATE_UNITS * len(rows) + length // EVALUATED_BYTES_A_UNIT)
+    return decode + evaluations * (EVALUATE_UNITS * len(rows) + length // EVALUATED_BYTES_A_UNIT)

@@ -19,13 +19,11 @@ from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
 from sortkey.values.capacity_units import write_units
-from sortkey.values.errors import UPDATED_TOO_DEEP
+from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
 from sortkey.values.size import text_size, value_size
 
 FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 """Types that neither nest, so that an update cannot exceed the depth limit with them, nor hold binary."""
-ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
-UPDATED_ITEM_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
 
 class Found:
@@ -105,8 +103,8 @@ def check_update(table: Table, change: Update | None) -> None:
 def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:
     """The item after the update. An item that did not exist starts as its key."""
     before = key if found.row is None else found.item
-    after = before if change is None else change.apply(before)
-    new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP)
+    after = before if change is None else change.apply(before, found.size)
+    new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
         item_keys.check_index_keys(found.table, new.item, change.attributes)
@@ -136,7 +134,7 @@ def _measure_update(found: Found, change: Update | None, after: Item) -> Normali
         else:
             documents[name] = new
     if documents:
-        _, added, binary = normalise_item(documents, UPDATED_TOO_DEEP)
+        _, added, binary = normalise_item(documents, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
         size += added
     return Normalised(after, size, binary)
 

@@ -6,6 +6,8 @@ One `Bindings` serves all expressions of a request and records which placeholder
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,7 +16,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.tree import Path, Value
 from sortkey.values import errors, number
-from sortkey.values.attribute import AttributeValue, normalise_value
+from sortkey.values.attribute import AttributeValue, TooLarge, measure_value
 from sortkey.values.size import text_size
 
 DocumentPath = tuple[str | int, ...]
@@ -22,16 +24,20 @@ DocumentPath = tuple[str | int, ...]
 
 _PLACEHOLDER: Final = {"#": re.compile(r"#[A-Za-z0-9_]+"), ":": re.compile(r":[A-Za-z0-9_]+")}
 _FEWEST_BUCKETS: Final = 16
+MANY_NAMES: Final = limits.EXPRESSION_VALUES_BYTES // limits.ATTRIBUTE_NAME_BYTES
+"""Fewer names cannot exceed the limit on all names."""
 
 
 class Bindings:
-    __slots__ = ("names", "used", "values")
+    __slots__ = ("_members", "_raw", "names", "size", "used", "values")
 
     def __init__(self, names: dict[str, str] | None, values: dict[str, AttributeValue] | None) -> None:
         self.names = _checked_names(names) if names is not None else {}
-        self.values = _checked_values(values) if values is not None else {}
+        self.values, self.size = _checked_values(values) if values is not None else ({}, 0)
         self.used: set[str] = set()
         """Placeholders of names (`#`) and of values (`:`)."""
+        self._raw: dict[str, bytes] | None = None
+        self._members: dict[tuple[str, ...], Members] | None = None
 
     def path(self, path: Path) -> DocumentPath:
         parts = path.parts
@@ -65,11 +71,49 @@ class Bindings:
         self.used.add(value.placeholder)
         return bound
 
+    def raw(self, placeholder: str) -> bytes:
+        """A binary value, decoded once for all items that it is compared with."""
+        if self._raw is None:
+            self._raw = {}
+        raw = self._raw.get(placeholder)
+        if raw is None:
+            raw = self._raw[placeholder] = a2b_base64(self.values[placeholder]["B"])
+        return raw
+
+    def members(self, placeholders: tuple[str, ...]) -> Members:
+        """The values of these placeholders, to look up whether another value is one of them."""
+        if self._members is None:
+            self._members = {}
+        members = self._members.get(placeholders)
+        if members is None:
+            members = self._members[placeholders] = Members([self.values[each] for each in placeholders])
+        return members
+
     def check_all_used(self) -> None:
         """Call once, after all expressions of the request are bound."""
         if len(self.used) < len(self.names) + len(self.values):
             _reject_unused("ExpressionAttributeNames", [key for key in self.names if key not in self.used])
             _reject_unused("ExpressionAttributeValues", [key for key in self.values if key not in self.used])
+
+
+class Members:
+    """Some values. Scalars are found by a look-up, others by comparing them one by one."""
+
+    __slots__ = ("_others", "_scalars")
+
+    def __init__(self, values: Iterable[AttributeValue]) -> None:
+        self._scalars: set[tuple[str, str]] = set()
+        self._others: list[AttributeValue] = []
+        for value in values:
+            ((tag, content),) = value.items()
+            if type(content) is str:
+                self._scalars.add((tag, content))
+            else:
+                self._others.append(value)
+
+    def __contains__(self, value: AttributeValue) -> bool:
+        ((tag, content),) = value.items()
+        return (tag, content) in self._scalars if type(content) is str else value in self._others
 
 
 def _reject_unused(parameter: str, unused: list[str]) -> None:
@@ -97,6 +141,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
     parameter = "ExpressionAttributeNames"
     if not names:
         raise ValidationException(f"{parameter} must not be empty")
+    if len(names) > MANY_NAMES and sum(map(len, names.values())) > limits.EXPRESSION_VALUES_BYTES:
+        raise _too_large(parameter)
     for key, name in names.items():
         _check_placeholder(parameter, "#", key)
         # Most names are short ASCII: this saves a call.
@@ -120,28 +166,47 @@ def name_error(name: str | None) -> str | None:
     return errors.NAME_TOO_LONG if size >= limits.ATTRIBUTE_NAME_BYTES else None
 
 
-def _checked_values(values: dict[str, Any]) -> dict[str, AttributeValue]:
+def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], int]:
+    """The canonical values, and their size together."""
     parameter = "ExpressionAttributeValues"
     if not values:
         raise ValidationException(f"{parameter} must not be empty")
     checked = {}
+    total = 0
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
-        try:
-            checked[key] = value if _is_canonical_scalar(value) else normalise_value(value)
-        except ValidationException as error:
-            raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
-    return checked
+        size = _canonical_scalar_size(value)
+        if size is None:
+            value, size = _measured(parameter, key, value)
+        checked[key] = value
+        total += size
+        if total > limits.EXPRESSION_VALUES_BYTES:
+            raise _too_large(parameter)
+    return checked, total
 
 
-def _is_canonical_scalar(value: Any) -> bool:
-    """Whether the value is a string or a number and already canonical; most are, which saves a walk."""
+def _measured(parameter: str, key: str, value: Any) -> tuple[AttributeValue, int]:
+    try:
+        return measure_value(value)
+    except TooLarge:
+        raise _too_large(parameter) from None
+    except ValidationException as error:
+        raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
+
+
+def _too_large(parameter: str) -> ValidationException:
+    return ValidationException(f"{parameter} exceeds max size")
+
+
+def _canonical_scalar_size(value: Any) -> int | None:
+    """The size of a string or a number that is already canonical; most are, which saves a walk. None for others."""
     if type(value) is not dict or len(value) != 1:
-        return False
+        return None
     ((tag, content),) = value.items()
     if type(content) is not str:
-        return False
-    return content.isascii() if tag == "S" else tag == "N" and number.canonical(content) is content
+        return None
+    canonical = content.isascii() if tag == "S" else tag == "N" and number.canonical(content) is content
+    return len(content) if canonical else None
 
 
 @lru_cache(maxsize=4096)

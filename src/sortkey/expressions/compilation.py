@@ -27,14 +27,17 @@ Check = Callable[[Bindings], object]
 
 class Compilation:
     def __init__(self) -> None:
-        self.operators = 0
+        self._operators = 0
+        self.evaluations = 0
+        """How much there is to do for each item."""
         self._seen: set[Path | Value] = set()
         self._paths: list[Path] = []
         self.checks: list[Check] = []
 
     def count_operator(self) -> None:
-        self.operators += 1
-        if self.operators > limits.EXPRESSION_OPERATORS:
+        self._operators += 1
+        self.evaluations += 1
+        if self._operators > limits.EXPRESSION_OPERATORS:
             raise errors.too_many_operators()
 
     def path(self, path: Path) -> None:

@@ -44,7 +44,7 @@ class Program(NamedTuple):
     tree: Tree
     leaves: Mapping[Tree, Test]
     """The tests of the tree's comparisons, memberships and functions."""
-    operators: int
+    evaluations: int
 
     def bind(self, bindings: Bindings) -> Condition:
         for check in self.checks:
@@ -83,9 +83,9 @@ class Condition:
         return self._program.leaves[tree](item, self._bindings)
 
     @property
-    def operators(self) -> int:
-        """How much there is to evaluate."""
-        return self._program.operators
+    def evaluations(self) -> int:
+        """The number of operators and functions, and of attributes to compare with."""
+        return self._program.evaluations
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -119,7 +119,7 @@ def compile_condition(tree: Tree) -> Program:
     except InvalidExpression as error:
         compilation.reject(error)
     checks = tuple(compilation.checks)
-    return Program(test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.operators)
+    return Program(test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations)
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
@@ -198,11 +198,16 @@ class _Compiler:
                 f"The IN operator is provided with too many operands; number of operands: {len(choices)}"
             )
         self._require_distinct("IN", operand, *choices)
-        get, getters = operand.get, tuple(choice.get for choice in choices)
+        get = operand.get
+        constants = tuple(choice.value.placeholder for choice in choices if choice.value is not None)
+        getters = tuple(choice.get for choice in choices if choice.value is None)
+        self._compilation.evaluations += len(getters)
 
         def is_member(item: Item, bindings: Bindings) -> bool:
             value = get(item, bindings)
-            return value is not None and any(value == choice(item, bindings) for choice in getters)
+            if value is None:
+                return False
+            return value in bindings.members(constants) or any(value == choice(item, bindings) for choice in getters)
 
         return is_member
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sortkey.expressions import errors
@@ -19,6 +20,9 @@ Test = Callable[[Item, Bindings], bool]
 _TYPES: Final = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
 _ANY_TYPE: Final = "{HD,DICT,INT,SS,BS,S,INTSET,FLOAT,HDS,NS,BOOL,B,N,DOUBLESET,DECIMALSET,L,M,DOUBLE,FS,DECIMAL,NULL}"
 _TEXT: Final = frozenset({"S"})
+
+_GROUP: Final = 4
+"""Letters of base64 for three bytes."""
 
 _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
 
@@ -76,19 +80,45 @@ def _begins_with(arguments: Sequence[CompiledOperand], compilation: Compilation)
         if "S" in value and "S" in prefix:
             text: str = value["S"]
             return text.startswith(prefix["S"])
-        return "B" in value and "B" in prefix and b64decode(value["B"]).startswith(b64decode(prefix["B"]))
+        if "B" in value and "B" in prefix:
+            return _begins_with_binary(value["B"], prefix["B"])
+        return False
 
     return begins_with
 
 
+def _begins_with_binary(text: str, prefix: str) -> bool:
+    """Whole groups of three bytes are compared as text; only the last group is decoded."""
+    whole = max(len(prefix) // _GROUP - 1, 0) * _GROUP
+    last = slice(whole, whole + _GROUP)
+    return text[:whole] == prefix[:whole] and a2b_base64(text[last]).startswith(a2b_base64(prefix[last]))
+
+
 def _contains(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
-    container, part = arguments[0].get, arguments[1].get
+    container, part = arguments
+    raw_container, raw_part = _raw(container), _raw(part)
 
     def contains(item: Item, bindings: Bindings) -> bool:
-        whole, wanted = container(item, bindings), part(item, bindings)
-        return whole is not None and wanted is not None and _holds(whole, wanted)
+        whole, wanted = container.get(item, bindings), part.get(item, bindings)
+        if whole is None or wanted is None:
+            return False
+        if "B" in whole and "B" in wanted:
+            return raw_part(wanted, bindings) in raw_container(whole, bindings)
+        return _holds(whole, wanted)
 
     return contains
+
+
+def _raw(operand: CompiledOperand) -> Callable[[AttributeValue, Bindings], bytes]:
+    """Decodes the operand's binary. A request's value is decoded once; an item's, once while it is evaluated."""
+    if operand.value is None:
+        return lambda value, _bindings: _decoded(value["B"])
+    placeholder = operand.value.placeholder
+    return lambda _value, bindings: bindings.raw(placeholder)
+
+
+_decoded = lru_cache(maxsize=8)(a2b_base64)
+"""Few: the same object is looked up again and again, which compares no bytes, while one item is evaluated."""
 
 
 def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
@@ -98,9 +128,7 @@ def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
         return wanted in content
     if tag in _ELEMENT_TYPES:
         return wanted_tag == _ELEMENT_TYPES[tag] and sought in content
-    if tag != wanted_tag or tag not in PREFIX_TYPES:
-        return False
-    return sought in content if tag == "S" else b64decode(sought) in b64decode(content)
+    return tag == wanted_tag == "S" and sought in content
 
 
 PREDICATES: Final = {

@@ -19,8 +19,11 @@ from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, find, pick, resolve
 from sortkey.expressions.tree import Add, Delete, Path, Remove, Set
+from sortkey.limits import ITEM_BYTES
 from sortkey.values import number
 from sortkey.values.attribute import SET_TYPES, AttributeValue, Item, normalise_value, type_of
+from sortkey.values.errors import UPDATED_ITEM_TOO_LARGE
+from sortkey.values.size import value_size
 
 TYPE_NAMES: Final = {
     "S": "STRING",
@@ -38,6 +41,33 @@ _ADD_TYPES: Final = SET_TYPES | {"N"}
 
 Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
 """From the value at a path and an operand to the new value; None is no value."""
+
+
+class _Room:
+    """What the values that an update writes may still have."""
+
+    def __init__(self) -> None:
+        self._left = ITEM_BYTES
+
+    def take(self, value: AttributeValue | None) -> None:
+        if value is None:
+            return
+        content = value[type_of(value)]
+        # Each element has a byte or more, so those of a list that is too long need not be measured.
+        long = isinstance(content, list) and len(content) > self._left + 1
+        self._left -= len(content) if long else value_size(value)
+        if self._left < 0:
+            raise too_large()
+
+
+def _measured(room: _Room | None, value: AttributeValue | None) -> AttributeValue | None:
+    if room is not None:
+        room.take(value)
+    return value
+
+
+def too_large() -> ValidationException:
+    return ValidationException(UPDATED_ITEM_TOO_LARGE)
 
 
 class Program(NamedTuple):
@@ -76,36 +106,52 @@ class Update:
         """The top-level attributes that it reads or writes in part, by a longer path."""
         return self._bindings.attributes(self._program.nested)
 
-    def apply(self, item: Item) -> Item:
-        """The item after the update; the order of the steps is the order in which DynamoDB reports errors."""
+    def apply(self, item: Item, size: int) -> Item:
+        """The item of this size after the update.
+
+        The order of the steps is the order in which DynamoDB reports errors. Only an item that gets too large is
+        rejected as soon as that is sure, because the values written could take a thousand times its memory.
+        """
         program, paths, bindings = self._program, self._paths, self._bindings
+        room = self._room(size)
         if self.shallow:
-            return self._apply_shallow(item)
+            return self._apply_shallow(item, room)
         changes = [
-            Change(paths[index], merge(find(item, paths[index]), bindings.values[operand]))
+            Change(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
             for index, merge, operand in program.merges
         ]
         for path in paths:
             check_parent(item, path)
-        changes += [Change(paths[index], compute(item, bindings)) for index, compute in program.assignments]
+        changes += [
+            Change(paths[index], _measured(room, compute(item, bindings))) for index, compute in program.assignments
+        ]
         changes += [Change(paths[index], None) for index in program.removals]
         return apply_changes(item, changes)
 
-    def _apply_shallow(self, item: Item) -> Item:
+    def _apply_shallow(self, item: Item, room: _Room | None) -> Item:
         """The same for whole attributes, which most updates write."""
         program, names, bindings = self._program, self._names, self._bindings
         after = dict(item)
         for index, merge, operand in program.merges:
             merged = merge(item.get(names[index]), bindings.values[operand])
+            if room is not None:
+                room.take(merged)
             if merged is None:
                 after.pop(names[index], None)
             else:
                 after[names[index]] = merged
         for index, compute in program.assignments:
-            after[names[index]] = compute(item, bindings)
+            value = after[names[index]] = compute(item, bindings)
+            if room is not None:
+                room.take(value)
         for index in program.removals:
             after.pop(names[index], None)
         return after
+
+    def _room(self, size: int) -> _Room | None:
+        """None if the values written are so small that they need not be measured one by one."""
+        # None of them has more than twice what the request and the item have together.
+        return None if 2 * len(self._paths) * (self._bindings.size + size) <= ITEM_BYTES else _Room()
 
     def updated(self, before_or_after: Item) -> Item:
         """The parts of the item, before or after, at the paths that the update names."""
@@ -168,6 +214,8 @@ def add_to(existing: AttributeValue | None, operand: AttributeValue) -> Attribut
     tag = _same_type(existing, operand)
     if tag == "N":
         return {"N": number.add(existing["N"], operand["N"])}
+    if len(operand[tag]) > ITEM_BYTES:
+        raise too_large()
     return normalise_value({tag: list({*existing[tag], *operand[tag]})})
 
 

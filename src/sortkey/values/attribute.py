@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
-from sortkey.limits import ATTRIBUTE_NAME_BYTES, NESTING_DEPTH
+from sortkey.limits import ATTRIBUTE_NAME_BYTES, EXPRESSION_VALUES_BYTES, ITEM_BYTES, NESTING_DEPTH
 from sortkey.values import errors, number, size
 
 AttributeValue = dict[str, Any]
@@ -22,7 +22,17 @@ ORDERED_TYPES: Final = frozenset({"S", "N", "B"})
 """Types whose values have an order; also the types of key attributes."""
 PREFIX_TYPES: Final = frozenset({"S", "B"})
 """Types whose values can begin with, or contain, another value of the type."""
+COMPARED_LETTERS: Final = 4096
+"""Of base64, compared at a time; a multiple of four, so that each piece can be decoded by itself."""
 SET_TYPES: Final = frozenset({"SS", "NS", "BS"})
+
+
+class TooLarge(ValidationException):
+    """The value has more bytes than allowed. To clients it is a ValidationException like any other."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
 
 
 class Normalised(NamedTuple):
@@ -33,10 +43,14 @@ class Normalised(NamedTuple):
     """Whether there is a B or BS anywhere inside."""
 
 
-def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP) -> Normalised:
-    """`too_deep` is the message for an item with too many levels; updates have their own."""
-    walk = _Walk(too_deep=too_deep)
+def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP, too_large: str = errors.ITEM_TOO_LARGE) -> Normalised:
+    """Updates have their own messages for an item with too many levels, and for one that is too large.
+
+    The walk ends as soon as there are more elements than the largest item can have. Callers check the size.
+    """
+    walk = _Walk(ITEM_BYTES, too_deep=too_deep, too_large=too_large)
     try:
+        walk.expect(len(item))
         walked = walk.members(item)
     except UnicodeEncodeError:
         raise errors.not_unicode() from None
@@ -44,8 +58,14 @@ def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP) -> Normalised:
 
 
 def normalise_value(value: Any) -> AttributeValue:
+    return measure_value(value)[0]
+
+
+def measure_value(value: Any) -> tuple[AttributeValue, int]:
+    """The canonical value of an expression, and its size. Raises TooLarge if it has surely more bytes than allowed."""
+    walk = _Walk(EXPRESSION_VALUES_BYTES, depth=0)
     try:
-        return _Walk(depth=0).value(value)
+        return walk.value(value), walk.size
     except UnicodeEncodeError:
         raise errors.not_unicode() from None
 
@@ -53,9 +73,13 @@ def normalise_value(value: Any) -> AttributeValue:
 class _Walk:
     """One pass over one item. Each method takes the content of a value and returns it in canonical form."""
 
-    __slots__ = ("_too_deep", "binary", "depth", "size")
+    __slots__ = ("_most", "_too_deep", "_too_large", "binary", "depth", "size")
 
-    def __init__(self, depth: int = 1, too_deep: str = errors.TOO_DEEP) -> None:
+    def __init__(
+        self, most: int, depth: int = 1, too_deep: str = errors.TOO_DEEP, too_large: str = errors.ITEM_TOO_LARGE
+    ) -> None:
+        self._most = most
+        self._too_large = too_large
         self.size = 0
         self.binary = False
         self.depth = depth
@@ -164,6 +188,13 @@ class _Walk:
         if self.depth > NESTING_DEPTH:
             raise ValidationException(self._too_deep)
         self.size += size.CONTAINER + size.ELEMENT * elements
+        if self.size > self._most:
+            raise TooLarge(self._too_large)
+
+    def expect(self, elements: int) -> None:
+        """Each element has a byte or more, so many of them need not be looked at."""
+        if elements > self._most:
+            raise TooLarge(self._too_large)
 
     def strings(self, content: Any) -> Any:
         return self.sorted_set("SS", content, self.text, str)
@@ -180,6 +211,7 @@ class _Walk:
             raise errors.wrong_type(errors.LIST, content)
         if not content:
             raise ValidationException(errors.EMPTY_SET[tag])
+        self.expect(len(content))
         seen: set[str] = set()
         for each in content:
             if each is None:
@@ -266,11 +298,20 @@ def compare(a: AttributeValue, b: AttributeValue) -> int | None:
     if tag == "N":
         return number.compare(left, right)
     if tag == "B":
-        return _order(a2b_base64(left), a2b_base64(right))
+        return _order_of_binaries(left, right)
     if tag == "S":
         # Python orders text by code point, which is the order of its UTF-8 bytes, which is DynamoDB's.
         return _order(left, right)
     return None
+
+
+def _order_of_binaries(left: str, right: str) -> int:
+    """Decodes only where the texts first differ. Base64 keeps equality, but not order."""
+    for start in range(0, max(len(left), len(right)), COMPARED_LETTERS):
+        one, two = left[start : start + COMPARED_LETTERS], right[start : start + COMPARED_LETTERS]
+        if one != two:
+            return _order(a2b_base64(one), a2b_base64(two))
+    return 0
 
 
 def _order(left: Any, right: Any) -> int:

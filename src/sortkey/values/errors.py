@@ -22,6 +22,8 @@ TOO_DEEP: Final = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 UPDATED_TOO_DEEP: Final = "Nesting Levels have exceeded supported limits"
+ITEM_TOO_LARGE: Final = "Item size has exceeded the maximum allowed size"
+UPDATED_ITEM_TOO_LARGE: Final = "Item size to update has exceeded the maximum allowed size"
 EMPTY_NAME: Final = "Empty attribute name"
 NAME_TOO_LONG: Final = "Attribute name is too large, must be less than 65536 bytes"
 
