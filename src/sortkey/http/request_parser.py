@@ -136,10 +136,10 @@ class RequestParser:
         self._silent = 0
         # Headers behind a chunked body (trailers) are ignored.
         if self._in_head:
-            name = name.lower()
-            if name == b"host" and name in self._headers:
+            name, headers = name.lower(), self._headers
+            if name in headers and name == b"host":
                 self._stop(400, "The request has more than one Host header.")
-            self._headers[name] = value
+            headers[name] = value
             if self._fed > HEAD_BYTES:
                 self._check_head()
 
