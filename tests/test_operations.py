@@ -21,7 +21,7 @@ PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
 METRIC = re.compile(r"\bsortkey_[a-z_]+")
 
 
-class Note(sk.Item, table="notes"):
+class Note(sk.Item, table="operations-notes"):
     name: str
     key = sk.Key("NOTE#{name}")
 

@@ -72,4 +72,10 @@ def test_order_is_of_meaning(a: dict[str, Any], b: dict[str, Any]) -> None:
 def test_walk_measures_as_size_does(item: dict[str, Any]) -> None:
     normalised = normalise_item(item)
     assert normalised.size == size.item_size(normalised.item)
-    assert normalised.binary == any(tag in str(normalised.item) for tag in ("'B':", "'BS':"))
+    assert normalised.binary == any(map(has_binary, normalised.item.values()))
+
+
+def has_binary(value: dict[str, Any]) -> bool:
+    ((tag, content),) = value.items()
+    inner = content.values() if tag == "M" else content if tag == "L" else ()
+    return tag in ("B", "BS") or any(map(has_binary, inner))

@@ -175,23 +175,17 @@ def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], 
     total = 0
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
-        size = _canonical_scalar_size(value)
-        if size is None:
-            value, size = _measured(parameter, key, value)
-        checked[key] = value
-        total += size
+        try:
+            size = _canonical_scalar_size(value)
+            checked[key], added = measure_value(value) if size is None else (value, size)
+        except TooLarge:
+            raise _too_large(parameter) from None
+        except ValidationException as error:
+            raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
+        total += added
         if total > limits.EXPRESSION_VALUES_BYTES:
             raise _too_large(parameter)
     return checked, total
-
-
-def _measured(parameter: str, key: str, value: Any) -> tuple[AttributeValue, int]:
-    try:
-        return measure_value(value)
-    except TooLarge:
-        raise _too_large(parameter) from None
-    except ValidationException as error:
-        raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
 
 
 def _too_large(parameter: str) -> ValidationException:
