@@ -70,7 +70,7 @@ def test_only_so_many_names_are_remembered() -> None:
     hosts = AllowedHosts()
     for number in range(REMEMBERED + 100):
         assert hosts.admits(b"%d.localhost" % number)
-    assert len(hosts._admitted) == REMEMBERED
+    assert len(hosts.admitted) == REMEMBERED
 
 
 def test_the_message_names_the_host_and_the_options() -> None:

@@ -15,7 +15,6 @@ from typing import Final
 
 LOCALHOST: Final = "localhost"
 REMEMBERED: Final = 1000
-"""Values of `Host` that were admitted and need no second look."""
 SHOWN_CHARACTERS: Final = 100
 
 _HOST: Final = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<name>[^\s:/?#@\[\]]+?)\.?)(?::[0-9]*)?", re.ASCII)
@@ -26,10 +25,11 @@ class AllowedHosts:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower().removesuffix(".") for name in names)
-        self._admitted: set[bytes] = set()
+        self.admitted: set[bytes] = set()
+        """Values of `Host` that were admitted before; at most `REMEMBERED`."""
 
     def admits(self, host: bytes) -> bool:
-        return host in self._admitted or self._examine(host)
+        return host in self.admitted or self._examine(host)
 
     def _examine(self, host: bytes) -> bool:
         found = _HOST.fullmatch(host.decode("latin-1").lower())
@@ -37,8 +37,8 @@ class AllowedHosts:
             return False
         name = found["ipv6"] or found["name"]
         admitted = name in self._names or _is_local(name)
-        if admitted and len(self._admitted) < REMEMBERED:
-            self._admitted.add(host)
+        if admitted and len(self.admitted) < REMEMBERED:
+            self.admitted.add(host)
         return admitted
 
 
