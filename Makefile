@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -20,6 +20,9 @@ test: $(READY) oracle kafka browser ## Run every test
 
 quick: $(READY) ## Run the unit tests, in under a minute
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)"
+
+fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
+	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

@@ -56,6 +56,7 @@ def test_the_fast_path_answers_as_the_general_path(with_app: WithApp, body: obje
     ("body", "code", "field"),
     [
         (b'{"names": [', "malformed_json", None),
+        (b'{"other": ' * 2000, "malformed_json", None),
         (b'{"names": ["a", 3]}', "invalid_request", "names[1]"),
         (b'{"names": []}', "invalid_request", "names"),
         (b'{"limit": 3}', "invalid_request", None),

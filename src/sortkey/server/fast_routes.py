@@ -47,7 +47,7 @@ class FastRoute:
             return self._encode(await self._handle(**parameters))
         try:
             data = self._decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ApiError(body_error(error)) from None
         return self._encode(await self._handle(**parameters, data=data))
 

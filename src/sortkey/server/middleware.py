@@ -13,11 +13,12 @@ import secrets
 from time import perf_counter, time
 from typing import Final
 
+import msgspec
 from litestar.types import ASGIApp
 
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
-from sortkey.server.errors import ApiError, error_answer, overloaded
+from sortkey.server.errors import ApiError, body_error, error_answer, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, Metrics
@@ -99,6 +100,9 @@ class Middleware:
         scope = exchange.scope()
         try:
             await self._app(scope, exchange.receive, exchange.send)
+        except RecursionError:
+            _check_nesting(exchange.sent)
+            raise
         finally:
             exchange.template = scope.get("path_template", "")
 
@@ -120,6 +124,14 @@ class Middleware:
             exchange.code,
             exchange.token,
         )
+
+
+def _check_nesting(body: bytes) -> None:
+    """Raises ApiError if the body is nested too deeply, which Litestar's decoder reports as the server's own error."""
+    try:
+        msgspec.json.decode(body)
+    except RecursionError as error:
+        raise ApiError(body_error(error)) from None
 
 
 def _route_name(exchange: Exchange) -> str:

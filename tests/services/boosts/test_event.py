@@ -96,7 +96,9 @@ def test_all_faults_of_a_list_are_told_by_their_place() -> None:
     assert places == ["[1].partnerId", "[2].campaignId", "[2].areas"]
 
 
-@pytest.mark.parametrize("bad", [b"", b"{", b"[]", b"null", b"\xff", b'"x"', b"[1]"])
+@pytest.mark.parametrize(
+    "bad", [b"", b"{", b"[]", b"null", b"\xff", b'"x"', b"[1]", b'{"x":' * 2000], ids=lambda bad: bad[:9]
+)
 def test_what_is_no_event_at_all(bad: bytes) -> None:
     with pytest.raises(BadRequest):
         read_message(bad)

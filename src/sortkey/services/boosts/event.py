@@ -63,7 +63,7 @@ def read_message(value: bytes | None) -> CampaignEvent:
         raise sk.BadRequest("the message is empty")
     try:
         event = _message.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise sk.BadRequest(f"not a campaign event: {error}") from None
     if event.tenant is None:
         raise sk.BadRequest("not a campaign event: the field `tenant` is missing")

@@ -1,0 +1,274 @@
+"""A valid request of every operation, and the tables that make them valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.faults.fuzz.json_text import Json
+
+Call = Callable[[str, dict[str, Any]], dict[str, Any]]
+Requests = list[tuple[str, dict[str, Any]]]
+
+KEY: Final = {"pk": {"S": "customer 1"}, "sk": {"S": "order 1"}}
+ITEM: Final = {
+    **KEY,
+    "sum": {"N": "12.50"},
+    "city": {"S": "Berlin"},
+    "expires": {"N": "9999999999"},
+    "tags": {"SS": ["a", "b"]},
+    "basket": {"L": [{"M": {"n": {"N": "1"}, "name": {"S": "tea"}}}]},
+    "photo": {"B": "AAEC"},
+    "open": {"BOOL": True},
+    "note": {"NULL": True},
+}
+ALL: Final = {"ProjectionType": "ALL"}
+
+
+def _schema(*names: str) -> list[Json]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
+
+
+def _attributes(**types: str) -> list[Json]:
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
+
+
+ORDERS: Final[dict[str, Any]] = {
+    "TableName": "orders",
+    "AttributeDefinitions": _attributes(pk="S", sk="S", sum="N", city="S"),
+    "KeySchema": _schema("pk", "sk"),
+    "LocalSecondaryIndexes": [{"IndexName": "by_sum", "KeySchema": _schema("pk", "sum"), "Projection": ALL}],
+    "GlobalSecondaryIndexes": [{"IndexName": "by_city", "KeySchema": _schema("city", "sum"), "Projection": ALL}],
+    "BillingMode": "PAY_PER_REQUEST",
+    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    "Tags": [{"Key": "team", "Value": "red"}],
+}
+TABLES: Final = (
+    ORDERS,
+    {
+        "TableName": "plain",
+        "AttributeDefinitions": _attributes(pk="S"),
+        "KeySchema": _schema("pk"),
+        "BillingMode": "PAY_PER_REQUEST",
+    },
+    {
+        "TableName": "numbers",
+        "AttributeDefinitions": _attributes(id="N", raw="B"),
+        "KeySchema": _schema("id", "raw"),
+        "ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+    },
+)
+
+
+def lay_out(call: Call, kept: set[str]) -> None:
+    """Remove all tables but those of the services, create the three, and put some items."""
+    for name in call("ListTables", {})["TableNames"]:
+        if name not in kept:
+            call("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
+            call("DeleteTable", {"TableName": name})
+    for table in TABLES:
+        call("CreateTable", table)
+    call("UpdateTimeToLive", _ttl(True))
+    for number in range(5):
+        call("PutItem", {"TableName": "orders", "Item": ITEM | {"sk": {"S": f"order {number}"}}})
+    call("PutItem", {"TableName": "plain", "Item": {"pk": {"S": "a"}, "n": {"N": "1"}}})
+    call("PutItem", {"TableName": "numbers", "Item": {"id": {"N": "1"}, "raw": {"B": "AAEC"}}})
+
+
+def _ttl(enabled: bool) -> dict[str, Any]:
+    return {"TableName": "orders", "TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": "expires"}}
+
+
+def requests(call: Call) -> Requests:
+    """Every operation at least once, in the state that `lay_out` leaves."""
+    arn = call("DescribeTable", {"TableName": "orders"})["Table"]["TableArn"]
+    return [*_tables(arn), *_items(), *_reads(), *_batches(), *_transactions(), *_streams(call), *_features(arn)]
+
+
+def _tables(arn: str) -> Requests:
+    index = {"IndexName": "by_sk", "KeySchema": _schema("sk"), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+    return [
+        ("CreateTable", ORDERS | {"TableName": "another"}),
+        ("DescribeTable", {"TableName": "orders"}),
+        ("ListTables", {"Limit": 10, "ExclusiveStartTableName": "numbers"}),
+        ("UpdateTable", {"TableName": "numbers", "BillingMode": "PAY_PER_REQUEST"}),
+        (
+            "UpdateTable",
+            {
+                "TableName": "orders",
+                "AttributeDefinitions": _attributes(sk="S"),
+                "GlobalSecondaryIndexUpdates": [{"Create": index}],
+            },
+        ),
+        ("UpdateTimeToLive", _ttl(False)),
+        ("DescribeTimeToLive", {"TableName": "orders"}),
+        ("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "stage", "Value": "test"}]}),
+        ("UntagResource", {"ResourceArn": arn, "TagKeys": ["stage"]}),
+        ("ListTagsOfResource", {"ResourceArn": arn}),
+        ("DeleteTable", {"TableName": "plain"}),
+    ]
+
+
+def _items() -> Requests:
+    values = {":v": {"N": "1"}, ":w": {"S": "tea"}}
+    condition = {
+        "ConditionExpression": "attribute_exists(pk) AND (size(tags) > :v OR city IN (:w)) AND NOT contains(#n, :w)",
+        "ExpressionAttributeNames": {"#n": "note"},
+        "ExpressionAttributeValues": values,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    update = "SET basket[0].#n = if_not_exists(x, :v) + :v, l = list_append(basket, basket) REMOVE photo ADD s :v"
+    expected = {
+        "city": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "Berlin"}]},
+        "note": {"ComparisonOperator": "NOT_NULL"},
+    }
+    return [
+        ("PutItem", {"TableName": "orders", "Item": ITEM, "ReturnValues": "ALL_OLD"}),
+        ("PutItem", {"TableName": "plain", "Item": {"pk": {"S": "a"}, "n": {"N": "1"}}}),
+        ("PutItem", {"TableName": "orders", "Item": ITEM, "Expected": expected, "ConditionalOperator": "AND"}),
+        ("PutItem", {"TableName": "orders", "Item": ITEM, "ReturnConsumedCapacity": "INDEXES", **condition}),
+        ("GetItem", {"TableName": "orders", "Key": KEY, "ConsistentRead": True}),
+        ("GetItem", {"TableName": "numbers", "Key": {"id": {"N": "1"}, "raw": {"B": "AAEC"}}}),
+        (
+            "GetItem",
+            {
+                "TableName": "orders",
+                "Key": KEY,
+                "ProjectionExpression": "basket[0].#n, city",
+                "ExpressionAttributeNames": {"#n": "name"},
+            },
+        ),
+        (
+            "UpdateItem",
+            {"TableName": "orders", "Key": KEY, "UpdateExpression": update, "ReturnValues": "UPDATED_NEW", **condition},
+        ),
+        (
+            "UpdateItem",
+            {
+                "TableName": "plain",
+                "Key": {"pk": {"S": "a"}},
+                "UpdateExpression": "SET n = n + :v",
+                "ExpressionAttributeValues": {":v": {"N": "1"}},
+            },
+        ),
+        (
+            "UpdateItem",
+            {
+                "TableName": "orders",
+                "Key": KEY,
+                "AttributeUpdates": {"sum": {"Action": "ADD", "Value": {"N": "1"}}},
+                "Expected": expected,
+            },
+        ),
+        ("DeleteItem", {"TableName": "orders", "Key": KEY, "ReturnValues": "ALL_OLD", **condition}),
+    ]
+
+
+def _reads() -> Requests:
+    by_key = {
+        "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+        "ExpressionAttributeValues": {":p": {"S": "customer 1"}, ":s": {"S": "order"}},
+    }
+    by_city = {
+        "IndexName": "by_city",
+        "KeyConditionExpression": "city = :c AND #s BETWEEN :a AND :b",
+        "FilterExpression": "size(tags) >= :a AND attribute_type(photo, :t)",
+        "ExpressionAttributeNames": {"#s": "sum"},
+        "ExpressionAttributeValues": {":c": {"S": "Berlin"}, ":a": {"N": "1"}, ":b": {"N": "99"}, ":t": {"S": "B"}},
+    }
+    start = KEY | {"city": {"S": "Berlin"}, "sum": {"N": "12.5"}}
+    legacy = {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "customer 1"}]}}
+    return [
+        ("Query", {"TableName": "orders", "Limit": 2, "ScanIndexForward": False, **by_key}),
+        ("Query", {"TableName": "orders", "ExclusiveStartKey": start, "Select": "COUNT", **by_city}),
+        (
+            "Query",
+            {"TableName": "orders", "KeyConditions": legacy, "QueryFilter": {"city": {"ComparisonOperator": "NULL"}}},
+        ),
+        (
+            "Scan",
+            {
+                "TableName": "orders",
+                "Limit": 3,
+                "FilterExpression": "attribute_exists(city)",
+                "Segment": 0,
+                "TotalSegments": 2,
+            },
+        ),
+        ("Scan", {"TableName": "orders", "IndexName": "by_sum", "ProjectionExpression": "pk, basket[0]"}),
+    ]
+
+
+def _batches() -> Requests:
+    put = {"PutRequest": {"Item": ITEM}}
+    delete = {"DeleteRequest": {"Key": {"pk": {"S": "b"}}}}
+    return [
+        ("BatchGetItem", {"RequestItems": {"orders": {"Keys": [KEY]}, "plain": {"Keys": [{"pk": {"S": "a"}}]}}}),
+        (
+            "BatchWriteItem",
+            {"RequestItems": {"orders": [put], "plain": [delete]}, "ReturnItemCollectionMetrics": "SIZE"},
+        ),
+    ]
+
+
+def _transactions() -> Requests:
+    put = {"Put": {"TableName": "orders", "Item": ITEM}}
+    check = {
+        "ConditionCheck": {
+            "TableName": "plain",
+            "Key": {"pk": {"S": "a"}},
+            "ConditionExpression": "n > :v",
+            "ExpressionAttributeValues": {":v": {"N": "0"}},
+        }
+    }
+    delete = {"Delete": {"TableName": "numbers", "Key": {"id": {"N": "2"}, "raw": {"B": "AAEC"}}}}
+    update = {
+        "Update": {
+            "TableName": "plain",
+            "Key": {"pk": {"S": "c"}},
+            "UpdateExpression": "SET n = :v",
+            "ExpressionAttributeValues": {":v": {"N": "0"}},
+        }
+    }
+    return [
+        (
+            "TransactGetItems",
+            {"TransactItems": [{"Get": {"TableName": "orders", "Key": KEY, "ProjectionExpression": "city"}}]},
+        ),
+        ("TransactWriteItems", {"TransactItems": [put, check, delete, update], "ClientRequestToken": "token 1"}),
+    ]
+
+
+def _streams(call: Call) -> Requests:
+    arn = call("DescribeTable", {"TableName": "orders"})["Table"]["LatestStreamArn"]
+    shard = call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"][0]
+    at = {"StreamArn": arn, "ShardId": shard["ShardId"]}
+    iterator = call("GetShardIterator", {**at, "ShardIteratorType": "TRIM_HORIZON"})["ShardIterator"]
+    first = shard["SequenceNumberRange"]["StartingSequenceNumber"]
+    return [
+        ("ListStreams", {"TableName": "orders", "Limit": 5}),
+        ("DescribeStream", {"StreamArn": arn, "Limit": 1}),
+        ("GetShardIterator", {**at, "ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}),
+        ("GetRecords", {"ShardIterator": iterator, "Limit": 2}),
+    ]
+
+
+def _features(arn: str) -> Requests:
+    backups = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": False}}
+    return [
+        ("DescribeLimits", {}),
+        ("DescribeEndpoints", {}),
+        ("DescribeContinuousBackups", {"TableName": "orders"}),
+        ("UpdateContinuousBackups", {"TableName": "orders", **backups}),
+        ("DescribeContributorInsights", {"TableName": "orders", "IndexName": "by_city"}),
+        ("DescribeKinesisStreamingDestination", {"TableName": "orders"}),
+        ("DescribeTableReplicaAutoScaling", {"TableName": "orders"}),
+        ("DescribeGlobalTable", {"GlobalTableName": "orders"}),
+        ("DescribeGlobalTableSettings", {"GlobalTableName": "orders"}),
+        ("GetResourcePolicy", {"ResourceArn": arn}),
+        ("ListBackups", {"TableName": "orders", "Limit": 5, "TimeRangeLowerBound": 1.5}),
+        ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
+        ("ListExports", {"TableArn": arn, "MaxResults": 5}),
+        ("ListGlobalTables", {"Limit": 5, "RegionName": "eu-west-1"}),
+        ("ListImports", {"TableArn": arn, "PageSize": 5}),
+    ]

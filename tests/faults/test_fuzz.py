@@ -1,0 +1,95 @@
+"""Mutated requests of everything that is served: each gets its answer, and none of them a 5xx.
+
+`make fuzz N=1000000 SEED=2` runs more of them, and prints the smallest request of each failure.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sortkey.engine.database import Database
+from sortkey.engine.requests import OPERATIONS
+from sortkey.errors import DynamoDBError
+from tests.faults.fuzz import corpus, signing
+from tests.faults.fuzz.__main__ import summary
+from tests.faults.fuzz.campaign import Campaign
+from tests.faults.fuzz.case import Case, Message, Stream
+from tests.faults.fuzz.operations import Operations, message
+from tests.faults.fuzz.servers import Servers
+from tests.faults.fuzz.shrink import shrink, shrink_sequence
+from tests.faults.fuzz.signatures import meaning
+
+CASES = 20_000
+SEED = 20_260_824
+ABSENT = {"DescribeGlobalTable", "DescribeGlobalTableSettings", "GetResourcePolicy"}
+"""Operations about what no table has; their valid requests are answered with an error."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_mutated_request_gets_its_answer() -> None:
+    with Servers() as servers:
+        result = Campaign(servers, SEED).run(CASES)
+    assert result.failures == [], summary(result, SEED)
+    # It gets through: a good part is accepted, and by the services, too.
+    assert result.statuses[200] > CASES / 10
+    assert result.statuses[202] > CASES / 1000
+
+
+@pytest.fixture(scope="module")
+def requests() -> corpus.Requests:
+    """The corpus, each request of which is valid in the state that the corpus begins with."""
+    database = Database(None)
+    corpus.lay_out(database.call, set())
+    found = corpus.requests(database.call)
+    for number, (operation, _) in enumerate(found):
+        try:
+            database.call(*corpus.requests(database.call)[number])
+        except DynamoDBError:
+            assert operation in ABSENT, found[number]
+        corpus.lay_out(database.call, set())
+    database.close()
+    return found
+
+
+def test_there_is_a_valid_request_of_every_operation(requests: corpus.Requests) -> None:
+    assert {operation for operation, _ in requests} == OPERATIONS.keys()
+
+
+def test_a_seed_always_makes_the_same_requests(requests: corpus.Requests) -> None:
+    first, second = (
+        [Operations(requests).make(Random(f"7/{number}")).encode() for number in range(50)] for _ in range(2)
+    )
+    assert first == second
+    assert len(set(first)) > 45
+
+
+def test_a_failing_request_is_made_small() -> None:
+    members = {"TableName": "orders", "Item": {"a": {"SS": ["x"] * 60 + [1]}, "b": {"L": [{"N": "1"}] * 9}}, "Limit": 3}
+
+    def fails(case: Case) -> bool:
+        return b'"x",1' in case.encode()
+
+    smallest = shrink(message("PutItem", members), fails)
+    assert isinstance(smallest, Message)
+    assert smallest.body == {"Item": {"a": {"SS": ["x", 1]}}}
+    assert smallest.headers == (("Host", "localhost"),)
+
+
+def test_failing_bytes_are_made_few() -> None:
+    stream = Stream("endpoint", "http", (b"GET / HTTP/1.1\r\n", b"Host: x\r\nBad\r\n", b"\r\n"))
+    assert shrink(stream, lambda case: b"Bad" in case.encode()).encode() == b"Bad"
+
+
+def test_a_failing_sequence_is_made_short() -> None:
+    assert shrink_sequence(range(500), lambda numbers: {17, 401} <= set(numbers)) == [17, 401]
+
+
+# The signer shares no code with the verifier, so that a mistake of one is not a mistake of both.
+def test_changed_signatures_differ_from_genuine_ones_in_meaning() -> None:
+    signed = signing.Request((("Host", "x"), ("Authorization", "A b=c, d=e")), b"{}")
+    spaced = signing.Request((("host", " x "), ("Authorization", "A  b=c,d=e")), b"{}")
+    assert meaning(signed) == meaning(spaced)
+    assert meaning(signed) != meaning(signing.Request(signed.headers, b"{ }"))
