@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +23,9 @@ quick: $(READY) ## Run the unit tests, in under a minute
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)
+
+simulate: $(READY) ## Simulate the store under faults, with N seeds (2000) from SEED (0) on
+	$(BIN)/python -m tests.faults.simulation --count $(or $(N),2000) --seed $(or $(SEED),0)
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

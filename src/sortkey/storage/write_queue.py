@@ -22,6 +22,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from operator import methodcaller
 from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -38,6 +39,8 @@ NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, MAP_FULL, S
 
 AVERAGED_COMMITS: Final = 8
 """The number of commits that `commit_seconds` averages over, weighted towards recent ones."""
+
+COMMIT: Final = methodcaller("commit")
 
 _logger = logging.getLogger(__name__)
 
@@ -237,7 +240,7 @@ class WriteQueue(Generic[BatchType]):
                 batch.finish()
                 worked = perf_counter()
                 # No Python code runs between the commit and noting it, so an interrupt cannot come between.
-                fate.extend(map(lmdb.Transaction.commit, (transaction,)))
+                fate.extend(map(COMMIT, (transaction,)))
         except Exception as error:
             raise _Aborted from error
         self.commits += 1
