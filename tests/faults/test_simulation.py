@@ -81,7 +81,11 @@ def test_a_commit_that_is_on_disk_and_reports_an_error_is_found() -> None:
 
 
 def test_a_queue_that_swallows_errors_of_the_disk_is_found() -> None:
-    with patch.object(_Ticket, "fail", lambda ticket, _: ticket.fate.append(None)):
+    def swallow(ticket: _Ticket[WriteBatch], _: BaseException | None) -> None:
+        ticket.result = ticket.result or {}
+        ticket.fate = [None]
+
+    with patch.object(_Ticket, "fail", swallow):
         assert re.search("an acknowledged (write|delete) is gone", difference())
 
 

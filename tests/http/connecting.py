@@ -10,6 +10,7 @@ from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
+from sortkey.http.unsent_answers import UnsentAnswers
 
 
 class Transport:
@@ -39,6 +40,9 @@ class Transport:
         if self.full and self.connection is not None:
             self.connection.pause_writing()
 
+    def get_write_buffer_size(self) -> int:
+        return len(self.sent) if self.full else 0
+
     def write_eof(self) -> None:
         self.state = "ended"
 
@@ -66,6 +70,7 @@ class Host:
         self.metrics = ServerMetrics("test", "route")
         self.tick = 0
         self.arriving = ArrivingBodies()
+        self.unsent = UnsentAnswers()
         self.stopping = False
         self.room = True
         self.soon: list[Callable[[], None]] = []

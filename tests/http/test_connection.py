@@ -9,6 +9,7 @@ from sortkey.http.arriving_bodies import PROGRESS_SECONDS, ArrivingBodies
 from sortkey.http.connection import Connection, Defer, PendingAnswer
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import ResponseWriter
+from sortkey.http.unsent_answers import UnsentAnswers
 from tests.http.connecting import Host, Transport, connect
 
 READ = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -198,6 +199,30 @@ def test_a_client_that_never_reads_is_left(host: Host, connection: Connection, t
     host.tick += limits.STALLED_SECONDS + 1
     connection.check()
     assert transport.state == "aborted"
+
+
+def test_clients_that_do_not_read_go_when_they_hold_too_much(
+    host: Host, connection: Connection, transport: Transport
+) -> None:
+    host.unsent = UnsentAnswers(limit=1000)
+    transport.full = True
+    connection.data_received(READ * 100)
+    host.end_turn()
+    assert transport.state == "aborted"
+    assert host.unsent.bytes == 0
+
+
+# It was begun before the client stopped reading, and may have megabytes.
+def test_an_answer_that_comes_later_counts_too(
+    host: Host, handler: Handler, connection: Connection, transport: Transport
+) -> None:
+    transport.full = True
+    connection.data_received(READ + WRITE)
+    host.end_turn()
+    before = host.unsent.bytes
+    assert before > 0
+    handler.finish(1)
+    assert host.unsent.bytes > before
 
 
 # Ten thousand requests in one piece take a second; other connections get their turn in between.

@@ -23,8 +23,7 @@ class Rejected:
     """At least one side rejects, and the other does not reject in the same way.
 
     `ours` and `theirs` are patterns of the outcomes, `Code: message` or ANSWERED, with `…` for any text and `|` between
-    alternatives. `of` restricts the difference to some requests. An example is a list of requests to the tables `plain`
-    and `orders`; the last one differs.
+    alternatives. An example is a list of requests to the tables `plain` and `orders`; the last one differs.
     """
 
     id: str
@@ -32,10 +31,9 @@ class Rejected:
     ours: str
     theirs: str
     example: tuple[Request, ...]
-    of: Callable[[Request], bool] = lambda _request: True
 
-    def excuses(self, request: Request, ours: Outcome, theirs: Outcome) -> bool:
-        return _matches(self.ours, ours) and _matches(self.theirs, theirs) and self.of(request)
+    def excuses(self, ours: Outcome, theirs: Outcome) -> bool:
+        return _matches(self.ours, ours) and _matches(self.theirs, theirs)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,16 @@ class ByteBatch:
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.writes = 0
+        self.bytes_handled = 0
 
     def get(self, key: bytes) -> bytes | None:
-        return self.transaction.get(key)
+        value = self.transaction.get(key)
+        self.bytes_handled += len(value or b"")
+        return value
 
     def put(self, key: bytes, value: bytes) -> None:
         self.writes += 1
+        self.bytes_handled += len(value)
         self.transaction.put(key, value)
 
     def finish(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sortkey.storage import QueueClosed, Store
+from sortkey.storage.write_queue import BATCH_BYTES, BATCH_TICKETS
 from tests.storage.byte_store import (
     ByteBatch,
     ByteStore,
@@ -262,3 +263,70 @@ def test_there_is_only_one_leader(store: ByteStore) -> None:
     store.queue.summon()
     leader.release()
     assert results.get(timeout=30) == 1
+
+
+# A hundred batches of ten megabytes in one commit would hold everybody else's answers for seconds.
+def test_a_commit_takes_only_so_many_bytes(store: ByteStore) -> None:
+    results: list[Any] = []
+    for number in range(5):
+        store.queue.enqueue(
+            put(b"%d" % number, bytes(BATCH_BYTES // 2 + 1)), lambda result, error: results.append((result, error))
+        )
+    for committed in (2, 4, 5):
+        assert store.queue.lead()
+        assert results == [(None, None)] * committed
+    assert store.queue.commits == 3
+    assert len(store.queue) == 0
+
+
+# A condition on an item of 400 KB that is false writes nothing, but takes its time.
+def test_what_is_read_counts_too(store: ByteStore) -> None:
+    store.write(put(b"large", bytes(BATCH_BYTES // 2 + 1)))
+    results: list[Any] = []
+    for _ in range(3):
+        store.queue.enqueue(lambda batch: len(batch.get(b"large") or b""), lambda result, _: results.append(result))
+    assert store.queue.lead()
+    assert len(results) == 2
+    assert store.queue.lead()
+    assert len(results) == 3
+
+
+def test_a_commit_takes_only_so_many_tickets(store: ByteStore) -> None:
+    results: list[Any] = []
+    for _ in range(BATCH_TICKETS + 1):
+        store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
+    assert store.queue.lead()
+    assert results == list(range(1, BATCH_TICKETS + 1))
+    assert store.queue.lead()
+    assert results[-1] == BATCH_TICKETS + 1
+
+
+# A caller that waits behind much work is answered by the same leader, and so is all that is submitted.
+def test_what_a_commit_leaves_is_committed_by_the_next(store: ByteStore) -> None:
+    large = bytes(BATCH_BYTES)
+    answers: SimpleQueue[Any] = SimpleQueue()
+    leader = SlowLeader(store)
+    for number in range(3):
+        store.submit(put(b"%d" % number, large), lambda _, error: answers.put(error))
+    last = leader.line_up(put(b"last"))
+    leader.release()
+    last[0].wait()
+    assert [answers.get(timeout=30) for _ in range(3)] == [None] * 3
+    assert read(store, b"last") == b""
+
+
+# Only the work of the failed transaction runs again; what it had not taken waits for the next.
+def test_a_failed_commit_leaves_the_rest_alone(store: ByteStore) -> None:
+    errors: list[Any] = []
+
+    def faulty(batch: ByteBatch) -> None:
+        batch.put(b"faulty", bytes(BATCH_BYTES + 1))
+        raise ZeroDivisionError
+
+    for work in (put(b"first"), faulty, put(b"second")):
+        store.queue.enqueue(work, lambda _, error: errors.append(type(error)))
+    assert store.queue.lead()
+    assert errors == [type(None), ZeroDivisionError]
+    assert store.queue.lead()
+    assert errors == [type(None), ZeroDivisionError, type(None)]
+    assert read(store, b"faulty") is None

@@ -39,7 +39,7 @@ class Writes:
         self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
         self.scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
 
-    def begin(self, finish: Callable[[PendingWrite], None] | None = None) -> None:
+    def begin(self, finish: Callable[[PendingWrite], None] | None = None, size: int = 0) -> None:
         def work(batch: WriteBatch) -> Answer:
             batch.put(KEY, b"written")
             return {}
@@ -50,6 +50,7 @@ class Writes:
 
         write: Any = done
         write.finish = finish or self.finished.put_nowait
+        write.size = size
         self.scheduler.submit(work, write)
 
     async def finish(self, count: int) -> None:
@@ -205,3 +206,14 @@ def test_a_write_that_cannot_be_answered_costs_no_other(
 
     run(story)
     assert "could not be answered" in caplog.text
+
+
+# The loop answers nothing while it runs the work of a request of megabytes.
+def test_large_writes_are_left_to_the_thread(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        writes.begin(size=10_000_000)
+        await writes.finish(1)
+        assert writes.threads == ["sortkey-writer"]
+
+    run(story)

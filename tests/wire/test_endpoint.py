@@ -128,13 +128,26 @@ def test_too_many_queued_writes_are_throttled(
     assert transport.statuses()[3:] == [200]
 
 
-def test_so_are_too_many_queued_bytes(
+# Botocore retries it.
+def test_too_many_bytes_under_way_are_unavailable(
     commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "QUEUED_BYTES", 200)
+    monkeypatch.setattr(limits, "UNDER_WAY_BYTES", 200)
     connection.data_received(PUT * 3)
     commits.finish(2)
-    assert transport.statuses() == [200, 200, 400]
+    assert transport.statuses() == [200, 200, 503]
+    assert b"Retry-After: 1" in transport.written
+
+
+def test_large_requests_leave_room_for_small_ones(
+    commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UNDER_WAY_BYTES", 400)
+    monkeypatch.setattr(limits, "SMALL_BYTES", 100)
+    large = request("PutItem", {"TableName": "orders", "Item": item(1) | {"text": {"S": "x" * 150}}})
+    connection.data_received(large + large + PUT)
+    commits.finish(2)
+    assert transport.statuses() == [200, 503, 200]
 
 
 # A bug in an operation costs one answer, not the connection.

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
 
 import pytest
 
 from sortkey.engine import selection
 from sortkey.engine.database import Database
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.connection import Connection
 from sortkey.wire import slice_scheduler
-from sortkey.wire.authentication import NoAuthentication
-from sortkey.wire.commit_scheduler import CommitScheduler
-from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.metrics import Metrics
-from sortkey.wire.response import Responses
-from sortkey.wire.slice_scheduler import SliceScheduler
-from tests.http.connecting import Host, Transport, connect
 from tests.wire.serving import item, request, table
+from tests.wire.stepped_endpoint import Clients
 
 ROWS = 200
 GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
 SCAN = request("Scan", {"TableName": "orders"})
 SHORT_SCAN = request("Scan", {"TableName": "orders", "Limit": 1})
-TURNS = 1000
 
 
 @pytest.fixture
@@ -37,40 +27,6 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
         database.call("PutItem", {"TableName": "orders", "Item": item(number)})
     yield database
     database.close()
-
-
-class Clients:
-    """Connections to one endpoint, whose loop turns when the test says so."""
-
-    def __init__(self, database: Database) -> None:
-        self.host = Host()
-        commits = cast(CommitScheduler, cast(Any, _NoCommits()))
-        self.scheduler = SliceScheduler(self.host.call_soon)
-        self.host.handler = Endpoint(
-            database,
-            NoAuthentication(AllowedHosts()),
-            commits,
-            self.scheduler,
-            Responses("A" * 36, 0.0),
-            Metrics(),
-            dict,
-        )
-
-    def connect(self) -> tuple[Connection, Transport]:
-        transport = Transport()
-        return connect(self.host, transport), transport
-
-    def turn_until_done(self) -> int:
-        """How many turns it took."""
-        for turns in range(TURNS):
-            if not len(self.scheduler):
-                return turns
-            self.host.end_turn()
-        raise AssertionError("it does not end")
-
-
-class _NoCommits:
-    reads = 0
 
 
 @pytest.fixture
@@ -171,3 +127,18 @@ def test_a_read_that_cannot_be_answered_costs_no_other(clients: Clients, monkeyp
         clients.host.end_turn()
     clients.turn_until_done()
     assert connected[1][1].statuses() == [200]
+    assert clients.scheduler.bytes == 0
+
+
+# A request with megabytes of values waits with all of them.
+def test_the_bytes_of_long_reads_are_limited(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sortkey.wire.endpoint.UNDER_WAY_BYTES", len(b'{"TableName": "orders"}'))
+    (first, scanned), (second, rejected) = clients.connect(), clients.connect()
+    first.data_received(SCAN)
+    second.data_received(SCAN)
+    assert rejected.statuses() == [503]
+    clients.turn_until_done()
+    assert scanned.statuses() == [200]
+    second.data_received(SCAN)
+    clients.turn_until_done()
+    assert rejected.statuses() == [503, 200]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine.answer_metrics import Consumed
+from sortkey.engine.rehearsal import recall
 from sortkey.engine.rows import expiry_index, index_rows, item_keys, stored_item
 from sortkey.engine.streams import stream_writer
 from sortkey.engine.tables.table import Table
@@ -56,7 +57,10 @@ def find(batch: WriteBatch, table: Table, key: Item) -> Found:
 
 
 def check_condition(found: Found, condition: Condition | None, return_old: str | None) -> None:
-    if condition is None or condition(found.item):
+    if condition is None:
+        return
+    known = None if condition.remembered is None else recall(condition, found.row)
+    if condition(found.item) if known is None else known:
         return
     if return_old == "ALL_OLD" and found.row is not None:
         raise ConditionalCheckFailedException(Item=stored_item.Json.item(found.row))

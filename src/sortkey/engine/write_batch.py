@@ -20,16 +20,24 @@ COUNT: Final = struct.Struct(">qq")
 class WriteBatch:
     def __init__(self, clock: Clock, on_records: Callable[[set[bytes]], None], transaction: Transaction) -> None:
         self.transaction = transaction
-        self.get: Callable[[bytes], bytes | None] = transaction.get
+        self._get: Callable[[bytes], bytes | None] = transaction.get
         self.now = clock.now()
         self.writes = 0
+        self.bytes_handled = 0
         self.counts: dict[bytes, list[int]] = {}
         self.streams_written: set[bytes] = set()
         self._on_records = on_records
         self._sequence: int | None = None
 
+    def get(self, key: bytes) -> bytes | None:
+        value = self._get(key)
+        if value is not None:
+            self.bytes_handled += len(value)
+        return value
+
     def put(self, key: bytes, value: bytes) -> None:
         self.writes += 1
+        self.bytes_handled += len(value)
         self.transaction.put(key, value)
 
     def delete(self, key: bytes) -> bool:

@@ -55,12 +55,13 @@ class Program(NamedTuple):
 class Condition:
     """Whether an item satisfies an expression; a missing item is the empty one."""
 
-    __slots__ = ("_bindings", "_program", "_test")
+    __slots__ = ("_bindings", "_program", "_test", "remembered")
 
     def __init__(self, program: Program, bindings: Bindings) -> None:
         self._program = program
         self._test = program.test
         self._bindings = bindings
+        self.remembered: tuple[bytes, bool] | None = None
 
     def __call__(self, item: Item) -> bool:
         return self._test(item, self._bindings)
@@ -81,6 +82,10 @@ class Condition:
                 return not decides
         yield
         return self._program.leaves[tree](item, self._bindings)
+
+    def remember(self, fingerprint: bytes, verdict: bool) -> None:
+        """Keep what it says of the item with this fingerprint."""
+        self.remembered = fingerprint, verdict
 
     @property
     def evaluations(self) -> int:

@@ -10,16 +10,16 @@ whose requests wait in large number or size. Bodies that are arriving share a li
 from __future__ import annotations
 
 import asyncio
-import socket
-import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
+from sortkey.http.keepalive import keep_alive
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
+from sortkey.http.unsent_answers import UnsentAnswers
 from sortkey.limits import KIB, MIB
 
 CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -43,19 +43,6 @@ GONE_SECONDS: Final = 60
 """For the answers to a client that sends nothing more. It may wait for them, or have gone without notice."""
 LINGER_SECONDS: Final = 2
 """For a rejected client to read its answer before the connection is aborted."""
-
-if sys.platform == "darwin":
-    KEEPALIVE_IDLE: Final = socket.TCP_KEEPALIVE
-else:
-    KEEPALIVE_IDLE: Final = socket.TCP_KEEPIDLE
-
-KEEPALIVE: Final = (
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, KEEPALIVE_IDLE, 60),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
-)
-"""Detects within two minutes that a peer has vanished."""
 
 
 class PendingAnswer:
@@ -110,6 +97,7 @@ class Host(Protocol):
     tick: int
     """Seconds, counted by the loop; cheaper than reading the clock for each request."""
     arriving: ArrivingBodies
+    unsent: UnsentAnswers
     stopping: bool
     """Only requests that have arrived already are begun."""
     call_soon: Callable[[Callable[[], None]], object]
@@ -149,16 +137,14 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._handler = self._host.handler_for(address[0] if address else "")
-        sock = transport.get_extra_info("socket")
-        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
-            for option in KEEPALIVE:
-                sock.setsockopt(*option)
+        keep_alive(transport.get_extra_info("socket"))
         if not self._host.add(self):
             self._send_last(self._handler.reject(RequestError(503, "Too many connections are open.")))
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.closed = True
         self._end_arriving()
+        self._host.unsent.end(self)
         self._backlog.clear()
         self._host.remove(self)
 
@@ -207,17 +193,19 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         self._stalled = True
         self._since = self._host.tick
+        self._host.unsent.grow(self, self._transport.get_write_buffer_size())
         self._pause_or_resume_reading()
 
     def resume_writing(self) -> None:
         self._stalled = False
+        self._host.unsent.end(self)
         self._advance()
 
     def send_fast(self, pending: PendingAnswer, answer: bytes) -> bool:
         """Handles the common case, one pending answer and nothing behind it; returns False otherwise."""
         if len(self._pending) != 1 or self._backlog or pending.last:
             return False
-        if self.closed or self._ended or self._host.stopping:
+        if self.closed or self._ended or self._stalled or self._host.stopping:
             return False
         self._pending.clear()
         self._since = self._host.tick
@@ -266,6 +254,9 @@ class Connection(asyncio.Protocol):
         if not (self._backlog or self._pending or half or self._lingering):
             self.outbox.send()
             self._transport.close()
+
+    def unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -330,7 +321,10 @@ class Connection(asyncio.Protocol):
         return isinstance(event, RequestError) or (isinstance(event, Request) and not event.keep_alive)
 
     def _send(self, answers: list[bytes]) -> None:
-        self.outbox.put(self._transport, answers[0] if len(answers) == 1 else b"".join(answers))
+        answer = answers[0] if len(answers) == 1 else b"".join(answers)
+        self.outbox.put(self._transport, answer)
+        if self._stalled:
+            self._host.unsent.grow(self, len(answer))
 
     def _send_last(self, answer: bytes) -> None:
         """Send the connection's last answer, and discard what still arrives.

@@ -8,9 +8,12 @@ from typing import Final
 from isal import igzip
 
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
+from sortkey.limits import MIB
 
 COMPRESS_BYTES: Final = 1024
 """Shorter bodies are not compressed."""
+COMPRESS_MOST_BYTES: Final = 2 * MIB
+"""Nor are longer ones: the loop would answer nothing else for too long."""
 COMPRESS_LEVEL: Final = 1
 """The loop waits for the compressor, and JSON of many items repeats itself so much that the fastest level does well."""
 

@@ -17,6 +17,7 @@ from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
+from sortkey.http.unsent_answers import UnsentAnswers
 
 CONNECTIONS: Final = 10_000
 OTHER_FILES: Final = 64
@@ -37,6 +38,7 @@ class HttpServer(ABC):
         self.metrics = metrics
         self.tick = 0
         self.arriving = ArrivingBodies()
+        self.unsent = UnsentAnswers()
         self.stopping = False
         self.call_soon: Callable[[Callable[[], None]], object] = asyncio.get_running_loop().call_soon
         self.outbox = Outbox(metrics, self.call_soon)

@@ -5,6 +5,9 @@ LMDB transaction, commits it, and then lets the callers know. While a leader wai
 behind the lock. The next leader commits the work of all of them, and they find it done when they get the lock. So a
 single caller pays for no thread switch, and sixty-four pay for one sync.
 
+A commit takes only so much work, counted in tickets and in the bytes that it reads and writes. What is left waits for
+the next one, so that an answer does not wait for everything that others have queued.
+
 Callers that must not block (an event loop) `submit` instead, and the queue's own thread takes the lead for them.
 
 Guarantees
@@ -22,12 +25,14 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from operator import methodcaller
 from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import lmdb
 
+from sortkey.limits import MIB
 from sortkey.storage.environment import Transaction
 
 Result = TypeVar("Result")
@@ -42,6 +47,10 @@ AVERAGED_COMMITS: Final = 8
 
 COMMIT: Final = methodcaller("commit")
 
+BATCH_BYTES: Final = 4 * MIB
+"""A write batch that has read and written this much takes no more work."""
+BATCH_TICKETS: Final = 1024
+
 _logger = logging.getLogger(__name__)
 
 
@@ -50,6 +59,8 @@ class Batch(Protocol):
 
     writes: int
     """Grows with each write, so that the queue notices work that raised after a write."""
+    bytes_handled: int
+    """Read and written."""
 
     def finish(self) -> None:
         """Make the last writes before the commit."""
@@ -72,7 +83,11 @@ class QueueClosed(Exception):
 
 
 class _Aborted(Exception):
-    """The transaction was aborted, for the error in `__cause__`."""
+    """The transaction of these tickets was aborted, for the error in `__cause__`."""
+
+    def __init__(self, tickets: list[Any]) -> None:
+        super().__init__()
+        self.tickets = tickets
 
 
 class _Ticket(Generic[BatchType]):
@@ -138,9 +153,11 @@ class WriteQueue(Generic[BatchType]):
         ticket = _Ticket(work, None)
         self._enqueue(ticket)
         try:
-            with self._lead:
-                if not ticket.settled:
-                    self._commit_waiting()
+            # Each commit takes work in the order of the queue. The callers that it has served go on before the next.
+            while not ticket.settled:
+                with self._lead:
+                    if not ticket.settled:
+                        self._commit_waiting()
         except BaseException:
             # The caller leaves, so this work must not run later, unless another leader is running it now.
             ticket.withdrawn = True
@@ -169,7 +186,10 @@ class WriteQueue(Generic[BatchType]):
         self._wake.set()
 
     def lead(self) -> bool:
-        """Commit the waiting work on this thread. False if another thread leads, which may miss the latest work."""
+        """Commit the waiting work on this thread, or the first part of it if there is much.
+
+        False if another thread leads, which may miss the latest work.
+        """
         if not self._lead.acquire(blocking=False):
             return False
         try:
@@ -183,7 +203,8 @@ class WriteQueue(Generic[BatchType]):
         with self._gate:
             self._closed = True
         with self._lead:
-            self._commit_waiting()
+            while self._waiting:
+                self._commit_waiting()
         if self._thread is not None:
             self._wake.set()
             self._thread.join()
@@ -204,12 +225,13 @@ class WriteQueue(Generic[BatchType]):
         while not (self._closed and not self._waiting):
             self._wake.wait()
             self._wake.clear()
-            with self._lead:
-                self._commit_waiting()
+            while self._waiting:
+                with self._lead:
+                    self._commit_waiting()
 
     def _commit_waiting(self) -> None:
         with self._gate:
-            tickets = [ticket for ticket in self._waiting if not ticket.settled]
+            tickets = list(islice((ticket for ticket in self._waiting if not ticket.settled), BATCH_TICKETS))
         if tickets:
             self._settle(tickets)
         while self._waiting and self._waiting[0].settled:
@@ -217,32 +239,36 @@ class WriteQueue(Generic[BatchType]):
             self._waiting.popleft()
 
     def _settle(self, tickets: list[_Ticket[BatchType]]) -> None:
-        """Commit the tickets together or, if that fails, one by one."""
+        """Commit the tickets together, or the first of them if there is much work; if that fails, one by one."""
         try:
             self._commit(tickets)
         except _Aborted as aborted:
             if len(tickets) == 1:
                 tickets[0].fail(_reason(aborted.__cause__))
             else:
-                for ticket in tickets:
+                for ticket in aborted.tickets:
                     self._settle([ticket])
 
     def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
         fate: list[None] = []
+        taken: list[_Ticket[BatchType]] = []
         began = perf_counter()
         try:
             with self._environment.begin(write=True) as transaction:
                 waited = perf_counter() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:
+                    taken.append(ticket)
                     ticket.fate = fate
                     ticket.run(batch)
+                    if batch.bytes_handled > BATCH_BYTES:
+                        break
                 batch.finish()
                 worked = perf_counter()
                 # No Python code runs between the commit and noting it, so an interrupt cannot come between.
                 fate.extend(map(COMMIT, (transaction,)))
         except Exception as error:
-            raise _Aborted from error
+            raise _Aborted(taken or tickets) from error
         self.commits += 1
         waited += perf_counter() - worked
         self.commit_seconds += (waited - self.commit_seconds) / AVERAGED_COMMITS

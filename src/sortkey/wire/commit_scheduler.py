@@ -26,10 +26,13 @@ from sortkey.engine.fast import FastAnswer, FastWork
 from sortkey.http.connection import PendingAnswer
 from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Request
+from sortkey.limits import KIB
 from sortkey.wire.route import Route
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""
+QUICK_BYTES: Final = 256 * KIB
+"""The work of requests that are larger together is left to the write queue's thread."""
 PATIENCE: Final = 0.5
 """How long a commit waits in all for more writes, while there are fewer than lately; in durations of a commit."""
 
@@ -39,24 +42,42 @@ _logger = logging.getLogger(__name__)
 class PendingWrite:
     """A write between its request and its answer; the write queue calls it when the write is durable."""
 
-    __slots__ = ("_scheduler", "answer", "error", "finish", "hides_capacity", "pending", "request", "route", "started")
+    __slots__ = (
+        "_scheduler",
+        "answer",
+        "error",
+        "finish",
+        "hides_capacity",
+        "pending",
+        "rehearsals",
+        "request",
+        "route",
+        "size",
+        "started",
+        "work",
+    )
 
     def __init__(
         self,
         scheduler: CommitScheduler,
         finish: Callable[[PendingWrite], None],
+        work: FastWork,
         route: Route,
         request: Request,
         started: float,
+        size: int,
         hides_capacity: bool,
     ) -> None:
-        """`finish` answers the request, on the loop."""
+        """`finish` answers the request, on the loop; `size` is that of its body."""
         self._scheduler = scheduler
         self.finish = finish
+        self.work = work
         self.route = route
         self.request = request
         self.started = started
+        self.size = size
         self.hides_capacity = hides_capacity
+        self.rehearsals = 0
         self.pending: PendingAnswer
         self.answer: Answer | FastAnswer = {}
         self.error: BaseException | None = None
@@ -81,6 +102,8 @@ class CommitScheduler:
         """The loop is committing."""
         self._writes = 0
         """Submitted since the last commit."""
+        self._bytes = 0
+        """Of their requests."""
         self._durable: deque[PendingWrite] = deque()
         self._expected = 0
         """How many writes the next commit waits for."""
@@ -94,6 +117,7 @@ class CommitScheduler:
     def submit(self, work: FastWork, write: PendingWrite) -> None:
         self._queue.enqueue(work, write)
         self._writes += 1
+        self._bytes += write.size
         if not self._commit_planned:
             self._commit_planned = True
             # After everything else that has arrived, so that it shares the commit.
@@ -109,14 +133,15 @@ class CommitScheduler:
 
     def _commit(self) -> None:
         mostly_writes = self.reads <= self._writes
-        on_loop = self._commits_on_loop and mostly_writes and self._queue.commit_seconds < QUICK_SECONDS
+        quick = self._queue.commit_seconds < QUICK_SECONDS and self._bytes < QUICK_BYTES
+        on_loop = self._commits_on_loop and mostly_writes and quick
         if on_loop and self._expects_more():
             self._loop.call_soon(self._commit)
             return
         self._commit_planned = False
-        self._writes = self.reads = self._seen = 0
+        self._writes = self.reads = self._seen = self._bytes = 0
         self._idle = 0.0
-        if not (on_loop and self._commit_on_loop()):
+        if not (on_loop and self._commit_on_loop()) or len(self._queue):
             self._queue.summon()
 
     def _expects_more(self) -> bool:

@@ -21,6 +21,7 @@ from sortkey.engine.answers import to_json
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast import FastAnswer
+from sortkey.engine.rehearsal import CostlyWork, NotRehearsed
 from sortkey.engine.slices import Slices
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer
@@ -28,10 +29,11 @@ from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.http.prometheus import Samples, render
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import RETRY_AFTER
-from sortkey.limits import MIB
+from sortkey.limits import KIB, MIB
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.costly_writes import CostlyWrites
 from sortkey.wire.metrics import FAMILIES, Metrics
 from sortkey.wire.protocol import CoralError
 from sortkey.wire.response import TEXT, Responses
@@ -39,7 +41,11 @@ from sortkey.wire.route import Route
 from sortkey.wire.slice_scheduler import PendingRead, SliceScheduler
 
 QUEUED_WRITES: Final = 10_000
-QUEUED_BYTES: Final = 256 * MIB
+UNDER_WAY_BYTES: Final = 64 * MIB
+"""Of the bodies of requests that are not answered yet. Decoded, they take about twice as much."""
+SMALL_BYTES: Final = 64 * KIB
+ROOM_FOR_SMALL: Final = 4
+"""One part of this many is left for requests of up to `SMALL_BYTES`, so that a few large ones lock nobody out."""
 
 HEALTHY: Final = b"healthy: dynamodb.local\n"
 UNKNOWN: Final = "Unknown"
@@ -64,6 +70,7 @@ class Endpoint:
         self._authentication = authentication
         self._scheduler = scheduler
         self._slices = slices
+        self._costly = CostlyWrites(database, slices, self._submit, self._fail)
         self._responses = responses
         self._scrape = scrape
         self._routes = {target: Route(operation, metrics) for target, operation in protocol.TARGETS.items()}
@@ -84,7 +91,9 @@ class Endpoint:
             return self._answer_other(request)
         try:
             caller = self._authentication.admit(request)
-            body = request.body if b"content-encoding" not in request.headers else protocol.content(request)
+            if b"content-encoding" in request.headers:
+                request.body = protocol.content(request)
+            body = request.body
             if route.writes:
                 self._begin_write(route, request, caller, body, started, defer)
                 return None
@@ -109,26 +118,46 @@ class Endpoint:
     def _begin_write(
         self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float, defer: Defer
     ) -> None:
-        size = len(request.body)
-        if self.queued >= QUEUED_WRITES or (self.queued and self.queued_bytes + size > QUEUED_BYTES):
+        if self.queued >= QUEUED_WRITES:
             raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
+        self._require_room(len(body))
         hides_capacity = True
         work = route.fast_write(self._database, body) if route.fast_write is not None and caller is None else None
         if work is None:
             shape = _decode(route, caller, body)
             hides_capacity = route.ask_for_capacity(shape)
             work = self._database.plan(route.operation, shape)
-        write = PendingWrite(self._scheduler, self._finish, route, request, started, hides_capacity)
-        self._scheduler.submit(work, write)
+        write = PendingWrite(self._scheduler, self._finish, work, route, request, started, len(body), hides_capacity)
+        # Decoded: the text is not needed any more.
+        request.body = b""
+        if isinstance(work, CostlyWork):
+            self._costly.begin(work, write, defer)
+            return
+        self._submit(write)
         # From here on there will be an answer. It cannot come before the loop's next turn.
         write.pending = defer()
+
+    def _submit(self, write: PendingWrite) -> None:
+        self._scheduler.submit(write.work, write)
         self.queued += 1
-        self.queued_bytes += size
+        self.queued_bytes += write.size
+
+    def _fail(self, write: PendingWrite) -> None:
+        write.pending.send(self._error(write.request, write.route.metrics, internal_error(), write.started))
+
+    def _require_room(self, size: int) -> None:
+        """A single request always has room."""
+        used = self.queued_bytes + self._slices.bytes
+        most = UNDER_WAY_BYTES if size <= SMALL_BYTES else UNDER_WAY_BYTES - UNDER_WAY_BYTES // ROOM_FOR_SMALL
+        if used and used + size > most:
+            raise CoralError(503, "ServiceUnavailableException", "Too many bytes are under way; retry in a moment.")
 
     def _finish(self, write: PendingWrite) -> None:
         """Answer a write whose commit has ended, successfully or not."""
         self.queued -= 1
-        self.queued_bytes -= len(write.request.body)
+        self.queued_bytes -= write.size
+        if isinstance(write.error, NotRehearsed) and self._costly.is_rehearsed_again(write):
+            return
         try:
             encoded = self._answer_write(write)
         except Exception:
@@ -161,11 +190,13 @@ class Endpoint:
         if route.sliced_read is None:
             return _encode(self._database.execute(route.operation, shape), hides_capacity)
         begin = partial(route.sliced_read, self._database, shape)
-        read = PendingRead(begin, self._advance_read, route, request, started, hides_capacity)
+        read = PendingRead(begin, self._advance_read, route, request, started, len(request.body), hides_capacity)
         if begun is not None:
             read.go_on_with(begun)
         elif not len(self._slices) and read.run_slice():
             return _answer_of(read)
+        self._require_room(len(request.body))
+        request.body = b""
         read.pending = defer()
         # What follows on the connection must not be seen by this read.
         read.pending.overlaps = False
@@ -204,7 +235,7 @@ class Endpoint:
             error = internal_error()
             text = protocol.error_json(error)
         metrics.count(error.code, perf_counter() - started)
-        return self._responses.answer(request, error.status, text)
+        return self._responses.answer(request, error.status, text, headers=RETRY_AFTER if error.status == 503 else b"")
 
     def _answer_other(self, request: Request) -> bytes:
         """Requests that name no operation."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from isal.isal_zlib import crc32
 
-from sortkey.http.content_encoding import COMPRESS_BYTES, accepts_gzip, compress
+from sortkey.http.content_encoding import COMPRESS_BYTES, COMPRESS_MOST_BYTES, accepts_gzip, compress
 from sortkey.http.request_parser import Request
 from sortkey.http.response import ResponseWriter
 
@@ -55,7 +55,7 @@ class Responses(ResponseWriter):
         self, request: Request | None, status: int, body: bytes, content_type: bytes = JSON, headers: bytes = b""
     ) -> bytes:
         """Any answer; `headers` are further header lines. Without a request, it is the last on its connection."""
-        if request is not None and len(body) > COMPRESS_BYTES and accepts_gzip(request):
+        if request is not None and COMPRESS_BYTES < len(body) <= COMPRESS_MOST_BYTES and accepts_gzip(request):
             body = compress(body)
             headers += b"Content-Encoding: gzip\r\n"
         headers += b"%b%016d\r\nx-amz-crc32: %d\r\n" % (

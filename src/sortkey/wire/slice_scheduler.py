@@ -1,4 +1,4 @@
-"""Reads that take more than one slice: the loop runs a few slices a turn, and answers other requests in between.
+"""Requests that take more than one slice: the loop runs a few slices a turn, and answers other requests in between.
 
 Most reads need only a slice or two. So each turn of the loop runs the first slice of one new read, and one slice of one
 that is under way; those take turns. Only a few may be under way, since each holds a snapshot and the part of its answer
@@ -34,6 +34,7 @@ class PendingRead:
         "pending",
         "request",
         "route",
+        "size",
         "started",
     )
 
@@ -44,7 +45,8 @@ class PendingRead:
         route: Route,
         request: Request,
         started: float,
-        hides_capacity: bool,
+        size: int,
+        hides_capacity: bool = False,
     ) -> None:
         """`begin` makes the slices. `advance` runs one, and answers after the last; it returns whether it was that."""
         self._begin = begin
@@ -53,6 +55,7 @@ class PendingRead:
         self.route = route
         self.request = request
         self.started = started
+        self.size = size
         self.hides_capacity = hides_capacity
         self.pending: PendingAnswer
         self.answer: Answer | FastAnswer = {}
@@ -91,12 +94,15 @@ class SliceScheduler:
         self._waiting: deque[PendingRead] = deque()
         self._under_way: deque[PendingRead] = deque()
         self._planned = False
+        self.bytes = 0
+        """Of the requests that are not done."""
 
     def __len__(self) -> int:
         """Reads that are not done. If there are any, another read has to wait for its turn, too."""
         return len(self._new) + len(self._waiting) + len(self._under_way)
 
     def add(self, read: PendingRead) -> None:
+        self.bytes += read.size
         if read.begun:
             self._keep(read)
         else:
@@ -125,7 +131,15 @@ class SliceScheduler:
     def _run(self, read: PendingRead) -> None:
         if read.pending.abandoned:
             read.drop()
-        elif not read.advance(read):
+            self.bytes -= read.size
+            return
+        ended = True
+        try:
+            ended = read.advance(read)
+        finally:
+            if ended:
+                self.bytes -= read.size
+        if not ended:
             self._keep(read)
 
     def _keep(self, read: PendingRead) -> None:

@@ -8,6 +8,7 @@ from sortkey.engine import write
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.fast.fast_path import EMPTY_ANSWER, FastAnswer, FastWork, compile_write
 from sortkey.engine.operations.update_item import update_item as general_update_item
+from sortkey.engine.rehearsal import CHEAP_EVALUATIONS
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.requests.shapes import AttributeMap, NameBindings, Shape, TableName
 from sortkey.engine.rows import stored_item
@@ -37,6 +38,8 @@ def _plan(core: Core, known: Table, request: FastUpdate) -> FastWork | None:
     change = update(request.update_expression, bindings)
     text = request.condition_expression
     test = None if text is None else condition(text, bindings, "ConditionExpression")
+    if test is not None and test.evaluations >= CHEAP_EVALUATIONS:
+        return _general(core, request)
     bindings.check_all_used()
     write.check_update(known, change)
     check_scalar_keys(known, change, test)

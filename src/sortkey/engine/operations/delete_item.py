@@ -6,6 +6,7 @@ from sortkey.engine import write
 from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import only_condition
+from sortkey.engine.rehearsal import rehearsed
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import DeleteItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
@@ -30,4 +31,4 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work
+    return work if condition is None else rehearsed(work, [(name, key, condition)])

@@ -6,6 +6,7 @@ from sortkey.engine import write
 from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import only_condition
+from sortkey.engine.rehearsal import rehearsed
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import PutItem
 from sortkey.engine.rows.item_keys import check_scalar_keys
@@ -33,4 +34,4 @@ def put_item(core: Core, request: PutItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, new.item)
 
-    return work
+    return work if condition is None else rehearsed(work, [(name, new.item, condition)])

@@ -6,6 +6,7 @@ from sortkey.engine import write
 from sortkey.engine.answer_metrics import add_write_metrics
 from sortkey.engine.core import Answer, Core, Work
 from sortkey.engine.expression_parameters import bindings_of, condition_of, to_members
+from sortkey.engine.rehearsal import rehearsed
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key
@@ -42,7 +43,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work
+    return work if condition is None else rehearsed(work, [(name, key, condition)])
 
 
 def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Final
 
@@ -57,6 +58,11 @@ def total_size(rows: list[bytes]) -> int:
 
 def has_binary(row: bytes) -> bool:
     return row[0] >= 0x80
+
+
+def fingerprint(row: bytes) -> bytes:
+    """Stands for a row that is too large to be kept."""
+    return blake2b(row, digest_size=16).digest()
 
 
 def any_binary(rows: list[bytes]) -> bool:

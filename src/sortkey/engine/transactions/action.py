@@ -71,7 +71,7 @@ class Action:
                 self._update = update(request.update_expression, bindings)
         else:
             bindings = bindings_of(request, ("condition_expression",))
-        self._condition = condition_of(request, bindings)
+        self.condition = condition_of(request, bindings)
         if bindings is not None:
             bindings.check_all_used()
         return bindings
@@ -86,10 +86,10 @@ class Action:
         return write.Found(table, row_key, batch.get(row_key))
 
     def check_expressions(self, table: Table) -> None:
-        check_scalar_keys(table, self._update, self._condition)
+        check_scalar_keys(table, self._update, self.condition)
 
     def prepare(self, found: write.Found) -> Prepared:
-        write.check_condition(found, self._condition, self._return_old)
+        write.check_condition(found, self.condition, self._return_old)
         if self._update is None:
             return Prepared(self, found, self._put)
         return Prepared(self, found, write.apply_update(found, self.keyed, self._update))

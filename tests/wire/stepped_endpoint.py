@@ -1,0 +1,73 @@
+"""An endpoint without sockets, whose loop turns and whose writer commits when the test says so."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import Any, cast
+
+from sortkey.engine.core import Answer
+from sortkey.engine.database import Database
+from sortkey.engine.fast import FastAnswer, FastWork
+from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.connection import Connection
+from sortkey.wire.authentication import NoAuthentication
+from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.metrics import Metrics
+from sortkey.wire.response import Responses
+from sortkey.wire.slice_scheduler import SliceScheduler
+from tests.http.connecting import Host, Transport, connect
+
+TURNS = 1000
+
+
+class Clients:
+    """Connections to one endpoint."""
+
+    def __init__(self, database: Database) -> None:
+        self.host = Host()
+        self.commits = Commits(database)
+        self.scheduler = SliceScheduler(self.host.call_soon)
+        self.host.handler = Endpoint(
+            database,
+            NoAuthentication(AllowedHosts()),
+            cast(CommitScheduler, cast(Any, self.commits)),
+            self.scheduler,
+            Responses("A" * 36, 0.0),
+            Metrics(),
+            dict,
+        )
+
+    def connect(self) -> tuple[Connection, Transport]:
+        transport = Transport()
+        return connect(self.host, transport), transport
+
+    def turn_until_done(self) -> int:
+        """Run all slices; returns how many turns it took."""
+        for turns in range(TURNS):
+            if not len(self.scheduler):
+                return turns
+            self.host.end_turn()
+        raise AssertionError("it does not end")
+
+
+class Commits:
+    def __init__(self, database: Database) -> None:
+        self.reads = 0
+        self.submitted: deque[PendingWrite] = deque()
+        self._database = database
+
+    def submit(self, _work: FastWork, write: PendingWrite) -> None:
+        self.submitted.append(write)
+
+    def commit_one(self) -> None:
+        """The turn of the write that was submitted first."""
+        write = self.submitted.popleft()
+        self._database.store.queue.enqueue(write.work, partial(_end, write))
+        assert self._database.store.queue.lead()
+
+
+def _end(write: PendingWrite, answer: Answer | FastAnswer | None, error: BaseException | None) -> None:
+    write.answer, write.error = answer or {}, error
+    write.finish(write)
