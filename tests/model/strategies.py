@@ -32,6 +32,11 @@ zones = st.sampled_from([UTC, timezone(timedelta(hours=2)), timezone(timedelta(h
 instants = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=zones)  # noqa: DTZ001
 
 
+milliseconds = st.datetimes(datetime(2002, 1, 1), datetime(2280, 1, 1), timezones=zones).map(  # noqa: DTZ001
+    lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
+)
+
+
 class Kind(NamedTuple):
     base: Any
     spec: str
@@ -39,6 +44,8 @@ class Kind(NamedTuple):
     delimited: bool
     order: Any = None
     """What the value sorts by, where it has no order of its own."""
+    ordered: bool = True
+    """Whether its keys sort by its values, so that it can have a range."""
 
 
 FIELDS = {
@@ -50,6 +57,12 @@ FIELDS = {
     "instant": Kind(datetime, "", instants, delimited=True),
     "date": Kind(date, "", st.dates(), delimited=True),
     "uuid": Kind(UUID, "", st.uuids(), delimited=True),
+    "seconds": Kind(datetime, "%Y-%m-%dT%H:%M:%SZ", instants.map(lambda time: time.replace(microsecond=0)), True),
+    "milliseconds": Kind(datetime, "%s%L", milliseconds, delimited=True),
+    "compact": Kind(date, "%Y%m%d", st.dates(), delimited=True),
+    "upper": Kind(UUID, "upper", st.uuids(), delimited=True),
+    "unpadded": Kind(int, "d", integers, delimited=False, order=str, ordered=False),
+    "backward": Kind(date, "%d.%m.%Y", st.dates(), True, order=lambda day: f"{day:%d%m}{day.year:04}", ordered=False),
     "bool": Kind(bool, "", st.booleans(), delimited=True),
     "enum": Kind(Size, "", st.sampled_from(Size), delimited=False, order=lambda member: member.value),
 }

@@ -3,6 +3,7 @@
 ModelError
 ├── DeclarationError     at import: a class, key or index that cannot work as declared
 ├── NoAccessPath         a key or index that cannot answer a query; names the nearest one
+├── UnknownField         a change or a condition that names no field of the class; names the nearest one
 ├── KeyPartError         a value that a key cannot hold
 ├── KeyChange            an update that would move an item to another primary key
 ├── EncodeError          an attribute that does not have its declared type
@@ -35,6 +36,10 @@ class DeclarationError(ModelError, TypeError):
 
 class NoAccessPath(ModelError, LookupError):
     """The key or index cannot answer this query. Sortkey never falls back to a scan."""
+
+
+class UnknownField(ModelError, LookupError):
+    """A change or a condition names a field that the class does not have."""
 
 
 class KeyPartError(ModelError, ValueError):
@@ -89,6 +94,10 @@ class TablesDiffer(ModelError):
 
 class DeadlineExceeded(ModelError, TimeoutError):
     """The call was not done in time. A write may or may not have happened."""
+
+
+def unknown_field(cls: str, name: str, fields: Iterable[str]) -> UnknownField:
+    return UnknownField(f"{cls} has no field {name!r}{suggestion(name, fields)}")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -278,3 +278,36 @@ def test_upgrades_must_lead_to_the_version() -> None:
         Document.upgrade(3)(dict)
     with pytest.raises(sk.DeclarationError, match="has an upgrade from 1 already"):
         Document.upgrade(1)(dict)
+
+
+# A misspelt field would be accepted by the instance's dict, and lost by the next put.
+def test_only_fields_can_be_assigned() -> None:
+    price = Price(store="1", product="P", effective=datetime(2026, 1, 1, tzinfo=UTC), amount=Decimal(1))
+    price.amount = Decimal(2)
+    assert price.amount == 2
+    with pytest.raises(AttributeError, match="Price has no field 'amuont'; did you mean 'amount'"):
+        price.amuont = Decimal(3)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"Price\.key is not a field"):
+        price.key = "x"  # type: ignore[assignment]
+
+
+class Temperature(sk.Item):
+    celsius: int = 0
+
+    @property
+    def kelvin(self) -> int:
+        return self.celsius + 273
+
+    @kelvin.setter
+    def kelvin(self, value: int) -> None:
+        self.celsius = value - 273
+
+    def __post_init__(self) -> None:
+        self._asked = 0
+
+
+def test_setters_and_private_attributes_can_be_assigned() -> None:
+    item = Temperature()
+    item.kelvin = 300
+    item._asked += 1
+    assert (item.celsius, item._asked) == (27, 1)

@@ -73,7 +73,12 @@ def text_depths(sample: Sample) -> list[int]:
     return [depth for depth, kind in enumerate(sample.kinds) if kind.base is str]
 
 
-ranges = samples.flatmap(lambda sample: ranged(sample, range(len(sample.kinds))))
+def ordered_depths(sample: Sample) -> list[int]:
+    return [depth for depth, kind in enumerate(sample.kinds) if kind.ordered]
+
+
+prefixes = samples.flatmap(lambda sample: ranged(sample, range(len(sample.kinds))))
+ranges = samples.filter(ordered_depths).flatmap(lambda sample: ranged(sample, ordered_depths(sample)))
 text_ranges = samples.filter(text_depths).flatmap(lambda sample: ranged(sample, text_depths(sample)))
 
 
@@ -84,7 +89,7 @@ def rows_of(sample: Sample, depth: int, rows: list[list[Any]], limit: list[Any])
     return given, [row for row in [*rows, *near] if sample.template.prefix(row)]
 
 
-@given(ranges)
+@given(prefixes)
 def test_prefixes_select_the_matching_keys(drawn: Range) -> None:
     sample, depth, rows, limit, _ = drawn
     given, rows = rows_of(sample, depth, rows, limit)

@@ -12,7 +12,8 @@ import pytest
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import Encoding, encoding_of
+from sortkey.model.keys.encoding import Encoding
+from sortkey.model.keys.field_encoding import encoding_of
 
 
 class Level(IntEnum):
@@ -118,9 +119,9 @@ def test_members_stand_for_their_values() -> None:
     [
         (float, "", "a key cannot contain"),
         (list[str], "", "a key cannot contain"),
-        (str, "06", "the format '06' is only for int"),
-        (int, "6", "is not 0 and a width"),
-        (int, "x", "is not 0 and a width"),
+        (str, "06", "the format '06' is for int, datetime, date or UUID, not for <class 'str'>"),
+        (int, "6", "is not d, nor 0 and a width"),
+        (int, "x", "is not d, nor 0 and a width"),
         (Mixed, "", "are not of one type"),
     ],
 )

@@ -94,7 +94,7 @@ def test_numbers_may_share_a_segment() -> None:
         ("", "empty"),
         ("{user", "expected '}'"),
         ("{}", "is not a field name"),
-        ("{user!r}", "is not a field name"),
+        ("{user!r}", "is not a format; a format follows a colon"),
         ("{user.name}", "is not a field name"),
         ("{user}#{user}", "a field twice"),
         ("{year:04}{month:02}", "needs a literal after it"),

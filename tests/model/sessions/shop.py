@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ SHOP = sk.Table("shop", ttl="expires", stream="NEW_AND_OLD_IMAGES")
 class Customer(sk.Item, table=SHOP):
     customer: str
     name: str = ""
+    expires: datetime | None = None
 
     key = sk.Key("CUSTOMER#{customer}", "PROFILE")
 

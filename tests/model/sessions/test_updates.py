@@ -64,8 +64,8 @@ def test_conditions_are_of_the_stored_item(db: sk.Session) -> None:
         ({}, ValueError, "changes nothing"),
         ({"number": 2}, sk.KeyChange, "primary key"),
         ({"number": sk.add(1)}, sk.KeyChange, "primary key"),
-        ({"statu": "x"}, sk.NoAccessPath, "did you mean 'status'"),
-        ({"statu": sk.add(1)}, sk.NoAccessPath, "did you mean 'status'"),
+        ({"statu": "x"}, sk.UnknownField, "did you mean 'status'"),
+        ({"statu": sk.add(1)}, sk.UnknownField, "did you mean 'status'"),
         ({"updated": "x"}, sk.EncodeError, "updated"),
     ],
 )

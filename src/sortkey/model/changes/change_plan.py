@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sortkey.model.errors import KeyChange, NoAccessPath, suggestion
+from sortkey.model.errors import KeyChange, unknown_field
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
@@ -58,7 +58,7 @@ def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
     fields = schema.codec.by_name
     for name in changes:
         if name not in fields:
-            raise NoAccessPath(f"{schema.name} has no field {name!r}{suggestion(name, fields)}")
+            raise unknown_field(schema.name, name, fields)
         if name in schema.primary.fields:
             raise KeyChange(
                 f"{schema.name}.{name} is part of the primary key; put an item with the new key and delete the old one"
@@ -77,7 +77,8 @@ class _Planner:
 
     def plan(self) -> ChangePlan:
         for name, value in self.changes.items():
-            self._assign(self.schema.codec.by_name[name].attribute, self.schema.codec.encode_field(name, value))
+            codec = self.schema.codec
+            self._assign(codec.by_name[name].attribute, codec.encode_field(name, value, check=True))
         for layout in self.schema.indexes.values():
             for part in layout.computed:
                 if not _dependencies(layout, part).isdisjoint(self.changes):

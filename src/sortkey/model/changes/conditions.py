@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.errors import EncodeError, NoAccessPath, suggestion
+from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 
@@ -128,7 +128,7 @@ def _condition(wanted: Any) -> Condition:
 def attribute_of(schema: Schema[Any], field: str) -> str:
     fields = schema.codec.by_name
     if field not in fields:
-        raise NoAccessPath(f"{schema.name} has no field {field!r}{suggestion(field, fields)}")
+        raise unknown_field(schema.name, field, fields)
     if fields[field].annotation.in_key:
         raise NoAccessPath(
             f"{schema.name}.{field} is in_key: it is not stored as an attribute, so a condition cannot use it"

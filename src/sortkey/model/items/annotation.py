@@ -36,11 +36,25 @@ class InKey:
 in_key: Final = InKey()
 
 
+class Epoch:
+    """The mark in `Annotated[datetime, epoch]`: the time is stored as a number, in whole seconds since 1970."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "epoch"
+
+
+epoch: Final = Epoch()
+
+
 class Annotation(NamedTuple):
     base: Any
     optional: bool
     inexact: bool
     in_key: bool = False
+    constraints: tuple[msgspec.Meta, ...] = ()
+    epoch: bool = False
 
 
 class Unresolved(NamedTuple):
@@ -50,7 +64,7 @@ class Unresolved(NamedTuple):
 
 
 def parse_annotation(annotation: Any) -> Annotation:
-    """The type, whether it allows None, and its marks."""
+    """The type, whether it allows None, its marks and its constraints."""
     optional = False
     marks: list[Any] = []
     while True:
@@ -67,7 +81,8 @@ def parse_annotation(annotation: Any) -> Annotation:
                 raise DeclarationError(f"{annotation} has several types; a field has one type, optionally with None")
             annotation, optional = members[0], True
         else:
-            return Annotation(annotation, optional, inexact in marks, in_key in marks)
+            constraints = tuple(mark for mark in marks if isinstance(mark, msgspec.Meta))
+            return Annotation(annotation, optional, inexact in marks, in_key in marks, constraints, epoch in marks)
 
 
 def resolve_annotations(struct: type[msgspec.Struct]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ is something else, None and the empty set are stored as NULL. Undeclared attribu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,8 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
 from sortkey.model.items.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
-from sortkey.model.items.converter import NULL, Converter, Value, base_converter, is_set
+from sortkey.model.items.constraints import constraint_check
+from sortkey.model.items.converter import NULL, Converter, Value, base_converter, checked, is_set
 
 Row = dict[str, Value]
 
@@ -36,6 +38,8 @@ class Field(NamedTuple):
     """The value if the row has no such attribute and the class no default; None if the attribute is required."""
     left_out: bool
     """Whether None or the empty set is not stored."""
+    encode_checked: Callable[[Any], Value]
+    """Encodes a value to be stored: raises EncodeError if a constraint excludes it. `encode` also takes operands."""
 
 
 class Codec:
@@ -43,6 +47,8 @@ class Codec:
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct = struct
+        self.ttl: str | None = None
+        """The field or attribute of the table's TTL; a datetime there is stored as seconds since 1970."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -85,26 +91,39 @@ class Codec:
         parsed = self._read(name, annotation)
         try:
             inner = base_converter(parsed, struct_converter)
+            check = constraint_check(parsed.base, parsed.constraints)
         except DeclarationError as error:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
+        encode = inner.encode if check is None else checked(check, inner.encode)
         if is_set(parsed):
             if parsed.optional:
                 raise DeclarationError(f"{self.struct.__name__}.{name}: an empty set is not stored, so leave out None")
             default = _default(self.struct, name)
             empty = type(inner.decode(NULL)) if default is _MISSING else None
-            return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default)
+            return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default, encode)
         if not parsed.optional:
-            return Field(name, attribute, parsed, *inner, None, left_out=False)
+            return Field(name, attribute, parsed, *inner, None, False, encode)
         default = _default(self.struct, name)
         absent = _none if default is _MISSING else None
         left_out = default is _MISSING or default is None
-        return Field(name, attribute, parsed, inner.encode, _or_none(inner), inner.tag, inner.read, absent, left_out)
+        inner = inner._replace(decode=_or_none(inner))
+        return Field(name, attribute, parsed, *inner, absent, left_out, encode)
 
     def _read(self, name: str, annotation: Any) -> Annotation:
         try:
-            return parse_annotation(annotation)
+            parsed = parse_annotation(annotation)
         except DeclarationError as error:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
+        return parsed._replace(epoch=True) if name == self.ttl_field and parsed.base is datetime else parsed
+
+    @property
+    def ttl_field(self) -> str | None:
+        """The field of the table's TTL; None if the class has none."""
+        names = self.struct.__struct_fields__
+        if self.ttl in names:
+            return self.ttl
+        attributes = dict(zip(self.struct.__struct_encode_fields__, names, strict=True))
+        return None if self.ttl is None else attributes.get(self.ttl)
 
     def _unknown(self, name: str, annotation: Unresolved) -> DeclarationError:
         return DeclarationError(f"{self.struct.__name__}.{name}: {annotation.text} is not defined here")
@@ -120,7 +139,7 @@ class Codec:
     @cached_property
     def _encoders(self) -> tuple[tuple[str, str, Callable[[Any], Value], bool, bool], ...]:
         return tuple(
-            (field.name, field.attribute, field.encode, field.left_out, is_set(field.annotation))
+            (field.name, field.attribute, field.encode_checked, field.left_out, is_set(field.annotation))
             for field in self.fields
         )
 
@@ -139,13 +158,13 @@ class Codec:
             raise EncodeError(f"{self.struct.__name__}.{name}: {error}") from None
         return row
 
-    def encode_field(self, name: str, value: Any) -> Value | None:
-        """The attribute value of a field; None if it is not stored."""
+    def encode_field(self, name: str, value: Any, *, check: bool = False) -> Value | None:
+        """The attribute value of a field; None if it is not stored. With `check`, the field's constraints apply."""
         field = self.by_name[name]
         if value is None or (is_set(field.annotation) and not value):
             return None if field.left_out else self._null(name, value)
         try:
-            return field.encode(value)
+            return field.encode_checked(value) if check else field.encode(value)
         except EncodeError as error:
             raise EncodeError(f"{self.struct.__name__}.{name}: {error}") from None
 

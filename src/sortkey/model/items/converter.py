@@ -1,6 +1,6 @@
 """Converts one Python value to an attribute value in boto3 shape and back.
 
-    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable)
+    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable) · epoch datetime N
     Enum, Literal as their values · list L · dict[str, X] M · structs and items M · set, frozenset SS, NS or BS
 
 None inside a list or map is NULL. So is an empty set, which DynamoDB does not have.
@@ -22,6 +22,8 @@ from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
 from sortkey.model.items.annotation import Annotation, parse_annotation
+from sortkey.model.items.constraints import Check, constraint_check
+from sortkey.model.items.epoch import from_epoch, to_epoch
 from sortkey.model.keys.encoding import instant_text, to_decimal
 from sortkey.values import number
 
@@ -44,7 +46,7 @@ StructConverter = Callable[[type[msgspec.Struct]], Converter]
 def converter(annotation: Any, nested: StructConverter) -> Converter:
     """The converter of an annotation; None is NULL if the type allows it."""
     parsed = parse_annotation(annotation)
-    made = base_converter(parsed, nested)
+    made = _constrained(base_converter(parsed, nested), parsed)
     if parsed.optional:
         return _nullable(made)
     return made
@@ -59,6 +61,10 @@ def base_converter(annotation: Annotation, nested: StructConverter) -> Converter
         raise DeclarationError(
             "float cannot hold DynamoDB's decimal numbers exactly; use Decimal, or Annotated[float, sk.inexact]"
         )
+    if annotation.epoch:
+        if base is not datetime:
+            raise DeclarationError(f"only a datetime can be stored as seconds since 1970, not {base}")
+        return EPOCH
     if base in _SCALARS:
         return _SCALARS[base]
     if origin is Literal:
@@ -70,6 +76,23 @@ def base_converter(annotation: Annotation, nested: StructConverter) -> Converter
     if origin in _CONTAINERS:
         return _CONTAINERS[origin](get_args(base), nested)
     raise DeclarationError(f"{base} is not a type that an item can hold")
+
+
+def _constrained(made: Converter, annotation: Annotation) -> Converter:
+    check = constraint_check(annotation.base, annotation.constraints)
+    return made if check is None else made._replace(encode=checked(check, made.encode))
+
+
+def checked(check: Check, encode: Callable[[Any], Value]) -> Callable[[Any], Value]:
+    """The encoder, for values that meet the constraints."""
+
+    def encode_checked(value: Any) -> Value:
+        # First the type: a constraint may raise for a value of another one.
+        encoded = encode(value)
+        check(value)
+        return encoded
+
+    return encode_checked
 
 
 def is_set(annotation: Annotation) -> bool:
@@ -143,6 +166,18 @@ def _read_instant(text: str) -> datetime:
     return moment
 
 
+def _encode_epoch(value: Any) -> Value:
+    try:
+        return {"N": str(to_epoch(value))}
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+
+
+def _decode_epoch(value: Value) -> datetime:
+    # Before the field was marked, or by another program, the time may have been stored as text.
+    return _read_instant(value["S"]) if "S" in value else from_epoch(value["N"])
+
+
 def _encode_date(value: Any) -> Value:
     if not isinstance(value, date) or isinstance(value, datetime):
         raise _wrong_type("date", value)
@@ -169,6 +204,7 @@ _SCALARS: Final[dict[Any, Converter]] = {
     date: _content_converter(_encode_date, "S", date.fromisoformat),
     UUID: _content_converter(_encode_uuid, "S", UUID),
 }
+EPOCH: Final = Converter(_encode_epoch, _decode_epoch, "N", from_epoch)
 _INEXACT: Final = _content_converter(_encode_float, "N", float)
 
 
@@ -230,7 +266,7 @@ def _map(arguments: tuple[Any, ...], nested: StructConverter) -> Converter:
 
 def _set(arguments: tuple[Any, ...], nested: StructConverter, *, make: type) -> Converter:
     member = parse_annotation(arguments[0])
-    encode_one, _, inner, read_one = base_converter(member, nested)
+    encode_one, _, inner, read_one = _constrained(base_converter(member, nested), member)
     if member.optional or inner not in ("S", "N", "B"):
         raise DeclarationError(f"a set has strings, numbers or binaries, not {arguments[0]}")
     tag = f"{inner}S"

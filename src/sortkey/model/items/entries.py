@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, unknown_field
 from sortkey.model.items.codec import Row, codec_of, extra, set_extra, struct_converter
 from sortkey.model.items.converter import Converter, Value
 
@@ -76,7 +76,7 @@ class Entries(Generic[E]):
     def assignment(self, name: str, entry: E, newer_by: str) -> Assignment:
         fields = codec_of(self.struct).by_name
         if newer_by not in fields:
-            raise EncodeError(f"{self.struct.__name__} has no field {newer_by!r}")
+            raise unknown_field(self.struct.__name__, newer_by, fields)
         return Assignment(self.attribute(name), self._converter.encode(entry), fields[newer_by].attribute)
 
     def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:

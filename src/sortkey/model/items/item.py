@@ -14,11 +14,11 @@ without `table` is a part of other items, or a base class.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError
+from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row, codec_of, extra, set_extra
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
@@ -62,6 +62,7 @@ def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> N
             raise DeclarationError(f"{cls.__name__} has a version but no table")
         return
     owner = Table.named(table) if isinstance(table, str) else table
+    codec_of(cls).ttl = owner.settings.ttl
     schema = compile_schema(cls, owner.name, version)
     owner.add(schema)
     cls.__table__, cls.__schema__ = owner, schema
@@ -75,6 +76,13 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
     __schema__: ClassVar[Schema[Any]]
     __extra__: ClassVar[Row] = {}
 
+    if not TYPE_CHECKING:
+        # A type checker that saw this method would accept every name.
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name not in self.__struct_fields__ and not _is_settable(type(self), name):
+                raise AttributeError(_unassignable(type(self), name))
+            super().__setattr__(name, value)
+
     def __copy__(self: T) -> T:
         return self.__replace__()
 
@@ -85,6 +93,18 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), msgspec.structs.asdict(self), extra(self))
+
+
+def _is_settable(cls: type, name: str) -> bool:
+    """Whether an attribute that is not a field may be assigned: one with a setter, or a private one, which is not
+    stored."""
+    return name.startswith("_") or hasattr(getattr(cls, name, None), "__set__")
+
+
+def _unassignable(cls: type[Item], name: str) -> str:
+    if hasattr(cls, name):
+        return f"{cls.__name__}.{name} is not a field; an item's keys and entries follow from its fields"
+    return f"{cls.__name__} has no field {name!r}{suggestion(name, cls.__struct_fields__)}"
 
 
 def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row) -> T:

@@ -5,15 +5,14 @@
     int        a letter for the number of digits, then the digits: 7 is a7, 42 is b42. Negative numbers have the
                capital letters from Z down, and each digit taken from 9: -7 is Z2. More than 25 digits are
                z or A, then the number of digits as an int (negative after A), then the digits
-    int, :06   six digits, zero-padded; neither negative nor longer
     Decimal    M for 0. N, the exponent of the leading digit as an int, the digits, `.` for positive numbers;
                L, minus the exponent, each digit taken from 9, `~` for negative ones. 1.5 is Na015.
-    datetime   2026-08-24T12:30:00.000000Z, always UTC, always microseconds
+    datetime   2026-08-24T12:30:00.000000Z, always UTC, always microseconds; 000000 if it is stored in whole seconds
     date       2026-08-24
     UUID       as str(uuid), in lower case
     bool       0 or 1
     bytes      hexadecimal
-    Enum, Literal   as their values
+    Enum, Literal   as their values (`field_encoding`, which also has the formats that a template may declare)
 
 Why text sorts: `$` is the character after the separator `#`, so an escaped character sorts between the separator and
 all unescaped ones; two escapes sort by their second character, as the two characters do; and what follows a value, the
@@ -30,8 +29,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import Enum
-from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -61,46 +59,24 @@ class Encoding(NamedTuple):
     """All texts of an Enum, Literal or bool; None for other types."""
     textual: bool = False
     """Whether a value's prefix is encoded as the text's prefix, and letters and digits are unchanged."""
+    ordered: bool = True
+    """Whether the texts sort as the values do."""
 
 
-def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
-    """The encoding of a field in a template; `followed` if the template continues after it."""
+def default_encoding(annotation: Annotation, *, followed: bool) -> Encoding:
+    """The encoding of a type without a format; `followed` if the template continues after the field."""
     base = annotation.base
-    if get_origin(base) is Literal:
-        return _choice_encoding({value: value for value in get_args(base)}, spec, followed)
-    if isinstance(base, type) and issubclass(base, Enum):
-        return _choice_encoding({member: member.value for member in base}, spec, followed)
-    if spec and base is not int:
-        raise DeclarationError(f"the format {spec!r} is only for int, not for {base}")
     if base is str:
         return _TEXT_FOLLOWED if followed else _TEXT_LAST
-    if base is int and spec:
-        return _padded(spec)
+    if annotation.epoch:
+        return _WHOLE_SECONDS
     if base in _ENCODINGS:
         return _ENCODINGS[base]
     raise DeclarationError(f"a key cannot contain {base}; it can contain {_NAMES}")
 
 
-def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
-    types = {type(value) for value in values.values()}
-    if len(types) != 1:
-        raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
-    inner = encoding_of(Annotation(types.pop(), optional=False, inexact=False), spec, followed=followed)
-    texts = {choice: inner.encode(value) for choice, value in values.items()}
-    choices = {text: choice for choice, text in texts.items()}
-
-    def encode(value: Any) -> str:
-        try:
-            return texts[value]
-        except (KeyError, TypeError):
-            raise KeyPartError(f"{value!r} is not one of {', '.join(map(repr, texts))}") from None
-
-    pattern = "|".join(map(re.escape, choices))
-    return Encoding(encode, choices.__getitem__, f"(?:{pattern})", inner.delimited, tuple(choices))
-
-
-def _expect(expected: type, value: Any) -> None:
-    """Accepts the type or a derived one, but not bool for int, nor datetime for date."""
+def expect(expected: type, value: Any) -> None:
+    """Accepts the type or a derived one, but not bool for int, nor datetime for date. Raises KeyPartError."""
     if type(value) is expected:
         return
     if not isinstance(value, expected) or isinstance(value, _EXCLUDED.get(expected, ())):
@@ -123,7 +99,7 @@ def _encode_last(value: Any) -> str:
 
 
 def _escaped(value: Any, needed: Callable[[str], Any], escapes: dict[int, str]) -> str:
-    _expect(str, value)
+    expect(str, value)
     text = str.__str__(value)  # the value of an Enum's member
     if not needed(text):
         return text
@@ -147,7 +123,7 @@ _TEXT_LAST: Final = _text(_encode_last, '[\0-"%-\U0010fffe]', "ST")
 
 
 def _encode_int(value: Any) -> str:
-    _expect(int, value)
+    expect(int, value)
     digits = str(abs(int(value)))
     count = len(digits)
     if value >= 0:
@@ -175,26 +151,11 @@ def _read_int(text: str) -> tuple[int, str]:
     return (int(digits) if letter.islower() else -int(digits.translate(_NINES))), rest
 
 
-def _padded(spec: str) -> Encoding:
-    if not re.fullmatch(r"0[1-9]\d?", spec):
-        raise DeclarationError(f"the format {spec!r} is not 0 and a width, such as 06")
-    width = int(spec)
-
-    def encode(value: Any) -> str:
-        _expect(int, value)
-        text = str(int(value)).rjust(width, "0")
-        if value < 0 or len(text) > width:
-            raise KeyPartError(f"{value} does not fit in {width} digits, without a sign")
-        return text
-
-    return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True)
-
-
 def to_decimal(value: Any) -> Decimal:
     """The value as a Decimal; accepts Decimal and int. Raises KeyPartError."""
     if type(value) is int:
         return Decimal(value)
-    _expect(Decimal, value)
+    expect(Decimal, value)
     number: Decimal = value
     if not number.is_finite():
         raise KeyPartError(f"{number} is not a number")
@@ -222,36 +183,47 @@ def _decode_decimal(text: str) -> Decimal:
     return Decimal((int(text[0] == "L"), tuple(map(int, digits)), exponent - len(digits) + 1))
 
 
+def aware_utc(value: Any) -> datetime:
+    """An aware datetime, in UTC. Raises KeyPartError."""
+    if value.__class__ is not datetime:
+        expect(datetime, value)
+    moment: datetime = value
+    if moment.tzinfo is UTC:
+        return moment
+    if moment.utcoffset() is None:
+        raise KeyPartError(f"{moment!r} has no time zone")
+    return moment.astimezone(UTC)
+
+
 def instant_text(value: Any) -> str:
     """An aware datetime as sortable text, in UTC. Raises KeyPartError."""
-    if value.__class__ is not datetime:
-        _expect(datetime, value)
-    if value.tzinfo is not UTC:
-        if value.utcoffset() is None:
-            raise KeyPartError(f"{value!r} has no time zone")
-        value = value.astimezone(UTC)
     # msgspec writes Z for UTC, and six digits or none, in a tenth of the time of isoformat.
-    text: str = msgspec.to_builtins(value)
+    text: str = msgspec.to_builtins(aware_utc(value))
     return text if len(text) == _INSTANT_LENGTH else f"{text[:-1]}.000000Z"
 
 
+def in_whole_seconds(encode: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The encoder of a time that is stored in whole seconds: without the fraction, which the attribute lacks too."""
+    return lambda value: encode(value.replace(microsecond=0) if isinstance(value, datetime) else value)
+
+
 def _encode_date(value: Any) -> str:
-    _expect(date, value)
+    expect(date, value)
     return str(value)
 
 
 def _encode_uuid(value: Any) -> str:
-    _expect(UUID, value)
+    expect(UUID, value)
     return str(value)
 
 
 def _encode_bool(value: Any) -> str:
-    _expect(bool, value)
+    expect(bool, value)
     return "1" if value else "0"
 
 
 def _encode_bytes(value: Any) -> str:
-    _expect(bytes, value)
+    expect(bytes, value)
     text: str = value.hex()
     return text
 
@@ -270,4 +242,5 @@ _ENCODINGS: Final[dict[Any, Encoding]] = {
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
+_WHOLE_SECONDS: Final = _ENCODINGS[datetime]._replace(encode=in_whole_seconds(instant_text))
 _NAMES: Final = "str, int, Decimal, datetime, date, UUID, bool, bytes, or an Enum or Literal of these"

@@ -18,10 +18,11 @@ from functools import cached_property
 from string import Formatter
 from typing import Any, NamedTuple, NoReturn
 
-from sortkey.model.errors import DeclarationError, KeyPartError
+from sortkey.model.errors import DeclarationError, KeyPartError, NoAccessPath
 from sortkey.model.items.annotation import Annotation
 from sortkey.model.items.generated_function import generate_function
-from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding, encoding_of
+from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
+from sortkey.model.keys.field_encoding import encoding_of
 
 
 class ReplacementField(NamedTuple):
@@ -57,8 +58,10 @@ def parse_template(text: str) -> ParsedTemplate:
             literals[-1] += literal
             if field is None:
                 continue
-            if not field.isidentifier() or conversion is not None:
+            if not field.isidentifier():
                 raise DeclarationError(f"{text!r}: {{{field}}} is not a field name")
+            if conversion is not None:
+                raise DeclarationError(f"{text!r}: {{{field}!{conversion}}} is not a format; a format follows a colon")
             replacement_fields.append(ReplacementField(field, spec or ""))
             literals.append("")
     except ValueError as error:
@@ -225,13 +228,17 @@ class Template:
 
     def starting(self, given: Sequence[Any], beginning: Any) -> str:
         part = self.parts[len(given)]
-        if not part.encoding.textual:
+        if part.encoding.ordered and not part.encoding.textual:
             raise KeyPartError(f"{part.field}: starting needs a string; use between")
         return self.first_of(given, beginning)
 
     def first_of(self, given: Sequence[Any], value: Any) -> str:
         """A text that is above every key with a smaller value in the next field, and not above any with this value."""
         part, start = self.parts[len(given)], self.prefix(given)
+        if not part.encoding.ordered:
+            raise NoAccessPath(
+                f"{self.text!r}: keys do not sort by {part.field}, because of its format, so it cannot have a range"
+            )
         try:
             return start + part.encoding.encode(value)
         except KeyPartError as error:

@@ -81,9 +81,10 @@ class AnySession(Generic[C]):
     ) -> Explanation:
         """The request for a path, its index and its cost. The cost is computed from the rows and bytes given, from a
         sample of items, or from what the meter has measured."""
-        measured = self.meter.reading(path.name)
         path = self._context.adapt(path)
-        return explain(path, measured, rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent)
+        return explain(
+            path, self.meter.reading(path.name), rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent
+        )
 
     def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
         return provision.tables_of(declared) if declared else self._options.tables

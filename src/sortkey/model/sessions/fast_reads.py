@@ -16,6 +16,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.keys.key_layout import TextKeys
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.arguments import reject_key, reject_path
 from sortkey.model.sessions.item_decoder import decode_item, decode_items_by_key
 from sortkey.values.key_product import KeyProduct
 
@@ -37,6 +38,8 @@ class FastReads:
 
     def get(self, path: Path[T], consistent: bool) -> T | None:
         """Raises ClientError; the general path retries if it is temporary."""
+        if type(path) is not Path:
+            reject_path(path)
         key = path.key()
         started = perf_counter()
         stored, units = self._reads.get_unparsed(
@@ -84,6 +87,8 @@ class FastReads:
 
 def _text_keys(key: BoundKey[Any], keys: Keys) -> TextKeys:
     """The keys as pairs of texts; empty if they are not."""
+    if type(key) is not BoundKey:
+        reject_key(key)
     return key.layout.text_keys(keys) or ()
 
 

@@ -14,6 +14,7 @@ from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.arguments import require_key, require_path
 from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
@@ -36,6 +37,7 @@ def retry_get(context: Context, path: Path[T], consistent: bool, error: ClientEr
 
 
 def _get_call(context: Context, path: Path[Any], consistent: bool) -> Call:
+    require_path(path)
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
         members["ConsistentRead"] = True
@@ -76,6 +78,7 @@ def lookup_as(
 
 
 def _keys_of(key: BoundKey[Any], fields: Iterable[Mapping[str, Any]]) -> tuple[list[Identity], list[Row]]:
+    require_key(key)
     if key.layout.index is not None:
         raise NoAccessPath(f"{key.name} is an index; look up exact keys by {key.schema.primary.name}")
     keys = list(map(key.layout.key_from_fields, fields))

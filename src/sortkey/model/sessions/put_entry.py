@@ -14,6 +14,7 @@ from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupporte
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.arguments import require_path
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.updates import Changes, expression
 from sortkey.model.sessions.writes import row_of_failed_condition
@@ -39,6 +40,7 @@ class EntryPut(NamedTuple, Generic[T]):
 
 def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     path = put.path
+    require_path(path)
     members = request(put) | {"ReturnValues": "ALL_NEW"}
     try:
         answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")

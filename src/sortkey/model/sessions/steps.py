@@ -23,6 +23,7 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.arguments import reject_path
 
 T = TypeVar("T")
 Answer = dict[str, Any]
@@ -115,7 +116,9 @@ class Context:
         return self.capabilities.multi_attribute_index_keys
 
     def adapt(self, path: Path[T]) -> Path[T]:
-        """The path, by the keys that the indexes of this store have."""
+        """The path, by the keys that the indexes of this store have. Raises TypeError if it is none."""
+        if type(path) is not Path:
+            reject_path(path)
         return path if self.multi_attribute_keys or path.schema.joined is None else path.joined()
 
     def schema(self, cls: type[Item]) -> Schema[Any]:

@@ -21,6 +21,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.arguments import require_item, require_path
 from sortkey.model.sessions.steps import Context, Steps, code_of
 from sortkey.model.sessions.updates import Changes, Update, holds, read
 from sortkey.model.sessions.writes import delete_request, put_request
@@ -51,6 +52,7 @@ class Transaction:
 
     def put(self, item: Item, *, newer_by: str | None = None, if_absent: bool = False) -> None:
         """Add a put of a whole item; see `Session.put`."""
+        require_item(item)
         schema = schema_of(type(item))
         members = put_request(schema, item, newer_by, if_absent, None)
         joined = None if schema.joined is None else put_request(schema.joined, item, newer_by, if_absent, None)
@@ -58,6 +60,7 @@ class Transaction:
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
         """Add an update of some fields; see `Session.update`."""
+        require_path(path)
         joined = None if path.schema.joined is None else Update(path.joined(), changes, where)
         self.actions.append(Action("Update", f"update of {path!r}", Update(path, changes, where), joined))
 
@@ -68,6 +71,7 @@ class Transaction:
 
     def check(self, path: Path[Any], *, where: Where) -> None:
         """Require that an item matches `where`, without writing it."""
+        require_path(path)
         placeholders = Placeholders()
         tests = render_conditions(path.schema, where, placeholders)
         members = {"TableName": path.table, "Key": path.key(), "ConditionExpression": all_of(tests)}

@@ -15,6 +15,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.arguments import require_item, require_path
 from sortkey.model.sessions.item_decoder import Identity, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
@@ -35,6 +36,7 @@ def row_of_failed_condition(error: ClientError) -> Row | None:
 
 def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
     """Whether the item was written."""
+    require_item(item)
     schema = context.schema(type(item))
     members = put_request(schema, item, newer_by, if_absent, if_version)
     try:
@@ -106,6 +108,7 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
 
 
 def delete_request(path: Path[Any], where: Where | None) -> dict[str, Any]:
+    require_path(path)
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if where:
         placeholders = Placeholders()
@@ -119,10 +122,12 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
     for item in put:
+        require_item(item)
         schema = context.schema(type(item))
         row = schema.encode(item)
         pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:
+        require_path(path)
         key = path.key()
         pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
     writes = list(pending.values())

@@ -28,7 +28,7 @@ def require_support(tables: Iterable[Table], store: Capabilities) -> None:
     """Raises Unsupported for the first declaration that needs a feature which the store lacks."""
     for table in tables:
         needs = {
-            f"TTL by {table.settings.ttl}": table.settings.ttl is None or store.ttl,
+            f"TTL by {table.ttl_attribute}": table.ttl_attribute is None or store.ttl,
             "a stream": table.settings.stream is None or store.streams,
             "transactions": not table.settings.transactions or store.transactions,
         }
@@ -61,9 +61,9 @@ def create_request(table: Table, *, native: bool = True) -> Members:
 
 
 def ttl_request(table: Table) -> Members | None:
-    if table.settings.ttl is None:
+    if table.ttl_attribute is None:
         return None
-    specification = {"Enabled": True, "AttributeName": table.settings.ttl}
+    specification = {"Enabled": True, "AttributeName": table.ttl_attribute}
     return {"TableName": table.name, "TimeToLiveSpecification": specification}
 
 
@@ -106,8 +106,8 @@ def differences(
     if stream != table.settings.stream:
         found.append(f"its stream is {stream}, but {table.settings.stream} is declared")
     attribute = (ttl or {}).get("AttributeName") if _is_on(ttl) else None
-    if attribute != table.settings.ttl:
-        found.append(f"its TTL attribute is {attribute}, but {table.settings.ttl} is declared")
+    if attribute != table.ttl_attribute:
+        found.append(f"its TTL attribute is {attribute}, but {table.ttl_attribute} is declared")
     billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if billing != declared["BillingMode"]:
         found.append(f"its billing mode is {billing}, but {declared['BillingMode']} is declared")

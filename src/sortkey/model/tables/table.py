@@ -7,9 +7,11 @@ rejected. The classes of a table must also agree on the key attributes of the ta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
-from sortkey.model.errors import DeclarationError
+from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import may_collide
@@ -54,10 +56,39 @@ class Table:
     def add(self, schema: Schema[Any]) -> None:
         """Adds a class; raises DeclarationError if it conflicts with another. A redefined class replaces itself."""
         name = f"{schema.owner.__module__}.{schema.owner.__qualname__}"
+        self._check_ttl(schema)
         for other_name, other in self._schemas.items():
             if other_name != name:
                 self._reject_conflict(other, schema)
         self._schemas[name] = schema
+
+    @property
+    def ttl_attribute(self) -> str | None:
+        """The attribute of the table's TTL. Raises DeclarationError if none of its classes has the field."""
+        ttl = self.settings.ttl
+        if ttl is None or not self._schemas:
+            return ttl
+        found = (attribute for schema in self.schemas if (attribute := _ttl_attribute(schema)) is not None)
+        attribute = next(found, None)
+        if attribute is None:
+            fields = dict.fromkeys(name for schema in self.schemas for name in schema.codec.struct.__struct_fields__)
+            raise DeclarationError(f"table {self.name}: ttl={ttl!r} is not a field{suggestion(ttl, fields)}")
+        return attribute
+
+    def _check_ttl(self, schema: Schema[Any]) -> None:
+        name = schema.codec.ttl_field
+        if name is None:
+            return
+        field = schema.codec.field(name)
+        reason = None
+        if field.annotation.base not in _TTL_TYPES:
+            reason = f"must be a datetime, or an int with the seconds since 1970, not {field.annotation.base}"
+        elif field.annotation.in_key:
+            reason = "is in_key, so it is not an attribute"
+        elif any(_ttl_attribute(other) not in (None, field.attribute) for other in self.schemas):
+            reason = f"is stored as {field.attribute!r}; all classes of a table must have the same TTL attribute"
+        if reason is not None:
+            raise DeclarationError(f"{schema.name}.{name}, the TTL of table {self.name}, {reason}")
 
     def _reject_conflict(self, one: Schema[Any], other: Schema[Any]) -> None:
         self._reject_difference(one, other, one.primary, other.primary)
@@ -99,6 +130,14 @@ class Table:
         wanted = [layout.projection for layout in self.indexes()[index]]
         listed = [name for projection in wanted if isinstance(projection, tuple) for name in projection]
         return tuple(dict.fromkeys(listed)) if listed else wanted[0]
+
+
+_TTL_TYPES: Final = (datetime, int, Decimal, float)
+
+
+def _ttl_attribute(schema: Schema[Any]) -> str | None:
+    name = schema.codec.ttl_field
+    return None if name is None else schema.codec.field(name).attribute
 
 
 def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLayout, KeyLayout]]:

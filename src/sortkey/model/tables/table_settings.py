@@ -11,7 +11,7 @@ StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     ttl: str | None = None
-    """The attribute with the item's expiry time, in seconds since 1970."""
+    """The field with the item's expiry time; stored in seconds since 1970."""
     stream: StreamView | None = None
     """What each record of the table's stream contains; None for no stream."""
     provisioned: tuple[int, int] | None = None

@@ -1,0 +1,114 @@
+"""The encoding of a field in a template: the one of its type, or the format that the template declares.
+
+    {number}                    int: sorts as the numbers do              a3
+    {number:06}                 int: six digits, zero-padded              000003
+    {number:d}                  int: as it is written, in text order      3
+    {at:%Y-%m-%dT%H:%M:%SZ}     datetime, date: see `time_format`         2026-01-04T10:00:00Z
+    {id:upper}                  UUID: in upper case                       6BA7B810-9DAD-11D1-80B4-00C04FD430C8
+    {id:hex}, {id:HEX}          UUID: 32 digits                           6ba7b8109dad11d180b400c04fd430c8
+
+Formats are for keys that other programs wrote. Every one is exact: a value that it cannot write is rejected, and a text
+that it would not write is not read. Texts of `:d` and of some time formats do not sort as the values do; such a field
+cannot have a range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from enum import Enum
+from typing import Any, Final, Literal, get_args, get_origin
+from uuid import UUID
+
+from sortkey.model.errors import DeclarationError, KeyPartError
+from sortkey.model.items.annotation import Annotation
+from sortkey.model.keys.encoding import Encoding, default_encoding, expect, in_whole_seconds
+from sortkey.model.keys.time_format import time_encoding
+
+
+def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
+    """The encoding of a field in a template; `followed` if the template continues after it."""
+    base = annotation.base
+    if get_origin(base) is Literal:
+        return _choice_encoding({value: value for value in get_args(base)}, spec, followed)
+    if isinstance(base, type) and issubclass(base, Enum):
+        return _choice_encoding({member: member.value for member in base}, spec, followed)
+    if not spec:
+        return default_encoding(annotation, followed=followed)
+    if base not in _FORMATS:
+        raise DeclarationError(f"the format {spec!r} is for int, datetime, date or UUID, not for {base}")
+    made = _FORMATS[base](spec)
+    return made._replace(encode=in_whole_seconds(made.encode)) if annotation.epoch else made
+
+
+def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
+    types = {type(value) for value in values.values()}
+    if len(types) != 1:
+        raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
+    inner = encoding_of(Annotation(types.pop(), optional=False, inexact=False), spec, followed=followed)
+    texts = {choice: inner.encode(value) for choice, value in values.items()}
+    choices = {text: choice for choice, text in texts.items()}
+
+    def encode(value: Any) -> str:
+        try:
+            return texts[value]
+        except (KeyError, TypeError):
+            raise KeyPartError(f"{value!r} is not one of {', '.join(map(repr, texts))}") from None
+
+    pattern = "|".join(map(re.escape, choices))
+    return Encoding(
+        encode, choices.__getitem__, f"(?:{pattern})", inner.delimited, tuple(choices), ordered=inner.ordered
+    )
+
+
+def _of_int(spec: str) -> Encoding:
+    if spec == "d":
+        return _UNPADDED
+    if not re.fullmatch(r"0[1-9]\d?", spec):
+        raise DeclarationError(f"the format {spec!r} is not d, nor 0 and a width, such as 06")
+    width = int(spec)
+
+    def encode(value: Any) -> str:
+        expect(int, value)
+        text = str(int(value)).rjust(width, "0")
+        if value < 0 or len(text) > width:
+            raise KeyPartError(f"{value} does not fit in {width} digits, without a sign")
+        return text
+
+    return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True)
+
+
+def _encode_unpadded(value: Any) -> str:
+    expect(int, value)
+    return str(int(value))
+
+
+_UNPADDED: Final = Encoding(_encode_unpadded, int, "(?:0|-?[1-9][0-9]*)", delimited=False, ordered=False)
+
+
+def _of_uuid(spec: str) -> Encoding:
+    if spec not in _UUIDS:
+        raise DeclarationError(f"the format {spec!r} of a UUID is not one of {', '.join(_UUIDS)}")
+    write, pattern = _UUIDS[spec]
+
+    def encode(value: Any) -> str:
+        expect(UUID, value)
+        return write(value)
+
+    return Encoding(encode, UUID, pattern, delimited=True)
+
+
+_UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str]]] = {
+    "upper": (lambda value: str(value).upper(), "[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}"),
+    "hex": (lambda value: value.hex, "[0-9a-f]{32}"),
+    "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}"),
+}
+
+
+_FORMATS: Final[dict[Any, Callable[[str], Encoding]]] = {
+    int: _of_int,
+    UUID: _of_uuid,
+    datetime: lambda spec: time_encoding(datetime, spec),
+    date: lambda spec: time_encoding(date, spec),
+}

@@ -1,0 +1,171 @@
+"""Times and dates in a key in a declared form, `{at:%Y-%m-%dT%H:%M:%SZ}`, as another program wrote them.
+
+Times are written in UTC; `Z` or `+00:00` is a literal of the format. The directives are those of `strftime` that have a
+fixed width, and two others:
+
+    %Y %m %d %H %M %S    year to second          %f   microseconds, six digits
+    %s                   seconds since 1970      %L   milliseconds, three digits
+
+`%s` has ten digits, which is from 2001 to 2286. A value with a part that the format does not have, such as a fraction
+without `%f`, is rejected: its key could not be read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sortkey.model.errors import DeclarationError, KeyPartError
+from sortkey.model.keys.encoding import SEPARATOR, Encoding, aware_utc, expect
+
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_EPOCH_WIDTH: Final = 10
+_CALENDAR: Final = "Ymd"
+
+
+class _Directive(NamedTuple):
+    part: str
+    """The argument of `datetime`, or `epoch`."""
+    rank: int
+    """The place among the directives of a format whose texts sort as its times do."""
+    width: int
+    pattern: str
+    unit: int = 1
+    """What one stands for, of the part."""
+
+
+_DIRECTIVES: Final = {
+    "Y": _Directive("year", 0, 4, "[0-9]{4}"),
+    "m": _Directive("month", 1, 2, "(?:0[1-9]|1[0-2])"),
+    "d": _Directive("day", 2, 2, "(?:0[1-9]|[12][0-9]|3[01])"),
+    "H": _Directive("hour", 3, 2, "(?:[01][0-9]|2[0-3])"),
+    "M": _Directive("minute", 4, 2, "[0-5][0-9]"),
+    "S": _Directive("second", 5, 2, "[0-5][0-9]"),
+    "s": _Directive("epoch", 5, _EPOCH_WIDTH, f"[1-9][0-9]{{{_EPOCH_WIDTH - 1}}}"),
+    "f": _Directive("microsecond", 6, 6, "[0-9]{6}"),
+    "L": _Directive("microsecond", 6, 3, "[0-9]{3}", 1000),
+}
+_OF_THE_DAY: Final = ("hour", "minute", "second", "microsecond")
+
+
+class _Format(NamedTuple):
+    text: str
+    literals: tuple[str, ...]
+    """One more than the directives."""
+    directives: tuple[_Directive, ...]
+
+    @property
+    def units(self) -> dict[str, int]:
+        return {directive.part: directive.unit for directive in self.directives}
+
+
+def time_encoding(base: type, text: str) -> Encoding:
+    """The encoding of datetime or date in this format. Raises DeclarationError."""
+    parsed = _parse(text)
+    parts = set(parsed.units)
+    if SEPARATOR in text:
+        raise DeclarationError(f"the format {text!r} contains {SEPARATOR}, which separates the parts of a key")
+    if len(parts) < len(parsed.directives):
+        raise DeclarationError(f"the format {text!r} has a part of the time twice")
+    if base is date and parts != {"year", "month", "day"}:
+        raise DeclarationError(f"the format {text!r} of a date must have %Y, %m and %d, and no other")
+    whole = {"epoch"} if "epoch" in parts else {"year", "month", "day"}
+    clashing = parts.difference({"epoch", "microsecond"}) if "epoch" in parts else set()
+    if not whole <= parts or clashing:
+        raise DeclarationError(f"the format {text!r} must have %Y, %m and %d, or %s alone with %f or %L")
+    ranks = [directive.rank for directive in parsed.directives]
+    pattern = "".join(
+        re.escape(literal) + (directive.pattern if directive else "")
+        for literal, directive in zip(parsed.literals, (*parsed.directives, None), strict=True)
+    )
+    write, read = (_date_writer, _date_reader) if base is date else (_time_writer, _time_reader)
+    return Encoding(write(parsed), read(parsed), pattern, delimited=True, ordered=ranks == sorted(ranks))
+
+
+def _parse(text: str) -> _Format:
+    literals, directives = [""], []
+    for literal, name in re.findall(r"([^%]*)(%.|%$)?", text, re.DOTALL):
+        literals[-1] += literal
+        if name == "%%":
+            literals[-1] += "%"
+        elif name:
+            if name[1:] not in _DIRECTIVES:
+                known = " ".join(f"%{each}" for each in _DIRECTIVES)
+                raise DeclarationError(f"the format {text!r} contains {name}; a key can have {known}, and UTC as Z")
+            directives.append(_DIRECTIVES[name[1:]])
+            literals.append("")
+    return _Format(text, tuple(literals), tuple(directives))
+
+
+def _writer(parsed: _Format) -> Callable[[Callable[[str], int]], str]:
+    """Writes the parts that a function returns."""
+    pieces = [
+        (literal, directive.part, directive.unit, directive.width)
+        for literal, directive in zip(parsed.literals, parsed.directives, strict=False)
+    ]
+    last = parsed.literals[-1]
+
+    def write(part: Callable[[str], int]) -> str:
+        return "".join(f"{literal}{part(name) // unit:0{width}}" for literal, name, unit, width in pieces) + last
+
+    return write
+
+
+def _time_writer(parsed: _Format) -> Callable[[Any], str]:
+    write, units = _writer(parsed), parsed.units
+    of_the_day = ("microsecond",) if "epoch" in units else _OF_THE_DAY
+    absent = [part for part in of_the_day if part not in units]
+    unit = units.get("microsecond", 1)
+
+    def encode(value: Any) -> str:
+        moment = aware_utc(value)
+        if any(getattr(moment, part) for part in absent) or moment.microsecond % unit:
+            raise KeyPartError(f"{moment.isoformat()} has parts that the format {parsed.text!r} does not write")
+        if "epoch" not in units:
+            return write(lambda part: int(getattr(moment, part)))
+        seconds = (moment - _START) // _SECOND
+        if len(str(seconds)) != _EPOCH_WIDTH or seconds < 0:
+            raise KeyPartError(f"{moment.isoformat()} does not have {_EPOCH_WIDTH} digits in seconds since 1970")
+        return write({"epoch": seconds, "microsecond": moment.microsecond}.__getitem__)
+
+    return encode
+
+
+def _date_writer(parsed: _Format) -> Callable[[Any], str]:
+    write = _writer(parsed)
+
+    def encode(value: Any) -> str:
+        expect(date, value)
+        return write(lambda part: int(getattr(value, part)))
+
+    return encode
+
+
+def _reader(parsed: _Format) -> Callable[[str], dict[str, int]]:
+    """Reads the parts; the text matches the pattern, and every directive has its own width."""
+    slices, position = [], 0
+    for literal, directive in zip(parsed.literals, parsed.directives, strict=False):
+        position += len(literal)
+        slices.append((directive.part, directive.unit, position, position + directive.width))
+        position += directive.width
+    return lambda text: {part: int(text[start:end]) * unit for part, unit, start, end in slices}
+
+
+def _time_reader(parsed: _Format) -> Callable[[str], datetime]:
+    read = _reader(parsed)
+
+    def decode(text: str) -> datetime:
+        parts = read(text)
+        if "epoch" not in parts:
+            return datetime(tzinfo=UTC, **parts)
+        return _START + timedelta(seconds=parts["epoch"], microseconds=parts.get("microsecond", 0))
+
+    return decode
+
+
+def _date_reader(parsed: _Format) -> Callable[[str], date]:
+    read = _reader(parsed)
+    return lambda text: date(**read(text))

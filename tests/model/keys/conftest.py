@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.stores import dynamodb_local, our_endpoint, store
+
+__all__ = ["dynamodb_local", "our_endpoint", "store"]

@@ -1,0 +1,77 @@
+"""Arguments that are not what a call takes: the error names what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from tests.model.sessions.shop import Customer, Order, order
+
+
+class Note(sk.Item):
+    text: str = ""
+
+
+PATH_CALLS: list[Callable[[Any, Any], object]] = [
+    lambda db, path: db.get(path),
+    lambda db, path: db.get(path, consistent=True),
+    lambda db, path: db.page(path),
+    lambda db, path: list(db.iterate(path)),
+    lambda db, path: db.count(path),
+    lambda db, path: db.update(path, {"status": "x"}),
+    lambda db, path: db.delete(path),
+    lambda db, path: db.explain(path),
+    lambda db, path: db.batch(delete=[path]),
+    lambda _, path: sk.Transaction().update(path, {"status": "x"}),
+    lambda _, path: sk.Transaction().delete(path),
+    lambda _, path: sk.Transaction().check(path, where={"status": "x"}),
+]
+
+
+@pytest.mark.parametrize("call", PATH_CALLS)
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (order(1), r"an item: use its path, order\.key"),
+        (Order, r"the class Order: call one of its keys with fields, such as Order\.key\(customer=…\)"),
+        (Order.by_city, r"the key Order\.by_city: call it with fields, Order\.by_city\(city=…\)"),
+        (Note(), r"Note Note\(text=''\), whose class has no table"),
+        (Note, "the class Note"),
+        ("ada", "str 'ada'"),
+    ],
+)
+def test_a_path_is_expected(memory: sk.Session, call: Callable[[Any, Any], object], given: object, named: str) -> None:
+    with pytest.raises(TypeError, match=f"expected an access path, not {named}"):
+        call(memory, given)
+
+
+# The remote client and the one in the process take different ways.
+def test_get_and_lookup_on_every_store(db: sk.Session) -> None:
+    with pytest.raises(TypeError, match=r"use its path, order\.key"):
+        db.get(order(1))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"expected a key, such as Order\.key, not Order\.key, a path"):
+        db.lookup(Order.key(customer="ada"), [{"number": 1}])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"expected a key, .* the class Customer: call one of its keys"):
+        db.lookup(Customer, [{"customer": "ada"}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda db, item: db.put(item),
+        lambda db, item: db.batch(put=[item]),
+        lambda _, item: sk.Transaction().put(item),
+    ],
+)
+def test_an_item_is_expected(memory: sk.Session, call: Callable[[Any, Any], object]) -> None:
+    with pytest.raises(
+        TypeError, match=r"expected an item, not the access path Order\.key\(customer='ada', number=1\)"
+    ):
+        call(memory, order(1).key)
+    with pytest.raises(TypeError, match="not the class Order"):
+        call(memory, Order)
+    with pytest.raises(TypeError, match=r"not dict {'customer': 'ada'}"):
+        call(memory, {"customer": "ada"})
