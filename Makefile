@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate crash soak lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +26,12 @@ fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (
 
 simulate: $(READY) ## Simulate the store under faults, with N seeds (2000) from SEED (0) on
 	$(BIN)/python -m tests.faults.simulation --count $(or $(N),2000) --seed $(or $(SEED),0)
+
+crash: $(READY) ## Kill writing processes N times (1000); nothing that was acknowledged may be lost
+	$(BIN)/python -m tests.faults.crash --count $(or $(N),1000) --seed $(or $(SEED),1)
+
+soak: $(READY) ## Load real servers for SECONDS (600), with faults; memory, files and latency must not drift
+	$(BIN)/python -m tests.faults.soak --seconds $(or $(SECONDS),600)
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

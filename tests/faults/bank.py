@@ -17,6 +17,7 @@ OPENING_BALANCE = 100
 LEDGERS = ("ledger-indexed", "ledger-streamed", "ledger-expiring")
 COUNTER = {"id": {"S": "counter"}}
 FAR_FUTURE = "99999999999"
+BOTH_IMAGES = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 WHOLE_BANK: list[Any] = [{"Get": {"TableName": "accounts", "Key": {"id": {"S": account}}}} for account in ACCOUNTS]
 
 
@@ -24,11 +25,12 @@ def found(client: Client) -> None:
     """Create the tables and the accounts."""
     create(client, "accounts", index="mover")
     create(client, "counters")
-    create(client, "slots", index="kind")
+    create(client, "slots", index="kind", StreamSpecification=BOTH_IMAGES)
+    create(client, "fleeting", StreamSpecification=BOTH_IMAGES)
     create(client, "ledger-indexed", index="receiver")
     create(client, "ledger-streamed", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
     create(client, "ledger-expiring")
-    for table in ("ledger-expiring", "slots"):
+    for table in ("ledger-expiring", "slots", "fleeting"):
         client.update_time_to_live(
             TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
         )
@@ -46,10 +48,7 @@ def _numbers(balance: int) -> dict[str, int]:
 def create(client: Client, table: str, index: str | None = None, **members: Any) -> None:
     keys = ["id"] if index is None else ["id", index]
     if index is not None:
-        schema = [{"AttributeName": index, "KeyType": "HASH"}]
-        members["GlobalSecondaryIndexes"] = [
-            {"IndexName": f"by-{index}", "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
-        ]
+        members["GlobalSecondaryIndexes"] = [index_on(index, f"by-{index}")]
     client.create_table(
         TableName=table,
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
@@ -57,6 +56,11 @@ def create(client: Client, table: str, index: str | None = None, **members: Any)
         BillingMode="PAY_PER_REQUEST",
         **members,
     )
+
+
+def index_on(attribute: str, name: str) -> dict[str, Any]:
+    schema = [{"AttributeName": attribute, "KeyType": "HASH"}]
+    return {"IndexName": name, "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
 
 
 def wire(item: dict[str, str | int]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import sortkey
 from sortkey.client import Client
 from sortkey.engine.janitor import backfill, garbage
 from tests.faults import bank
-from tests.faults.crash_writer import Log
+from tests.faults.crash.writer import Log
 
 ITEMS = 4000
 CHUNK = 20
@@ -60,12 +60,10 @@ def thing(number: int, random: Random) -> dict[str, str | int]:
 
 
 def begin_index(client: Client) -> None:
-    schema = [{"AttributeName": "colour", "KeyType": "HASH"}]
-    index = {"IndexName": "by-colour", "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
     client.update_table(
         TableName="things",
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("id", "colour")],
-        GlobalSecondaryIndexUpdates=[{"Create": index}],
+        GlobalSecondaryIndexUpdates=[{"Create": bank.index_on("colour", "by-colour")}],
     )
 
 

@@ -23,7 +23,8 @@ class Rejected:
     """At least one side rejects, and the other does not reject in the same way.
 
     `ours` and `theirs` are patterns of the outcomes, `Code: message` or ANSWERED, with `…` for any text and `|` between
-    alternatives. An example is a list of requests to the tables `plain` and `orders`; the last one differs.
+    alternatives. `of` restricts the difference to some requests. An example is a list of requests to the tables `plain`
+    and `orders`; the last one differs.
     """
 
     id: str
@@ -31,9 +32,10 @@ class Rejected:
     ours: str
     theirs: str
     example: tuple[Request, ...]
+    of: Callable[[Request], bool] = lambda _request: True
 
-    def excuses(self, ours: Outcome, theirs: Outcome) -> bool:
-        return _matches(self.ours, ours) and _matches(self.theirs, theirs)
+    def excuses(self, request: Request, ours: Outcome, theirs: Outcome) -> bool:
+        return _matches(self.ours, ours) and _matches(self.theirs, theirs) and self.of(request)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,19 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         ),
     ),
     Answered(
+        id="half-index-keys",
+        why="An item that lacks one of an index's key attributes is not in the index, and takes no unit of it.",
+        local="Takes a unit if the old item has one of the two attributes and the new item has the other.",
+        corrected=corrections.half_index_keys,
+        example=(
+            ("PutItem", {"TableName": "orders", "Item": ORDER | {"kind": {"S": "k"}}}),
+            (
+                "PutItem",
+                {"TableName": "orders", "Item": ORDER | {"n": {"N": "1"}}, "ReturnConsumedCapacity": "INDEXES"},
+            ),
+        ),
+    ),
+    Answered(
         id="index-rows",
         why="Reading and writing an index takes units by the size of its rows, which hold what is projected.",
         local="Measures whole items when it reads, and adds to the size of a local index's rows when it writes.",

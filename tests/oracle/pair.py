@@ -100,7 +100,7 @@ class Pair:
         """Whether the outcomes are equal, except for known differences."""
         for difference in self._known:
             if isinstance(difference, Rejected):
-                if difference.excuses(ours, theirs):
+                if difference.excuses(request, ours, theirs):
                     return True
             else:
                 theirs = difference.correct(request, ours, theirs)
