@@ -35,6 +35,8 @@ class ServerDefinition(msgspec.Struct, frozen=True):
     name: str
     install: Callable[[], None]
     command: Callable[[int, Path], list[str]]
+    source: Path | None = None
+    """Where Python looks for Sortkey first."""
 
 
 def cache_folder(name: str) -> Path:
@@ -126,7 +128,9 @@ PEERS: Final = (
 )
 
 
-def environment() -> dict[str, str]:
+def environment(definition: ServerDefinition) -> dict[str, str]:
     """Without variables that would make a peer look elsewhere for credentials or a region."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    if definition.source is not None:
+        kept["PYTHONPATH"] = str(definition.source)
     return kept | {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_DEFAULT_REGION": "us-east-1"}

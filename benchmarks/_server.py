@@ -27,12 +27,13 @@ class Server:
         self.name = definition.name
         self._log = folder / "log"
         port = _free_port()
+        self.port = port
         self.url = f"http://127.0.0.1:{port}"
         command = definition.command(port, folder)
         began = time.monotonic()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(definition)
             )
         try:
             self._wait_for_an_answer(began + START_SECONDS)
@@ -61,10 +62,24 @@ class Server:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """Ends the process at once, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
     def resident_megabytes(self) -> float:
         """The resident memory of the process, with pages of mapped files."""
+        return self._megabytes("VmRSS:")
+
+    def own_megabytes(self) -> float:
+        """The resident memory of the process, without pages of mapped files."""
+        return self._megabytes("RssAnon:")
+
+    def _megabytes(self, field: str) -> float:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        line = next((line for line in status.splitlines() if line.startswith(field)), None)
+        if line is None:
+            raise Unavailable(f"{self.name} ended with {self._process.wait()}: {self._last_words()}")
         return int(line.split()[1]) / 1024
 
     def wait_until_idle(self) -> None:
@@ -93,7 +108,10 @@ class Server:
                 return
             finally:
                 endpoint.close()
-        raise Unavailable(f"the server did not start: {self._log.read_text(errors='replace').strip()[-300:]}")
+        raise Unavailable(f"the server did not start: {self._last_words()}")
+
+    def _last_words(self) -> str:
+        return self._log.read_text(errors="replace").strip()[-300:]
 
 
 def _free_port() -> int:

@@ -61,6 +61,43 @@ def test_unknown_benchmark(name: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == f"sortkey bench: there is no {name} in ./benchmarks\n"
 
 
+COMPARISON = '''"""Racing."""
+from sortkey.cli.bench import Result
+
+def run():
+    yield Result("alone", 1.0, "ms")
+
+def run_beside(before):
+    yield Result(f"beside {before.name}", 1.0, "ms")
+'''
+
+
+@pytest.fixture
+def other_checkout(checkout: Path) -> Path:
+    (checkout / "benchmarks" / "racing.py").write_text(COMPARISON, encoding="utf-8")
+    other = checkout / "other"
+    (other / "src" / "sortkey").mkdir(parents=True)
+    return other
+
+
+def test_measures_another_checkout_beside_this_one(other_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "racing", "--before", str(other_checkout)]) == 0
+    assert "beside other" in capsys.readouterr().out
+    assert main(["bench", "racing"]) == 0
+    assert "alone" in capsys.readouterr().out
+
+
+def test_another_checkout_that_is_none(other_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "racing", "--before", str(other_checkout / "src")]) == 2
+    assert "there is no src/sortkey in it" in capsys.readouterr().err
+
+
+# Silence would pass one checkout's numbers off as a comparison.
+def test_a_benchmark_that_compares_no_checkouts(other_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "counting", "--before", str(other_checkout)]) == 2
+    assert capsys.readouterr().err.startswith("sortkey bench: --before: counting compares no checkouts")
+
+
 # An installed wheel has no benchmarks; they belong to a checkout.
 def test_no_benchmarks_here(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "benchmarks" / "counting.py").unlink()

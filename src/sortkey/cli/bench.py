@@ -13,7 +13,7 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
 
 import msgspec
 from rich.console import Console
@@ -61,6 +61,13 @@ class Benchmark(Protocol):
     def run(self) -> Iterable[Result | Section]: ...
 
 
+@runtime_checkable
+class Comparison(Protocol):
+    """A benchmark that can also measure another checkout's server, beside this one's."""
+
+    def run_beside(self, before: Path) -> Iterable[Result | Section]: ...
+
+
 class Machine(msgspec.Struct, frozen=True):
     """What the numbers were measured on."""
 
@@ -76,6 +83,9 @@ class Report(msgspec.Struct, frozen=True):
 
 def add_arguments(command: Parser) -> None:
     command.add_argument("names", metavar="NAME", nargs="*", help="a module of ./benchmarks; all of them by default")
+    command.add_argument(
+        "--before", metavar="DIR", type=Path, help="also measure the server of this checkout (fairness only)"
+    )
     command.add_argument("--json", metavar="FILE", type=Path, help="also write the results to this file")
 
 
@@ -85,12 +95,19 @@ def run(arguments: argparse.Namespace) -> int:
     unknown = [name for name in names if name not in available]
     if unknown or not names:
         return print_error("bench", f"there is {f'no {unknown[0]}' if unknown else 'no benchmark'} in ./benchmarks")
+    before: Path | None = arguments.before
+    if before is not None and not (before / "src" / "sortkey").is_dir():
+        return print_error("bench", f"--before {before}: not a checkout of Sortkey; there is no src/sortkey in it")
     sys.path.insert(0, os.getcwd())
+    benchmarks = {name: benchmark(name) for name in names}
+    for name, each in benchmarks.items():
+        if before is not None and not isinstance(each, Comparison):
+            return print_error("bench", f"--before: {name} compares no checkouts; name one that does, as fairness")
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
     results: dict[str, list[Result]] = {}
     sections: dict[str, Mapping[str, Any]] = {}
-    for name in names:
-        results[name], section = measure(console, benchmark(name))
+    for name, each in benchmarks.items():
+        results[name], section = measure(console, each, before)
         if section is not None:
             sections[name] = section.found
     if arguments.json is not None:
@@ -108,12 +125,13 @@ def benchmark(name: str) -> Benchmark:
     return cast(Benchmark, importlib.import_module(f"benchmarks.{name}"))
 
 
-def measure(console: Console, benchmark: Benchmark) -> tuple[list[Result], Section | None]:
+def measure(console: Console, benchmark: Benchmark, before: Path | None) -> tuple[list[Result], Section | None]:
+    rows = benchmark.run_beside(before.absolute()) if before and isinstance(benchmark, Comparison) else benchmark.run()
     results: list[Result] = []
     section: Section | None = None
     title = (benchmark.__doc__ or "").partition("\n")[0]
     with Live(table(title, results), console=console) as live:
-        for found in benchmark.run():
+        for found in rows:
             if isinstance(found, Section):
                 section = found
             else:
