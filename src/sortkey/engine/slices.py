@@ -21,6 +21,8 @@ SLICE_UNITS: Final = 1000
 
 ROW_UNITS: Final = 2
 """To read a row and put its text into an answer."""
+COPIED_BYTES_A_UNIT: Final = 1024
+"""Of the text of whole rows."""
 DECODE_UNITS: Final = 3
 DECODED_BYTES_A_UNIT: Final = 128
 EVALUATE_UNITS: Final = 2
@@ -37,6 +39,11 @@ def finish(slices: Slices[Result]) -> Result:
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+def units_of_text(rows: list[bytes]) -> int:
+    """To read rows and put their text into an answer."""
+    return ROW_UNITS * len(rows) + sum(map(len, rows)) // COPIED_BYTES_A_UNIT
 
 
 def units_of_rows(rows: list[bytes], evaluations: int) -> int:

@@ -2,11 +2,13 @@
 
 For fifty keys, making and checking fifty dictionaries was half of the work. Here msgspec decodes and checks the keys of
 a table with a structure made for that table (`row_keys.compile_row_keys_of_json`).
+
+Megabytes of items are left to the general operation, which reads them in slices.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 import orjson
@@ -32,6 +34,11 @@ class FastBatchGet(Shape, kw_only=True, forbid_unknown_fields=True):
     return_consumed_capacity: Literal["NONE"] | None = None
 
 
+FAST_BYTES: Final = limits.MIB
+"""Of the items' text."""
+CHUNK_KEYS: Final = 50
+"""Read before their text is measured."""
+
 _decode = msgspec.json.Decoder(FastBatchGet).decode
 
 
@@ -56,11 +63,16 @@ def _collect(snapshot: Transaction, tables: list[Table | None], request: FastBat
         row_keys = None if table is None else table.fast_row_keys_of_json(keys.keys)
         if table is None or not row_keys or table.name in units or len(set(row_keys)) != len(row_keys):
             return None
-        rows = [row for row in map(snapshot.get, row_keys) if row is not None]
+        rows: list[bytes] = []
+        for start in range(0, len(row_keys), CHUNK_KEYS):
+            chunk = [row for row in map(snapshot.get, row_keys[start : start + CHUNK_KEYS]) if row is not None]
+            length += sum(map(len, chunk))
+            if length > FAST_BYTES:
+                return None
+            rows += chunk
         requested += len(row_keys)
-        length += sum(map(len, rows))
         units[table.name] = units_of_rows(rows, len(row_keys), keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
-    if requested > limits.BATCH_GET_KEYS or length > limits.BATCH_GET_BYTES:
+    if requested > limits.BATCH_GET_KEYS:
         return None
     return FastAnswer(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)

@@ -45,7 +45,6 @@ SlicedRead = Callable[[Core, Any], Slices[Answer]]
 Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
-    "BatchGetItem": batch_get_item,
     "DescribeContinuousBackups": describe_continuous_backups,
     "DescribeContributorInsights": absent_features.describe_contributor_insights,
     "DescribeEndpoints": describe_endpoints,
@@ -69,13 +68,14 @@ READS: Final[dict[str, Read]] = {
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
-    "TransactGetItems": transact_get_items,
     "UpdateContinuousBackups": update_continuous_backups,
 }
 
 SLICED_READS: Final[dict[str, SlicedRead]] = {
+    "BatchGetItem": batch_get_item,
     "Query": query,
     "Scan": scan,
+    "TransactGetItems": transact_get_items,
 }
 
 WRITES: Final[dict[str, Write]] = {

@@ -1,4 +1,4 @@
-"""TransactGetItems: up to a hundred items of one snapshot."""
+"""TransactGetItems: up to a hundred items of one snapshot. Their projections are made in slices (see `slices`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key
 from sortkey.engine.rows.stored_item import Json, decode, size
+from sortkey.engine.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.tables.table import Table
 from sortkey.engine.transactions import transaction
 from sortkey.errors import ValidationException
@@ -31,12 +32,20 @@ class _Get:
         return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
 
 
-def transact_get_items(core: Core, request: TransactGetItems) -> Answer:
+def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     gets = [_Get(each.get) for each in request.transact_items]
     with core.read() as snapshot:
         tables = [core.catalog.require(snapshot, each.name) for each in gets]
         rows = _rows(snapshot, gets, tables)
-    answer: Answer = {"Responses": [each.answer(row) for each, row in zip(gets, rows, strict=True)]}
+    responses: list[dict[str, Any]] = []
+    units = 0
+    for each, row in zip(gets, rows, strict=True):
+        responses.append(each.answer(row))
+        units += 0 if row is None or each.projection is None else units_of_rows([row], 0)
+        if units >= SLICE_UNITS:
+            units = 0
+            yield
+    answer: Answer = {"Responses": responses}
     if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
     return answer
