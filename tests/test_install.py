@@ -45,7 +45,7 @@ BUILT = {"spark"}
 DATA = {"tzdata"}
 
 WORKING = {
-    "": ["check", "doctor", "explain"],
+    "": ["check", "doctor", "explain", "tables"],
     "aws": [],
     "endpoint": ["db"],
     "server": ["bench", "serve", "token", "up"],

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
-import os
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,6 +19,7 @@ from uuid import UUID
 
 from sortkey.cli.arguments import Parser
 from sortkey.cli.messages import print_error
+from sortkey.cli.user_module import NoModule, import_user_module
 from sortkey.model.errors import ModelError
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
@@ -52,14 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         path = path_of(arguments.path)
         explained = explain(path, rows=arguments.rows, row_bytes=arguments.row_bytes)
-    except (NotAPath, ModelError) as error:
+    except (NotAPath, NoModule, ModelError) as error:
         return print_error("explain", str(error))
     sys.stdout.write(f"{explained}\n")
     return 0
 
 
 def path_of(text: str) -> Path[Any]:
-    """The access path that a text describes. Raises NotAPath, or ModelError where the key cannot serve it."""
+    """The access path that a text describes. Raises NotAPath, NoModule, or ModelError where the key cannot
+    serve it."""
     module_name, colon, expression = text.partition(":")
     if not colon or not expression:
         raise NotAPath(f"{text!r} is not MODULE:PATH")
@@ -67,15 +67,7 @@ def path_of(text: str) -> Path[Any]:
         tree = ast.parse(expression, mode="eval").body
     except SyntaxError:
         raise NotAPath(f"{expression!r} is not an access path") from None
-    # Modules of the current folder are found, as with `python -m`.
-    sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise NotAPath(f"there is no module {module_name!r}: {error}") from None
-    finally:
-        sys.path.pop(0)
-    found = _value(module, tree)
+    found = _value(import_user_module(module_name), tree)
     if isinstance(found, BoundKey):
         found = found(**_examples(found))
     if not isinstance(found, Path):
