@@ -57,6 +57,11 @@ class EncodeError(ModelError, TypeError):
 class DecodeError(ModelError, ValueError):
     """A stored row does not have its declared shape."""
 
+    def __init__(self, message: str, *, written: bool = False) -> None:
+        super().__init__(message)
+        self.written = written
+        """Whether the call has written: the row that the store returned for a write cannot be decoded."""
+
 
 class ConditionFailed(ModelError):
     """The stored item does not meet the condition; nothing was written."""

@@ -3,6 +3,10 @@
 The declarations say which key attributes depend on which fields. A change of such a field recomputes the key attribute:
 from the changes and the primary key if they suffice, else from other fields, which are read first. The update is then
 conditional on the values read: if they have changed in between, it fails and is planned again.
+
+A row may be older than an index, or than a field of it, and lack the key or a part of it. So an update that writes a
+part of an index key is conditional on the other parts being there; if they are not, it fails, returns the row, and is
+planned again to write the whole key.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from msgspec import NODEFAULT
 
 from sortkey.model.errors import KeyChange, unknown_field
 from sortkey.model.items.codec import Row
@@ -29,6 +35,8 @@ class ChangePlan:
     """Fields whose current values are needed for a key attribute. Plan again with them in `known`."""
     guards: dict[str, Value | None]
     """The values read, by attribute, which must be unchanged; None for an absent attribute."""
+    beside: frozenset[str]
+    """The other attributes of index keys that the update writes a part of: they must exist."""
     version: int | None
     """The version that the row must have, if the class has had others; an older row is upgraded and put whole."""
 
@@ -48,10 +56,13 @@ def _dependencies(layout: KeyLayout, part: KeyAttribute) -> frozenset[str]:
     return layout.sparse.union(part.fields)
 
 
-def plan_changes(schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any]) -> ChangePlan:
-    """Plans the update. `known` has the fields of the primary key, and those that an earlier plan asked to read."""
+def plan_changes(
+    schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any], row: Row | None = None
+) -> ChangePlan:
+    """Plans the update. `known` has the fields of the primary key, and those that an earlier plan asked to read; all
+    fields with the item's `row`."""
     _reject_impossible(schema, changes)
-    return _Planner(schema, changes, known).plan()
+    return _Planner(schema, changes, known, row).plan()
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
@@ -66,25 +77,59 @@ def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
 
 
 class _Planner:
-    def __init__(self, schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    def __init__(
+        self, schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any], row: Row | None
+    ) -> None:
         self.schema = schema
+        self.row = row
         self.changes = changes
         self.values = {**known, **changes}
         self.sets: Row = {}
         self.removes: list[str] = []
         self.reads: set[str] = set()
         self.used: set[str] = set()
+        self.beside: set[str] = set()
 
     def plan(self) -> ChangePlan:
         for name, value in self.changes.items():
             codec = self.schema.codec
             self._assign(codec.by_name[name].attribute, codec.encode_field(name, value, check=True))
         for layout in self.schema.indexes.values():
-            for part in layout.computed:
-                if not _dependencies(layout, part).isdisjoint(self.changes):
-                    self._recompute(layout, part)
+            changed = [part for part in layout.computed if not _dependencies(layout, part).isdisjoint(self.changes)]
+            for part in changed:
+                self._recompute(layout, part)
+            if any(part.name in self.sets for part in changed):
+                for part in layout.computed:
+                    if part not in changed:
+                        self._complete(part)
         version = self.schema.version if self.schema.version > 1 else None
-        return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), version)
+        return ChangePlan(
+            self.sets,
+            tuple(self.removes),
+            frozenset(self.reads),
+            self._guards(),
+            frozenset(self.beside),
+            version,
+        )
+
+    def _complete(self, part: KeyAttribute) -> None:
+        """Requires an attribute of an index key that does not change; sets it if the row lacks it."""
+        is_field = part.name in self.schema.codec.attributes
+        if is_field and not self._may_lack(part.fields[0]):
+            return
+        if self.row is None or part.name in self.row:
+            self.beside.add(part.name)
+            return
+        self.used.update(part.fields)
+        if part.name not in self.sets:
+            self.sets[part.name] = part.value([self.values[field] for field in part.fields])
+
+    def _may_lack(self, field: str) -> bool:
+        """Whether a row may lack the attribute of a field that its item shows: it has a default or is in the key."""
+        codec = self.schema.codec
+        if codec.by_name[field].annotation.optional:
+            return False
+        return field in self.schema.primary.fields or codec.if_absent(field) is not NODEFAULT
 
     def _recompute(self, layout: KeyLayout, part: KeyAttribute) -> None:
         if part.name in self.schema.codec.attributes:

@@ -1,17 +1,25 @@
-"""Conditions and filters on fields: `where={"status": "OPEN", "amount": sk.above(10)}`.
+"""Conditions on fields: `where={"status": "OPEN", "amount": sk.above(10)}`.
 
 A value means equal to it, None means absent; the functions here make the other conditions. All of them must be true.
+
+A condition is of what the item shows, not of what its row stores: a row that lacks an attribute shows the field's
+default. So each condition has two forms that agree: an expression for the store, and a test in the program
+(`changes/item_condition.py` and `changes/query_filter.py` say when which is used).
 """
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sortkey.model.changes.placeholders import Placeholders
+from msgspec import NODEFAULT
+
+from sortkey.model.changes.comparable import comparable, element_count, is_ordered
+from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
-from sortkey.model.items.converter import Value
+from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
 Where = Mapping[str, Any]
@@ -20,15 +28,35 @@ Where = Mapping[str, Any]
 class Condition(ABC):
     """A condition on one field."""
 
+    if_absent: bool = False
+    """What the store's expression is for a row without the attribute."""
+    if_null: bool = False
+    """What the store's expression is for NULL."""
+
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
         """The condition in DynamoDB's syntax."""
+
+    @abstractmethod
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        """The condition on the value that an item shows, encoded; None for None and the empty set."""
+
+
+_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class _Comparison(Condition):
     def __init__(self, operator: str, value: Any) -> None:
         self.operator = operator
         self.value = value
+        self.if_absent = self.if_null = operator == "<>"
 
     def __repr__(self) -> str:
         return f"{self.operator} {self.value!r}"
@@ -36,6 +64,12 @@ class _Comparison(Condition):
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
         value = placeholders.value(encoded(schema, field, self.value))
         return f"{placeholders.name(attribute_of(schema, field))} {self.operator} {value}"
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        wanted = encoded(schema, field, self.value)
+        if self.operator not in ("=", "<>") and not (is_ordered(shown) and is_ordered(wanted)):
+            return False
+        return _OPERATORS[self.operator](comparable(shown or NULL), comparable(wanted))
 
 
 class _OneOf(Condition):
@@ -49,16 +83,34 @@ class _OneOf(Condition):
         values = ", ".join(placeholders.value(encoded(schema, field, value)) for value in self.values)
         return f"{placeholders.name(attribute_of(schema, field))} IN ({values})"
 
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        return any(_Comparison("=", value).holds(schema, field, shown) for value in self.values)
 
-class _Existence(Condition):
-    def __init__(self, function: str) -> None:
-        self.function = function
+
+class _Absent(Condition):
+    if_absent = True
 
     def __repr__(self) -> str:
-        return self.function
+        return "absent"
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        return f"{self.function}({placeholders.name(attribute_of(schema, field))})"
+        return f"attribute_not_exists({placeholders.name(attribute_of(schema, field))})"
+
+    def holds(self, _schema: Schema[Any], _field: str, shown: Value | None) -> bool:
+        return shown is None
+
+
+class _Present(Condition):
+    if_null = True
+
+    def __repr__(self) -> str:
+        return "present"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        return f"attribute_exists({placeholders.name(attribute_of(schema, field))})"
+
+    def holds(self, _schema: Schema[Any], _field: str, shown: Value | None) -> bool:
+        return shown is not None
 
 
 class _SizeLimit(Condition):
@@ -70,13 +122,16 @@ class _SizeLimit(Condition):
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
         name, most = placeholders.name(attribute_of(schema, field)), placeholders.value({"N": str(self.most)})
-        return f"(attribute_not_exists({name}) OR size({name}) <= {most})"
+        return f"size({name}) <= {most}"
+
+    def holds(self, _schema: Schema[Any], _field: str, shown: Value | None) -> bool:
+        return (0 if shown is None else element_count(shown)) <= self.most
 
 
-absent: Final[Condition] = _Existence("attribute_not_exists")
-"""The item has no such attribute."""
-present: Final[Condition] = _Existence("attribute_exists")
-"""The item has the attribute."""
+absent: Final[Condition] = _Absent()
+"""The field is None, or an empty set."""
+present: Final[Condition] = _Present()
+"""The field is neither None nor an empty set."""
 
 
 def below(value: Any) -> Condition:
@@ -114,15 +169,58 @@ def sized(at_most: int) -> Condition:
     return _SizeLimit(at_most)
 
 
-def render_conditions(schema: Schema[Any], where: Where | None, placeholders: Placeholders) -> list[str]:
-    """The conditions in DynamoDB's syntax, to be joined by AND."""
-    return [_condition(wanted).render(schema, field, placeholders) for field, wanted in (where or {}).items()]
+def conditions(where: Where | None) -> dict[str, Condition]:
+    """The condition of each field."""
+    return {field: _condition(wanted) for field, wanted in (where or {}).items()}
 
 
 def _condition(wanted: Any) -> Condition:
     if isinstance(wanted, Condition):
         return wanted
     return absent if wanted is None else _Comparison("=", wanted)
+
+
+def render_condition(
+    schema: Schema[Any], field: str, condition: Condition, if_absent: bool, placeholders: Placeholders
+) -> str:
+    """The condition in DynamoDB's syntax, with `if_absent` as its result for a row without the attribute, and what the
+    field shows for NULL as its result for NULL."""
+    tests = [condition.render(schema, field, placeholders)]
+    name = placeholders.name(attribute_of(schema, field))
+    if schema.codec.by_name[field].nullable:
+        if_null = condition.holds(schema, field, None)
+        if if_null and not condition.if_null:
+            tests.append(f"{name} = {placeholders.value(dict(NULL))}")
+        elif condition.if_null and not if_null:
+            tests[0] = all_of([tests[0], f"{name} <> {placeholders.value(dict(NULL))}"])
+    if if_absent and not condition.if_absent:
+        return any_of(f"attribute_not_exists({name})", *tests)
+    if condition.if_absent and not if_absent:
+        return all_of([f"attribute_exists({name})", any_of(*tests)])
+    return any_of(*tests)
+
+
+def result_if_absent(schema: Schema[Any], field: str, condition: Condition, given: Mapping[str, Any]) -> bool | None:
+    """The result of a condition on a row without the field's attribute, which shows a default, or a field of its key.
+    None if only the row's keys tell. `given` has the fields of the path."""
+    shown = schema.codec.if_absent(field)
+    if field in schema.primary.fields or shown is NODEFAULT:
+        shown = given.get(field, NODEFAULT)
+    if shown is NODEFAULT:
+        # A row that lacks an attribute which no key holds cannot be decoded.
+        return None if field in schema.held_by_keys else condition.if_absent
+    return holds_on(schema, field, condition, shown)
+
+
+def holds_on(schema: Schema[Any], field: str, condition: Condition, value: Any) -> bool:
+    """Whether a field with this value meets the condition."""
+    return condition.holds(schema, field, shown_value(schema, field, value))
+
+
+def shown_value(schema: Schema[Any], field: str, value: Any) -> Value | None:
+    """A field's value, encoded; None for None and the empty set."""
+    made = schema.codec.encode_field(field, value)
+    return None if made == NULL else made
 
 
 def attribute_of(schema: Schema[Any], field: str) -> str:

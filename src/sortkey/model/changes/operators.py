@@ -1,7 +1,9 @@
 """Changes of a field that depend on its current value: `{"visits": sk.add(1), "tags": sk.add({"new"})}`.
 
-The store applies an operator as a clause of the update expression. If an index key is made of the field, the session
-reads the field and applies the operator itself.
+The store applies an operator as a clause of the update expression; a row that lacks the attribute starts from the
+field's default, which is what its item shows. Where the store cannot do that, the session reads the item and applies
+the operator itself: if an index key is made of the field, if the default is a set with elements, and if the attribute
+is NULL.
 """
 
 from __future__ import annotations
@@ -11,8 +13,11 @@ from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.changes.conditions import attribute_of, encoded
+from msgspec import NODEFAULT
+
+from sortkey.model.changes.conditions import attribute_of, encoded, shown_value
 from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 
 SET: Final = "SET"
@@ -42,15 +47,27 @@ class Operator(ABC):
     def apply(self, current: Any) -> Any:
         """The new value; `current` is None if the field is absent."""
 
+    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
+        """Whether the store cannot apply it to a row without the attribute."""
+        return False
+
 
 class Add(Operator):
     def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
-        return _clause(ADD, schema, field, self.value, placeholders)
+        start = _default(schema, field)
+        if start is None or start.get("N") == "0":
+            return _clause(ADD, schema, field, self.value, placeholders)
+        name = placeholders.name(attribute_of(schema, field))
+        amount = placeholders.value(encoded(schema, field, self.value))
+        return Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(start)}) + {amount}")
 
     def apply(self, current: Any) -> Any:
         if current is None:
             return self.value
         return current | self.value if isinstance(self.value, AbstractSet) else current + self.value
+
+    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
+        return isinstance(self.value, AbstractSet) and _default(_schema, _field) is not None
 
 
 class Discard(Operator):
@@ -60,12 +77,16 @@ class Discard(Operator):
     def apply(self, current: Any) -> Any:
         return current - self.value if current else current
 
+    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
+        return _default(_schema, _field) is not None
+
 
 class Append(Operator):
     def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
         name = placeholders.name(attribute_of(schema, field))
-        empty, more = placeholders.value({"L": []}), placeholders.value(encoded(schema, field, self.value))
-        return Clause(SET, f"{name} = list_append(if_not_exists({name}, {empty}), {more})")
+        start = placeholders.value(_default(schema, field) or {"L": []})
+        more = placeholders.value(encoded(schema, field, self.value))
+        return Clause(SET, f"{name} = list_append(if_not_exists({name}, {start}), {more})")
 
     def apply(self, current: Any) -> Any:
         return [*(current or ()), *self.value]
@@ -74,10 +95,18 @@ class Append(Operator):
 class Initially(Operator):
     def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
         name = placeholders.name(attribute_of(schema, field))
-        return Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(encoded(schema, field, self.value))})")
+        value = encoded(schema, field, self.value)
+        # A default is a value, too.
+        return Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(_default(schema, field) or value)})")
 
     def apply(self, current: Any) -> Any:
-        return self.value if current is None else current
+        return self.value if current is None or current in (set(), frozenset()) else current
+
+
+def _default(schema: Schema[Any], field: str) -> Value | None:
+    """What the item shows if the row lacks the attribute, encoded; None for None, an empty set and no default."""
+    default = schema.codec.if_absent(field)
+    return None if default is NODEFAULT else shown_value(schema, field, default)
 
 
 def _clause(section: str, schema: Schema[Any], field: str, value: Any, placeholders: Placeholders) -> Clause:
@@ -101,5 +130,5 @@ def append(elements: list[Any]) -> Operator:
 
 
 def initially(value: Any) -> Operator:
-    """Sets the field if it is absent."""
+    """Sets the field if it is absent: None, or an empty set."""
     return Initially(value)

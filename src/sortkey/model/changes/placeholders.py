@@ -40,4 +40,10 @@ class Placeholders:
 
 
 def all_of(tests: Iterable[str]) -> str:
+    """Needs no parentheses inside `any_of`: AND binds closer than OR."""
     return " AND ".join(tests)
+
+
+def any_of(*tests: str) -> str:
+    """In parentheses if there are several tests; DynamoDB rejects parentheses around parentheses."""
+    return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"

@@ -41,6 +41,11 @@ class Field(NamedTuple):
     encode_checked: Callable[[Any], Value]
     """Encodes a value to be stored: raises EncodeError if a constraint excludes it. `encode` also takes operands."""
 
+    @property
+    def nullable(self) -> bool:
+        """Whether NULL is a value of the field: None, or the empty set."""
+        return self.annotation.optional or is_set(self.annotation)
+
 
 class Codec:
     """The codec of one struct class. Fields are compiled on first use: their types may be defined later."""
@@ -201,6 +206,15 @@ class Codec:
     @cached_property
     def required(self) -> frozenset[str]:
         return frozenset(name for name in self.struct.__struct_fields__ if _default(self.struct, name) is _MISSING)
+
+    def if_absent(self, name: str) -> Any:
+        """What an item shows in a field whose attribute the row lacks: the default, None or an empty set. NODEFAULT if
+        a row must have the attribute."""
+        field = self.by_name[name]
+        if field.absent is not None:
+            return field.absent()
+        default = _default(self.struct, name)
+        return msgspec.NODEFAULT if default is _MISSING else default
 
     def keep_extra(self, item: msgspec.Struct, row: Mapping[str, Value], computed: frozenset[str]) -> None:
         """Stores the row's attributes other than `computed` as the item's extra."""

@@ -143,7 +143,8 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
             field.attribute,
             field.tag,
             value_type,
-            field.attribute in halves or (field.absent is None and field.name in codec.required),
+            # The key says what a field of it is, not the default.
+            field.name in primary.fields or (field.absent is None and field.name in codec.required),
             read,
             UNSET if a_key else _default(codec, field, value_type, read),
         )

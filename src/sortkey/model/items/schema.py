@@ -77,6 +77,21 @@ class Schema(Generic[T]):
         )
 
     @cached_property
+    def held_by_keys(self) -> frozenset[str]:
+        """The fields that keys and indexes contain."""
+        joined = frozenset() if self.joined is None else self.joined.held_by_keys
+        return joined.union(*(layout.fields for layout in self.layouts.values()))
+
+    @cached_property
+    def version_mark(self) -> tuple[str, Value]:
+        """The attribute with the version, as a row of the current version has it if there are older ones."""
+        return VERSION_ATTRIBUTE, {"N": str(self.version)}
+
+    def is_outdated(self, row: Row) -> bool:
+        """Whether the row has an older version, so that its attributes may be others."""
+        return self.version > 1 and row.get(VERSION_ATTRIBUTE) != self.version_mark[1]
+
+    @cached_property
     def _computed(self) -> frozenset[str]:
         """The attributes that the declarations explain; others are extra."""
         return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE}
@@ -137,8 +152,8 @@ class Schema(Generic[T]):
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self._upgraded(row)
         values = self.codec.decode(row)
-        if self.codec.in_key:
-            values = {**self._held_by_key(row), **values}
+        if not values.keys() >= self._primary_fields:
+            values = {**(self.primary.parse(row) or {}), **values}
         try:
             item = self.owner(**values)
         except TypeError:
@@ -151,9 +166,10 @@ class Schema(Generic[T]):
         """The attributes of `in_key` fields."""
         return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
 
-    def _held_by_key(self, row: Row) -> dict[str, Any]:
-        held = self.primary.parse(row) or {}
-        return {name: value for name, value in held.items() if name in self.codec.in_key}
+    @cached_property
+    def _primary_fields(self) -> frozenset[str]:
+        """A row that lacks one of them as an attribute has it in its key, whatever its default."""
+        return frozenset(self.primary.fields)
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
         """Makes an item of a row from a partial index projection: missing fields are taken from the keys."""

@@ -184,9 +184,10 @@ class AsyncSession(AnySession[AsyncClient]):
         """All items of a path, in its order."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
+        accepts = queries.item_test(path, where)
         start: Row | None = None
         while True:
-            items, start = await self._run(queries.chunk(self._context, path, query, start))
+            items, start = await self._run(queries.chunk(self._context, path, query, start, accepts))
             for item in items:
                 yield item
             if start is None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema
@@ -19,6 +20,7 @@ from sortkey.model.paths.access_path import Path
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 Identity = tuple[Any, ...]
+ItemTest = Callable[[Any], bool]
 RowFilter = Callable[[list[Any]], list[Any]]
 """Selects some of a reader's structures."""
 
@@ -41,6 +43,14 @@ def decode_item(schema: Schema[S], stored: Unparsed) -> S:
         return schema.decode(stored.parsed())
 
 
+def decode_written(schema: Schema[S], row: Row, done: str) -> S:
+    """The item of a row that the store returned for a write; an error says that the write was made."""
+    try:
+        return schema.decode(row)
+    except Exception as error:
+        raise DecodeError(f"{done}, but its row cannot be decoded: {error}", written=True) from error
+
+
 def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
     """The items of rows that belong to this class, by the identity of their keys (see `identifier`)."""
     found = _read_all(schema, stored, _all_rows)
@@ -50,8 +60,16 @@ def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S
     return dict(zip(map(_structure_identifier(schema.primary), found.rows), found.items, strict=True))
 
 
-def decode_path_items(path: Path[Any], stored: Unparsed) -> Decoded:
-    """The items of the path's class among the rows."""
+def decode_path_items(path: Path[Any], stored: Unparsed, accepts: ItemTest | None = None) -> Decoded:
+    """The items of the path's class among the rows; with `accepts`, those that it is true for."""
+    found = _decode_path_items(path, stored)
+    if accepts is None:
+        return found
+    kept = [index for index, item in enumerate(found.items) if accepts(item)]
+    return Decoded([found.items[index] for index in kept], [found.rows[index] for index in kept])
+
+
+def _decode_path_items(path: Path[Any], stored: Unparsed) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
         found = _read_all(path.schema, stored, _own_rows(path))
         if found is not None:

@@ -7,7 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.model.changes.change_plan import plan_changes
-from sortkey.model.changes.conditions import Where, attribute_of, render_conditions
+from sortkey.model.changes.conditions import Where, attribute_of
+from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
@@ -15,9 +16,10 @@ from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.arguments import require_path
+from sortkey.model.sessions.conditional_writes import row_of_failed_condition
+from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.updates import Changes, expression
-from sortkey.model.sessions.writes import row_of_failed_condition
 
 T = TypeVar("T")
 
@@ -51,7 +53,7 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
                 f"{path!r} does not exist, and a new item does not match {dict(put.where or {})}"
             ) from None
         return PutEntryResult(False, path.schema.decode(row))
-    return PutEntryResult(True, path.schema.decode(answer["Attributes"]))
+    return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], f"an entry of {path!r} was written"))
 
 
 def request(put: EntryPut[Any]) -> dict[str, Any]:
@@ -63,7 +65,9 @@ def request(put: EntryPut[Any]) -> dict[str, Any]:
     entry = placeholders.name(attribute)
     clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, put, placeholders)]
     newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
-    tests = [f"(attribute_not_exists({entry}) OR {newer})", *render_conditions(schema, put.where, placeholders)]
+    tests = [f"(attribute_not_exists({entry}) OR {newer})"]
+    if put.where:
+        tests.append(ItemCondition(schema, put.where, path.given).test_of_any(None, placeholders))
     return placeholders.added_to(
         {
             "TableName": path.table,
@@ -100,10 +104,12 @@ def _reject_impossible(schema: Schema[Any], put: EntryPut[Any]) -> None:
     if schema.indexes or schema.version > 1:
         reason = f"{'indexes' if schema.indexes else 'versions'}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
-    for name in put.changes:
+    for name, change in put.changes.items():
         if name in schema.primary.fields:
             raise KeyChange(f"{schema.name}.{name} is part of the primary key, which an update cannot change")
         attribute_of(schema, name)
+        if isinstance(change, Operator) and change.needs_value(schema, name):
+            raise Unsupported(f"{schema.name}.{name}: {change!r} needs the stored set; put_entry does not read")
     lacking = sorted(schema.codec.required - set(schema.primary.fields) - put.changes.keys())
     if lacking:
         raise EncodeError(f"{schema.name}: a new item with this entry would lack {', '.join(lacking)}")

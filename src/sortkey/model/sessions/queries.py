@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sortkey.model.changes.conditions import Where, render_conditions
-from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.errors import NoAccessPath
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
-from sortkey.model.sessions.item_decoder import decode_path_items, start_key
+from sortkey.model.sessions.item_decoder import ItemTest, decode_path_items, start_key
 from sortkey.model.sessions.steps import Context, Steps
 
 T = TypeVar("T")
@@ -114,14 +114,19 @@ def page(
         query["ScanIndexForward"] = descending
     if consistent:
         query["ConsistentRead"] = True
-    items, rows, stopped = yield from _fill(context, path, query, window, start)
+    items, rows, stopped = yield from _fill(context, path, query, window, start, item_test(path, where))
     made = Page(path, cursors, items, rows, window, stopped)
     context.meter.returned(path.name, len(made.items))
     return made
 
 
 def _fill(
-    context: Context, path: Path[T], query: Mapping[str, Any], window: Window, start: Row | None
+    context: Context,
+    path: Path[T],
+    query: Mapping[str, Any],
+    window: Window,
+    start: Row | None,
+    accepts: ItemTest | None,
 ) -> Steps[tuple[list[T], list[Any], Row | None]]:
     """One item more than the page, or fewer if the path or the budget ends; their rows; and where reading stopped."""
     items: list[T] = []
@@ -136,7 +141,7 @@ def _fill(
         if start is not None:
             members["ExclusiveStartKey"] = start
         answer = yield from context.send_unparsed("Query", members, name, binary)
-        decoded = decode_path_items(path, answer["Items"])
+        decoded = decode_path_items(path, answer["Items"], accepts)
         items += decoded.items
         rows += decoded.rows
         read += answer["ScannedCount"]
@@ -149,18 +154,20 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
     """The Query of a path, with its filter and options."""
     request = path.request()
     if where:
-        if path.collection:
-            raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
-        for field in where.keys() & path.layout.unfiltered:
-            raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
         placeholders = Placeholders()
-        request["FilterExpression"] = all_of(render_conditions(path.schema, where, placeholders))
+        request["FilterExpression"] = QueryFilter(path, where).expression(placeholders)
         request = placeholders.added_to(request)
     if descending:
         request["ScanIndexForward"] = False
     if consistent:
         request["ConsistentRead"] = True
     return request
+
+
+def item_test(path: Path[Any], where: Where | None) -> ItemTest | None:
+    """The test of the filter on decoded items; None if the store's filter is enough."""
+    wanted = QueryFilter(path, where) if where else None
+    return None if wanted is None or wanted.is_exact else wanted.accepts
 
 
 def _may_have_binary(path: Path[Any], query: Mapping[str, Any]) -> bool:
@@ -175,13 +182,15 @@ class Chunk(NamedTuple):
     next_start: Row | None
 
 
-def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None) -> Steps[Chunk]:
+def chunk(
+    context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None, accepts: ItemTest | None
+) -> Steps[Chunk]:
     """One request of `iterate`."""
     members = dict(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = decode_path_items(path, answer["Items"]).items
+    items = decode_path_items(path, answer["Items"], accepts).items
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))
 
@@ -190,6 +199,9 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     """The number of items of the path's class; rows of other classes may lie between them."""
     path = context.adapt(path)
     query = query_of(path, where, False, consistent)
+    accepts = item_test(path, where)
+    if accepts is not None:
+        return (yield from _count_decoded(context, path, query, accepts))
     names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
     query["ProjectionExpression"] = ", ".join(names)
     query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
@@ -202,3 +214,13 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
             context.meter.returned(path.name, total)
             return total
         query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], accepts: ItemTest) -> Steps[int]:
+    """Counts whole items, of which only the program can tell whether they match."""
+    total, start = 0, None
+    while True:
+        items, start = yield from chunk(context, path, query, start, accepts)
+        total += len(items)
+        if start is None:
+            return total

@@ -187,9 +187,10 @@ class Session(AnySession[Client]):
         """All items of a path, in its order."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
+        accepts = queries.item_test(path, where)
         start: Row | None = None
         while True:
-            items, start = self._run(queries.chunk(self._context, path, query, start))
+            items, start = self._run(queries.chunk(self._context, path, query, start, accepts))
             yield from items
             if start is None:
                 return

@@ -3,119 +3,134 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
-from sortkey.model.changes.conditions import Where, attribute_of, encoded, render_conditions
-from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.errors import ConditionFailed, EncodeError
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.put_condition import SameVersion, put_condition
+from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.codec import Row
-from sortkey.model.items.item import Item
+from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.arguments import require_item, require_path
-from sortkey.model.sessions.item_decoder import Identity, identifier
+from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
+from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
 T = TypeVar("T")
 
-_CONDITION_FAILED: Final = "ConditionalCheckFailedException"
+
+class Put(ConditionalWrite):
+    def __init__(
+        self, schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
+    ) -> None:
+        self.schema = schema
+        self.item = item
+        self.condition = put_condition(schema, item, newer_by, if_absent, if_version)
+        self.metered = f"put {schema.name}"
+        self.description = f"put of {schema.name}"
+        self.row = schema.encode(item if if_version is None else _next_version(item, if_version))
+        self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
+
+    def prepare(self, row: Row | None) -> Prepared:
+        members: dict[str, Any] = {"TableName": self.schema.table, "Item": self.row}
+        if self.condition is None:
+            return Prepared("Put", members)
+        placeholders = Placeholders()
+        if row is not None:
+            members["ConditionExpression"] = all_of(unchanged(row, self.key, placeholders))
+        else:
+            test = self.condition.test(placeholders)
+            if self.condition.compares and self.schema.version > 1:
+                current = placeholders.equal(*self.schema.version_mark)
+                test = all_of([test, any_of(self.condition.no_item(placeholders), current)])
+            members["ConditionExpression"] = test
+        if isinstance(self.condition, SameVersion) or (self.condition.compares and self.schema.version > 1):
+            members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return Prepared("Put", placeholders.added_to(members))
+
+    def accepts(self, row: Row) -> bool:
+        return self.condition is not None and self.condition.accepts(self.schema.decode(row))
+
+    def rejected(self, row: Row | None) -> ConditionFailed:
+        if not isinstance(self.condition, SameVersion):
+            return ConditionFailed(f"{self.schema.name} was not put")
+        field, version = self.condition.field, self.condition.version
+        stored = None if row is None else self.schema.decode(row)
+        found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
+        return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
+
+    def written(self) -> None:
+        """Called once the put was made: increments the version, unless the class is frozen."""
+        if isinstance(self.condition, SameVersion) and not type(self.item).__struct_config__.frozen:
+            setattr(self.item, self.condition.field, self.condition.version + 1)
 
 
-def row_of_failed_condition(error: ClientError) -> Row | None:
-    """The stored row on which a condition failed, if there was an item and the request asked for it. Raises any other
-    error."""
-    if code_of(error) != _CONDITION_FAILED:
-        raise error
-    response: Any = error.response
-    row: Row | None = response.get("Item")
-    return row
+def _next_version(item: Item, field: str) -> Item:
+    return replace(item, **{field: getattr(item, field) + 1})
 
 
 def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
     """Whether the item was written."""
     require_item(item)
-    schema = context.schema(type(item))
-    members = put_request(schema, item, newer_by, if_absent, if_version)
+    write = Put(context.schema(type(item)), item, newer_by, if_absent, if_version)
     try:
-        yield from context.send("PutItem", members, f"put {schema.name}")
-    except ClientError as error:
-        row = row_of_failed_condition(error)
+        yield from carry_out(context, write)
+    except ConditionFailed:
         if if_version is None:
             return False
-        raise _outdated(schema, item, if_version, row) from None
-    if if_version is not None:
-        setattr(item, if_version, getattr(item, if_version) + 1)
+        raise
+    write.written()
     return True
 
 
-def put_request(
-    schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
-) -> dict[str, Any]:
-    if sum((newer_by is not None, if_absent, if_version is not None)) > 1:
-        raise ValueError("a put takes one of newer_by, if_absent and if_version")
-    row = schema.encode(item)
-    placeholders = Placeholders()
-    members: dict[str, Any] = {"TableName": schema.table, "Item": row}
-    if newer_by is not None:
-        members["ConditionExpression"] = _newer(schema, item, newer_by, placeholders)
-    elif if_absent:
-        members["ConditionExpression"] = placeholders.equal(schema.primary.partition.name, None)
-    elif if_version is not None:
-        version = _version(schema, item, if_version)
-        attribute = attribute_of(schema, if_version)
-        row[attribute] = encoded(schema, if_version, version + 1)
-        expected = encoded(schema, if_version, version) if version else None
-        members["ConditionExpression"] = placeholders.equal(attribute, expected)
+class DeleteOrCheck(ConditionalWrite):
+    """A delete, or the check of a transaction: an item's key and a condition."""
+
+    def __init__(self, action: str, path: Path[Any], where: Where | None) -> None:
+        require_path(path)
+        self.action = action
+        self.path = path
+        self.key = path.key()
+        self.schema: Schema[Any] = path.schema
+        self.condition = ItemCondition(path.schema, where, path.given)
+        self.metered = f"delete {path.entity}"
+        self.description = f"{'delete' if action == 'Delete' else 'check'} of {path!r}"
+
+    def prepare(self, row: Row | None) -> Prepared:
+        members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
+        if not self.condition.where:
+            return Prepared(self.action, members)
+        placeholders = Placeholders()
+        members["ConditionExpression"] = self._test(row, placeholders)
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return placeholders.added_to(members)
+        return Prepared(self.action, placeholders.added_to(members))
 
+    def _test(self, row: Row | None, placeholders: Placeholders) -> str:
+        if row is not None and self.schema.is_outdated(row):
+            return all_of(unchanged(row, self.key, placeholders))
+        return self.condition.test_of_any(row, placeholders)
 
-def _newer(schema: Schema[Any], item: Item, field: str, placeholders: Placeholders) -> str:
-    name = placeholders.name(attribute_of(schema, field))
-    value = placeholders.value(encoded(schema, field, getattr(item, field)))
-    return f"attribute_not_exists({name}) OR {name} < {value}"
+    def accepts(self, row: Row) -> bool:
+        return self.condition.accepts(self.schema.decode(row))
 
-
-def _version(schema: Schema[Any], item: Item, field: str) -> int:
-    attribute_of(schema, field)
-    version = getattr(item, field)
-    if type(version) is not int or version < 0:
-        raise EncodeError(f"{schema.name}.{field}: a version is an int from 0 on, not {version!r}")
-    return version
-
-
-def _outdated(schema: Schema[Any], item: Item, field: str, row: Row | None) -> ConditionFailed:
-    stored = None if row is None else schema.decode(row)
-    found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
-    return ConditionFailed(f"{schema.name}.{field} is {getattr(item, field)}, but {found}", stored)
+    def rejected(self, row: Row | None) -> ConditionFailed:
+        if row is None:
+            return ItemMissing(f"{self.path!r} does not exist, so it does not match {self.condition.where}")
+        return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
 
 
 def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
     """The item as it was before."""
-    members = delete_request(path, where)
-    members["ReturnValues"] = "ALL_OLD"
-    try:
-        answer = yield from context.send("DeleteItem", members, f"delete {path.entity}")
-    except ClientError as error:
-        row = row_of_failed_condition(error)
-        stored = None if row is None else path.decode(row)
-        raise ConditionFailed(f"{path!r} does not match {dict(where or {})}", stored) from None
+    _, answer = yield from carry_out(context, DeleteOrCheck("Delete", path, where), returning="ALL_OLD")
     row = answer.get("Attributes")
-    return None if row is None else path.decode(row)
-
-
-def delete_request(path: Path[Any], where: Where | None) -> dict[str, Any]:
-    require_path(path)
-    members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
-    if where:
-        placeholders = Placeholders()
-        members["ConditionExpression"] = all_of(render_conditions(path.schema, where, placeholders))
-        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        members = placeholders.added_to(members)
-    return members
+    item: T | None = None if row is None else decode_written(path.schema, row, f"{path!r} was deleted")
+    return item
 
 
 def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:

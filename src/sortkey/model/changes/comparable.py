@@ -1,0 +1,45 @@
+"""Attribute values as Python values that compare as the store compares them: for conditions tested in the program."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+from sortkey.model.items.converter import Value
+
+_ORDERED: Final = frozenset({"S", "N", "B"})
+
+
+def is_ordered(value: Value | None) -> bool:
+    """Whether the value has an order: a string, a number or a binary."""
+    return value is not None and not _ORDERED.isdisjoint(value)
+
+
+def comparable(value: Value) -> Any:
+    """Equal exactly if the values are equal to the store; ordered as in the store if the value is."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "N":
+            return Decimal(content)
+        case "S" | "B":
+            return content
+        case "NS":
+            return tag, frozenset(map(Decimal, content))
+        case "SS" | "BS":
+            return tag, frozenset(content)
+        case "L":
+            return tag, [_tagged(each) for each in content]
+        case "M":
+            return tag, {name: _tagged(each) for name, each in content.items()}
+    return tag, content
+
+
+def _tagged(value: Value) -> tuple[str, Any]:
+    # Inside lists and maps, values of different types may meet.
+    return next(iter(value)), comparable(value)
+
+
+def element_count(value: Value) -> int:
+    """The store's `size`: elements, bytes, or characters, of which those beyond the basic plane count twice."""
+    ((tag, content),) = value.items()
+    return len(content.encode("utf-16-le")) // 2 if tag == "S" else len(content)
