@@ -11,11 +11,11 @@ import sortkey
 
 EXPORTS = """
     AsyncSession BadRequest BadSettings ConditionFailed Consumer CursorError DeadlineExceeded DeclarationError
-    DecodeError EncodeError Entries Index Item ItemMissing Key KeyChange KeyPartError Message ModelError NoAccessPath
-    NotFound Page Path Progress PutEntryResult Rejected Service ServiceDefinition Session Table TablesDiffer
-    Transaction TransactionFailed UnknownField Unsupported above absent add append async_client at_least at_most below
-    client collection connect discard each epoch extra field in_key inexact initially one_of open other_than present
-    replace sized
+    DecodeError EncodeError Entries Index Item ItemMissing Key KeyChange KeyPartError Message ModelError
+    NoAccessPath NotFound Page PartialItem Path Progress PutEntryResult Rejected Service ServiceDefinition Session
+    Table TablesDiffer Transaction TransactionFailed UnknownField Unsupported above absent add append async_client
+    at_least at_most below client collection connect discard each epoch extra field in_key inexact initially
+    is_partial one_of open other_than present replace sized
 """.split()
 
 

@@ -31,6 +31,7 @@ from sortkey.model.errors import KeyChange as KeyChange
 from sortkey.model.errors import KeyPartError as KeyPartError
 from sortkey.model.errors import ModelError as ModelError
 from sortkey.model.errors import NoAccessPath as NoAccessPath
+from sortkey.model.errors import PartialItem as PartialItem
 from sortkey.model.errors import TablesDiffer as TablesDiffer
 from sortkey.model.errors import TransactionFailed as TransactionFailed
 from sortkey.model.errors import UnknownField as UnknownField
@@ -42,6 +43,7 @@ from sortkey.model.items.codec import extra as extra
 from sortkey.model.items.entries import Entries as Entries
 from sortkey.model.items.item import Item as Item
 from sortkey.model.items.item import replace as replace
+from sortkey.model.items.partial_item import is_partial as is_partial
 from sortkey.model.keys.each import each as each
 from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key

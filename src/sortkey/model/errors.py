@@ -8,6 +8,7 @@ ModelError
 ├── KeyChange            an update that would move an item to another primary key
 ├── EncodeError          an attribute that does not have its declared type
 ├── DecodeError          a stored row that does not have its declared shape
+├── PartialItem          a read or a write that needs a whole item, but an index has only a part of it
 ├── ConditionFailed      the stored item does not meet the condition; `item` holds it
 │   └── ItemMissing      the item does not exist
 ├── TransactionFailed    nothing was written; `reasons` has one code per action
@@ -61,6 +62,10 @@ class DecodeError(ModelError, ValueError):
         super().__init__(message)
         self.written = written
         """Whether the call has written: the row that the store returned for a write cannot be decoded."""
+
+
+class PartialItem(ModelError):
+    """The item is from an index that does not have whole items; `db.whole(items)` reads them."""
 
 
 class ConditionFailed(ModelError):

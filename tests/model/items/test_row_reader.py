@@ -86,4 +86,6 @@ def test_only_the_paths_own_rows_are_found() -> None:
 def test_rows_of_a_small_projection() -> None:
     row = {"game": {"S": "chess"}, "player": {"S": "ada"}, "score": {"N": "7"}}
     stored = Unparsed(orjson.dumps([row]), False)
-    assert decode_path_items(Score.ranking(game="chess"), stored).items == [Score(game="chess", player="ada", score=7)]
+    (found,) = decode_path_items(Score.ranking(game="chess"), stored).items
+    assert (found.game, found.player, found.score) == ("chess", "ada", 7)
+    assert sk.is_partial(found)

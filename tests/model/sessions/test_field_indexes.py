@@ -14,6 +14,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.items.item import schema_of
+from sortkey.model.items.partial_item import whole_class
 from tests.model.sessions.conftest import Awaited
 from tests.model.sessions.tickets import START, TICKETS, Note, Status, Ticket, at, connect_joined, ids, ticket
 
@@ -158,14 +159,16 @@ def test_transactions(tickets: sk.Session) -> None:
     assert ids(tickets.iterate(Ticket.by_status(**OPEN))) == ["t3", "t4", "t8", "t5", "t1"]
 
 
-# Rows of a KEYS_ONLY index can be decoded if the keys have all fields.
+# Items of a KEYS_ONLY index are partial, and belong to their class.
 def test_classes_share_an_index(desk: sk.Session) -> None:
     notes = [Note(note=f"n{number}", tenant="acme", team="b", seal=bytes([number])) for number in (3, 1, 2)]
     desk.batch(put=[*notes, ticket(1, team="b", seal=b"\x01\x02")])
     assert [each.note for each in desk.iterate(Note.by_team(tenant="acme", team="b"))] == ["n1", "n2", "n3"]
     assert [each.note for each in desk.iterate(Note.by_team(tenant="acme", team="b").starting(b"\x02"))] == ["n2"]
     shared = list(desk.iterate(sk.collection(Note.by_team, tenant="acme")))
-    assert [type(each) for each in shared] == [Note, Ticket, Note, Note]
+    assert [whole_class(each) for each in shared] == [Note, Ticket, Note, Note]
+    assert all(map(sk.is_partial, shared))
+    assert desk.whole(shared) == [notes[1], ticket(1, team="b", seal=b"\x01\x02"), notes[2], notes[0]]
 
 
 def test_a_filter_on_a_key_attribute_is_rejected(tickets: sk.Session) -> None:

@@ -18,6 +18,7 @@ from sortkey.model.changes.conditions import (
 )
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import NoAccessPath
+from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import Path
 
@@ -32,11 +33,25 @@ class QueryFilter:
         self._schema: Schema[Any] = path.schema
         for field in where:
             attribute_of(self._schema, field)
+        if path.layout.projection != "ALL":
+            self._reject_unprojected(path, where)
         self._conditions = conditions(where)
         self._if_absent = {
             field: result_if_absent(self._schema, field, condition, path.given)
             for field, condition in self._conditions.items()
         }
+
+    def _reject_unprojected(self, path: Path[Any], where: Where) -> None:
+        """The store would take an attribute that the index does not have for an absent one."""
+        if self._schema.version > 1:
+            raise NoAccessPath(
+                f"{path!r}: {path.layout.index} does not have whole items, so rows of an older version cannot be "
+                f"upgraded, and where cannot be used"
+            )
+        held = projected_attributes(self._schema, path.layout)
+        for field in where:
+            if attribute_of(self._schema, field) not in held:
+                raise NoAccessPath(f"{path!r}: where cannot use {field}, which {path.layout.index} does not project")
 
     @property
     def is_exact(self) -> bool:

@@ -20,9 +20,10 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row, codec_of, extra, set_extra
+from sortkey.model.items.partial_item import partial_error
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
-from sortkey.model.keys.key import SCHEMA
+from sortkey.model.keys.key import SCHEMA, WHOLE
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T", bound="Item")
@@ -122,5 +123,7 @@ def schema_of(cls: type[T]) -> Schema[T]:
     """The schema of a class with a table."""
     schema: Schema[T] | None = vars(cls).get(SCHEMA)
     if schema is None:
+        if WHOLE in vars(cls):
+            raise partial_error(cls, "a put")
         raise DeclarationError(f"{cls.__name__} has no table")
     return schema

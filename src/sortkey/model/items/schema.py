@@ -10,7 +10,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
-from sortkey.model.items.converter import Value
+from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.untyped_values import from_untyped, to_untyped
 from sortkey.model.keys.key_attribute import KeyAttribute
@@ -52,6 +52,11 @@ class Schema(Generic[T]):
     @property
     def layouts(self) -> dict[str, KeyLayout]:
         return {self.primary.name: self.primary, **self.indexes}
+
+    @cached_property
+    def all_indexes(self) -> tuple[KeyLayout, ...]:
+        """The indexes, with those of the joined schema, whose keys a copied row may have."""
+        return (*self.indexes.values(), *(() if self.joined is None else self.joined.indexes.values()))
 
     @cached_property
     def key_attributes(self) -> dict[str, KeyAttribute]:
@@ -172,9 +177,8 @@ class Schema(Generic[T]):
         return frozenset(self.primary.fields)
 
     def _completed(self, row: Row, values: dict[str, Any]) -> T:
-        """Makes an item of a row from a partial index projection: missing fields are taken from the keys."""
-        layouts = [*self.layouts.values(), *(() if self.joined is None else self.joined.indexes.values())]
-        for layout in layouts:
+        """Makes an item of a row that lacks attributes: the fields are taken from index keys."""
+        for layout in self.all_indexes:
             values = {**(layout.parse(row) or {}), **values}
         missing = sorted(self.codec.required - values.keys())
         if missing:
@@ -188,7 +192,8 @@ class Schema(Generic[T]):
             raise DeclarationError(f"{self.name} has an upgrade from {version} already")
         self._upgrades[version] = function
 
-    def _upgraded(self, row: Row) -> Row:
+    def row_version(self, row: Row) -> int:
+        """The version of a row. Raises DecodeError for one that this program does not know."""
         mark = row.get(VERSION_ATTRIBUTE, {"N": "1"})
         try:
             version = int(mark["N"])
@@ -196,19 +201,28 @@ class Schema(Generic[T]):
             raise DecodeError(
                 f"a row of {self.name} has {mark!r} as {VERSION_ATTRIBUTE}, which is not a version"
             ) from None
-        if version == self.version:
-            return row
         if version > self.version:
             raise DecodeError(
                 f"a row of {self.name} has version {version}; this program knows versions up to {self.version}"
             )
+        return version
+
+    def _upgraded(self, row: Row) -> Row:
+        version = self.row_version(row)
+        if version == self.version:
+            return row
         keys = {name: value for name, value in row.items() if name in self._key_only}
         attributes = {name: to_untyped(value) for name, value in row.items() if name not in self._key_only}
         for step in range(version, self.version):
             if step not in self._upgrades:
                 raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")
             attributes = self._upgrades[step](attributes)
-        return keys | {name: from_untyped(value) for name, value in attributes.items() if value is not None}
+        return keys | {
+            name: from_untyped(value)
+            for name, value in attributes.items()
+            # None removes an attribute, but one that was NULL may be nobody's to remove.
+            if value is not None or row.get(name) == NULL
+        }
 
     @cached_property
     def _key_only(self) -> frozenset[str]:

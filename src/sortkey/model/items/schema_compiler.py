@@ -31,7 +31,7 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__}.the attribute {VERSION_ATTRIBUTE} is reserved for the version")
     if version < 1:
         raise DeclarationError(f"{owner.__name__}: versions start at 1, not at {version}")
-    compiler = _Compiler(owner, codec, keys[0])
+    compiler = _Compiler(owner, codec, keys[0], version)
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
     joined = None
     if any(layout.is_multi_attribute for layout in indexes.values()):
@@ -52,8 +52,9 @@ def declarations(owner: type) -> dict[str, Declaration]:
 
 
 class _Compiler:
-    def __init__(self, owner: type[msgspec.Struct], codec: Codec, key: Key) -> None:
+    def __init__(self, owner: type[msgspec.Struct], codec: Codec, key: Key, version: int) -> None:
         self.owner = owner
+        self.version = version
         self.codec = codec
         self.key = key
         self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
@@ -165,7 +166,9 @@ class _Compiler:
                 raise self._error(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
             if name in self.codec.in_key:
                 raise self._error(index, f"{name} is in_key, and every index contains the key")
-        return tuple(fields[name] for name in index.projection)
+        # The version tells whether the other attributes are those of the declaration.
+        version = (VERSION_ATTRIBUTE,) if self.version > 1 else ()
+        return (*(fields[name] for name in index.projection), *version)
 
     def _error(self, declared: Declaration, reason: str) -> DeclarationError:
         return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")

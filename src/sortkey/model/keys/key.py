@@ -23,6 +23,8 @@ from sortkey.model.paths.access_path import Path
 T = TypeVar("T", bound=msgspec.Struct)
 
 SCHEMA = "__schema__"
+WHOLE = "__whole__"
+"""In a class of partial items: the declared class."""
 
 
 class BoundKey(Generic[T]):
@@ -136,7 +138,7 @@ class Declaration:
         return bound if instance is None else bound.of(instance)
 
     def _bind(self, owner: type[T]) -> BoundKey[T]:
-        schema: Schema[T] | None = vars(owner).get(SCHEMA)
+        schema: Schema[T] | None = vars(vars(owner).get(WHOLE, owner)).get(SCHEMA)
         if schema is None:
             raise AttributeError(f"{owner.__name__} has no table, so {self.name} cannot be used")
         return BoundKey(schema, schema.layouts[self.name])

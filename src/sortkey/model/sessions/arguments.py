@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import SCHEMA, BoundKey
+from sortkey.model.keys.key import SCHEMA, WHOLE, BoundKey
 from sortkey.model.paths.access_path import Path
 
 
@@ -57,7 +57,7 @@ def _described(given: object) -> str:
 
 def _key_name(cls: Any) -> str | None:
     """The name of a class's primary key; None if it has no table."""
-    schema = vars(cls).get(SCHEMA)
+    schema = vars(vars(cls).get(WHOLE, cls)).get(SCHEMA)
     return None if schema is None else schema.primary.name
 
 

@@ -115,6 +115,11 @@ class AsyncSession(AnySession[AsyncClient]):
         found = None if self._fast is None else self._fast.lookup(key, fields, consistent)
         return await self._run(lookups.lookup(self._context, key, fields, consistent)) if found is None else found
 
+    async def whole(self, items: Iterable[ItemT], *, consistent: bool = False) -> list[ItemT]:
+        """The items, with each partial one (from an index that does not project whole items) read by its key. Items
+        that no longer exist are left out."""
+        return await self._run(lookups.whole(self._context, items, consistent))
+
     async def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:

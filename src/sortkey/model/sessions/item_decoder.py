@@ -11,6 +11,7 @@ import msgspec
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
+from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
@@ -74,8 +75,26 @@ def _decode_path_items(path: Path[Any], stored: Unparsed) -> Decoded:
         found = _read_all(path.schema, stored, _own_rows(path))
         if found is not None:
             return found
-    pairs = [(item, row) for row in stored.parsed() if (item := path.decode(row)) is not None]
+    decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
+    pairs = [(item, row) for row in stored.parsed() if (item := decode(row)) is not None]
     return Decoded([item for item, _ in pairs], [row for _, row in pairs])
+
+
+def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
+    """Decodes the rows of an index that does not project whole items; None for a row of another class."""
+    index = str(path.layout.index)
+
+    def schema_of_row(row: Row) -> Schema[Any] | None:
+        if path.collection:
+            found: Schema[Any] | None = path.schema.owner.__table__.schema_of(row)
+            return found
+        return path.schema if path.schema.recognises(row) else None
+
+    def decode(row: Row) -> Any:
+        schema = schema_of_row(row)
+        return None if schema is None else decode_partial(schema, index, row)
+
+    return decode
 
 
 def start_key(path: Path[Any], row: Any) -> Row:

@@ -12,6 +12,8 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.arguments import require_key, require_path
@@ -21,6 +23,7 @@ from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, Paral
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
+ItemT = TypeVar("ItemT", bound=Item)
 
 _split_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -62,6 +65,30 @@ def lookup(
         found |= decode_items_by_key(key.schema, stored)
     context.meter.returned(key.name, len(found), read=len(found))
     return list(map(found.get, identities))
+
+
+def whole(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[list[ItemT]]:
+    """The items, with the partial ones read again; those that no longer exist are left out."""
+    wanted = list(items)
+    found: dict[tuple[type, Identity], ItemT] = {}
+    for cls in dict.fromkeys(whole_class(item) for item in wanted if is_partial(item)):
+        key: BoundKey[Any] = getattr(cls, schema_of(cls).primary.name)
+        keys = {_identity(item): schema_of(cls).key_of(item) for item in wanted if _is_part_of(cls, item)}
+        for stored in (yield from _fetch(context, key, keys, consistent)):
+            read = decode_items_by_key(context.schema(cls), stored)
+            found.update(((cls, identity), item) for identity, item in read.items())
+            context.meter.returned(key.name, len(read), read=len(read))
+    complete = ((found.get((whole_class(item), _identity(item))) if is_partial(item) else item) for item in wanted)
+    return [item for item in complete if item is not None]
+
+
+def _is_part_of(cls: type, item: Item) -> bool:
+    return is_partial(item) and whole_class(item) is cls
+
+
+def _identity(item: Item) -> Identity:
+    schema = schema_of(whole_class(item))
+    return identifier(schema.primary)(schema.key_of(item))
 
 
 def lookup_as(

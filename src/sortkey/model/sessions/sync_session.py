@@ -118,6 +118,11 @@ class Session(AnySession[Client]):
         found = None if self._fast is None else self._fast.lookup(key, fields, consistent)
         return self._run(lookups.lookup(self._context, key, fields, consistent)) if found is None else found
 
+    def whole(self, items: Iterable[ItemT], *, consistent: bool = False) -> list[ItemT]:
+        """The items, with each partial one (from an index that does not project whole items) read by its key. Items
+        that no longer exist are left out."""
+        return self._run(lookups.whole(self._context, items, consistent))
+
     def lookup_as(
         self, key: BoundKey[Any], keys: Iterable[Mapping[str, Any]], read: Callable[[bytes], list[R]]
     ) -> list[R]:

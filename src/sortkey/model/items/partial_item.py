@@ -1,0 +1,144 @@
+"""Partial items: what an index that does not project whole items has of them.
+
+A partial item belongs to a generated subclass of its class, one for each index. A field that the index does not have is
+msgspec's UNSET inside the struct, and reading it raises PartialItem. So `repr` shows the gap, equality compares it, and
+JSON leaves it out; nothing invents a value. Whole items pay nothing: their class is the declared one.
+
+An attribute that the index projects and a row lacks is the field's default, as in a whole item. An attribute that the
+index does not project is unknown, unless the row has it or a key holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import UNSET
+
+from sortkey.model.errors import DecodeError, PartialItem
+from sortkey.model.items.codec import Row
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.key import WHOLE
+from sortkey.model.keys.key_layout import KeyLayout
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_INDEX: Final = "__partial_index__"
+_EXTRA: Final = "__extra__"
+
+_classes: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
+_lock: Final = Lock()
+
+
+def is_partial(item: msgspec.Struct) -> bool:
+    """Whether the item was read from an index that does not have all of it; `db.whole` reads the rest."""
+    return WHOLE in vars(type(item))
+
+
+def whole_class(item: T) -> type[T]:
+    """The declared class of an item."""
+    cls: type[T] = vars(type(item)).get(WHOLE, type(item))
+    return cls
+
+
+def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
+    """The item of a row of an index with a partial projection."""
+    fields, unknown = schema.codec.by_name, _unprojected(schema, index)
+    values = _held_by_keys(schema, row)
+    if schema.row_version(row) == schema.version:
+        decoded = schema.codec.decode(row)
+        values |= {name: decoded[name] for name in decoded if name not in unknown or fields[name].attribute in row}
+        # An attribute that is projected, and absent, has its default, which the class supplies.
+        gaps = unknown.union(schema.codec.required)
+    else:
+        # The attributes of an older version are others, and an upgrade needs all of them.
+        gaps = frozenset(fields)
+    return partial_class(schema.owner, index)(**{**dict.fromkeys(gaps, UNSET), **values})
+
+
+def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:
+    key = schema.primary.parse(row)
+    if key is None:
+        raise DecodeError(f"a row of {schema.name} has a key that cannot be decoded: {row!r}")
+    held: dict[str, Any] = {}
+    for layout in schema.all_indexes:
+        held |= layout.parse(row) or {}
+    return held | key
+
+
+@lru_cache
+def _unprojected(schema: Schema[Any], index: str) -> frozenset[str]:
+    """The fields whose attributes the index does not have by its declaration."""
+    layout = next((each for each in schema.indexes.values() if each.index == index), None)
+    held = projected_attributes(schema, layout)
+    return frozenset(name for name, field in schema.codec.by_name.items() if field.attribute not in held)
+
+
+def projected_attributes(schema: Schema[Any], layout: KeyLayout | None) -> frozenset[str]:
+    """The attributes in an index with a partial projection: those that are listed, and the keys."""
+    keys = {part.name for each in (schema.primary, layout) if each is not None for part in each.attributes}
+    listed = layout.projection if layout is not None and isinstance(layout.projection, tuple) else ()
+    return frozenset(keys.union(listed))
+
+
+def partial_class(owner: type[T], index: str) -> type[T]:
+    """The class of the partial items of an index."""
+    with _lock:
+        made = _classes.setdefault(owner, {})
+        if index not in made:
+            made[index] = _make_class(owner, index)
+        cls: type[T] = made[index]
+        return cls
+
+
+def _make_class(owner: type[T], index: str) -> type[T]:
+    read = owner.__getattribute__
+
+    def get(item: Any, name: str) -> Any:
+        value = read(item, name)
+        if value is UNSET or name == _EXTRA:
+            what = "the attributes that the class does not declare" if name == _EXTRA else f"{owner.__name__}.{name}"
+            raise PartialItem(f"{what} cannot be read from a partial item: {_advice(index)}")
+        return value
+
+    namespace = {
+        "__module__": owner.__module__,
+        "__qualname__": owner.__qualname__,
+        "__doc__": owner.__doc__,
+        "__getattribute__": get,
+        "__replace__": _reject_replace,
+        "__copy__": lambda item: _rebuilt(owner, index, _known(item)),
+        "__reduce__": lambda item: (_rebuilt, (owner, index, _known(item))),
+        # The class's own may need fields that are not there.
+        "__post_init__": lambda _item: None,
+        WHOLE: owner,
+        _INDEX: index,
+    }
+    make: Any = type(owner)
+    cls: type[T] = make(owner.__name__, (owner,), namespace)
+    return cls
+
+
+def _advice(index: str) -> str:
+    return f"index {index} does not have whole items; db.whole(items) reads them"
+
+
+def partial_error(cls: type, what: str) -> PartialItem:
+    return PartialItem(f"{what} needs a whole {cls.__name__}: {_advice(vars(cls)[_INDEX])}")
+
+
+def _reject_replace(item: Any, **_changes: Any) -> Any:
+    raise partial_error(type(item), "sk.replace")
+
+
+def _known(item: msgspec.Struct) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(item).items() if value is not UNSET}
+
+
+def _rebuilt(owner: type[T], index: str, values: Mapping[str, Any]) -> T:
+    gaps = dict.fromkeys(owner.__struct_fields__, UNSET)
+    return partial_class(owner, index)(**{**gaps, **values})
