@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate crash soak lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +26,9 @@ fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (
 
 simulate: $(READY) ## Simulate the store under faults, with N seeds (2000) from SEED (0) on
 	$(BIN)/python -m tests.faults.simulation --count $(or $(N),2000) --seed $(or $(SEED),0)
+
+flips: $(READY) ## Flip N bits of a folder (1000), one at a time, the same ones for each SEED (1)
+	$(BIN)/python -m tests.faults.flips --count $(or $(N),1000) --seed $(or $(SEED),1)
 
 crash: $(READY) ## Kill writing processes N times (1000); nothing that was acknowledged may be lost
 	$(BIN)/python -m tests.faults.crash --count $(or $(N),1000) --seed $(or $(SEED),1)

@@ -35,6 +35,7 @@ def test_the_store_agrees_with_the_model_whatever_fails(group: int) -> None:
     outcomes = [simulate(seed) for seed in range(group * SEEDS, (group + 1) * SEEDS)]
     # The simulation does not miss its subject: every end of a commit occurs, and most writes succeed all the same.
     assert all(sum(outcome.faults[end] for outcome in outcomes) > 10 for end in outcomes[0].faults)
+    assert all(sum(outcome.flips[found] for outcome in outcomes) > 0 for found in outcomes[0].flips)
     assert sum(outcome.done for outcome in outcomes) > sum(outcome.operations for outcome in outcomes) / 2
 
 

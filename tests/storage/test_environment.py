@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
 import pytest
 
-from sortkey.storage import IncompatibleFormat, StorageError, environment
+from sortkey.storage import DamagedFolder, IncompatibleFormat, StorageError, environment
 from tests.storage.byte_store import open_store, put, read
 from tests.storage.conftest import StartChild
 
@@ -39,7 +40,7 @@ def test_another_format_is_rejected_by_name(tmp_path: Path) -> None:
         transaction.put(environment.FORMAT_KEY, b"7")
     opened.close()
     for open_ in (environment.open_folder, environment.open_existing):
-        with pytest.raises(IncompatibleFormat, match=r"data format 7, .* reads format 1"):
+        with pytest.raises(IncompatibleFormat, match=r"data format 7, .* reads format 2"):
             open_(tmp_path)
 
 
@@ -83,6 +84,58 @@ def test_opening_a_foreign_database_is_rejected(tmp_path: Path) -> None:
         transaction.put(b"theirs", b"")
     with pytest.raises(StorageError, match="not one of Sortkey"):
         environment.open_existing(tmp_path)
+
+
+# It used to be stamped, and served as an empty database.
+def test_a_foreign_database_is_not_stamped(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path), lib_version=1) as foreign, foreign.begin(write=True) as transaction:
+        transaction.put(b"theirs", b"")
+    before = (tmp_path / "data.mdb").read_bytes()
+    with pytest.raises(StorageError, match="not one of Sortkey"):
+        environment.open_folder(tmp_path)
+    assert (tmp_path / "data.mdb").read_bytes() == before
+
+
+def test_a_foreign_database_that_was_emptied_is_not_stamped(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path), lib_version=1) as foreign:
+        with foreign.begin(write=True) as transaction:
+            transaction.put(b"theirs", b"")
+        with foreign.begin(write=True) as transaction:
+            transaction.delete(b"theirs")
+    with pytest.raises(StorageError, match="not one of Sortkey"):
+        environment.open_folder(tmp_path)
+
+
+# A process that dies between making the file and stamping it leaves this behind.
+def test_a_file_without_commits_is_new(tmp_path: Path) -> None:
+    lmdb.open(str(tmp_path), lib_version=1).close()
+    environment.open_folder(tmp_path).close()
+
+
+@pytest.mark.parametrize("open_", [environment.open_folder, environment.open_existing])
+def test_an_empty_file_is_damage_and_not_a_new_database(
+    tmp_path: Path, open_: Callable[[Path], lmdb.Environment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "CREATION_SECONDS", 0.0)
+    file = tmp_path / "data.mdb"
+    file.touch()
+    with pytest.raises(DamagedFolder, match=f"{file} is empty"):
+        open_(tmp_path)
+    assert file.stat().st_size == 0
+
+
+# LMDB maps what the meta page says. A read behind the end of the file would end the process (SIGBUS).
+@pytest.mark.parametrize("checked", [environment.CHECKED_BYTES, 0])
+def test_a_file_that_was_cut_short_is_rejected(tmp_path: Path, checked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "CHECKED_BYTES", checked)
+    store = open_store(tmp_path)
+    store.write(put(b"k", b"v" * 100_000))
+    store.close()
+    file = tmp_path / "data.mdb"
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+    with pytest.raises(DamagedFolder, match=f"the data folder {tmp_path} is damaged"):
+        environment.open_folder(tmp_path)
 
 
 def test_the_map_is_larger_than_any_disk_and_the_file_is_not(tmp_path: Path) -> None:

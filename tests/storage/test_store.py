@@ -7,7 +7,7 @@ from typing import cast
 import lmdb
 import pytest
 
-from sortkey.storage.environment import Transaction, open_folder
+from sortkey.storage.environment import FORMAT, Transaction, open_folder
 from sortkey.storage.store import SNAPSHOT_TRIES, begin_snapshot
 
 
@@ -37,7 +37,7 @@ def test_an_unlucky_snapshot_is_begun_again(environment: lmdb.Environment) -> No
     begun: list[Transaction | Unlucky] = [*unlucky, environment.begin()]
     snapshot, found = begin_snapshot(lambda: cast(Transaction, begun.pop(0)))
     with snapshot:
-        assert snapshot.get(b"\0\0\0\0format") == found == b"1"
+        assert snapshot.get(b"\0\0\0\0format") == found == FORMAT
     assert all(each.aborted for each in unlucky)
 
 

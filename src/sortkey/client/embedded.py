@@ -58,7 +58,10 @@ class AnyEmbeddedClient(AnyClient[R]):
         database = self._handle.database
         if database is None:
             raise self._handle.closed_error()
-        found = rows_by_text_keys(database, table, pairs, consistent, gaps)
+        try:
+            found = rows_by_text_keys(database, table, pairs, consistent, gaps)
+        except DynamoDBError as error:
+            raise errors.client_error("BatchGetItem", {}, error) from None
         return None if found is None else (Unparsed(found.items.text, found.items.binary), found.number, found.units)
 
     def _execute(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sortkey.engine.core import Answer
 from sortkey.engine.rows import stored_item
-from sortkey.engine.rows.stored_item import HEADER_BYTES, Json
+from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.storage import after_prefix, ascending
@@ -70,7 +70,7 @@ def units_of_rows(rows: list[bytes], keys: int, consistent: bool) -> float:
     Most rows cost the minimum. If the longest one does, all do.
     """
     minimum = read_units(0, consistent)
-    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + HEADER_BYTES:
+    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + FRAME_BYTES:
         return keys * minimum
     return (keys - len(rows)) * minimum + sum(read_units(stored_item.size(row), consistent) for row in rows)
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from sortkey.clock import Clock, SystemClock
+from sortkey.engine.check.seal_check import check_when_opened
 from sortkey.engine.rows.spaces import CATALOG_VERSION
 from sortkey.engine.streams.stream_signal import StreamSignal
 from sortkey.engine.tables.catalog import Catalog
@@ -41,6 +42,16 @@ class Core:
         self.signal = StreamSignal()
         self.store: Store[WriteBatch] = Store(path, partial(WriteBatch, self.clock, self.signal.notify))
         self.read = self.store.read
+        self.verifies_many = path is not None and not self._check(path)
+        """Whether reads of many rows verify them, which takes a twentieth of their time. Opening may have done so."""
+
+    def _check(self, path: Path) -> bool:
+        """Whether all records are known to be sound."""
+        try:
+            return check_when_opened(self.store, path)
+        except BaseException:
+            self.store.close()
+            raise
 
     def read_tables(self) -> tuple[Transaction, Mapping[str, Table]]:
         """Begin a snapshot and return it with its tables; the caller ends it.

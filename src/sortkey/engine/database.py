@@ -13,9 +13,10 @@ from sortkey.engine.core import Answer, Core, Settings, Work
 from sortkey.engine.janitor.janitor import Janitor
 from sortkey.engine.operations import READS, SLICED_READS, WRITES
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.rows.records import damaged_page
 from sortkey.engine.slices import finish
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
-from sortkey.storage import StorageFull
+from sortkey.storage import DAMAGED_PAGE, StorageFull
 
 LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"})
 """Operations that are answered before all of their work is done. The janitor does the rest."""
@@ -45,19 +46,24 @@ class Database(Core):
 
     def execute(self, operation: str, request: Shape) -> Answer:
         """Execute one typed request. Raises DynamoDBError."""
-        read = READS.get(operation)
-        if read is not None:
-            return read(self, request)
-        sliced = SLICED_READS.get(operation)
-        if sliced is not None:
-            return finish(sliced(self, request))
+        try:
+            read = READS.get(operation)
+            if read is not None:
+                return read(self, request)
+            sliced = SLICED_READS.get(operation)
+            if sliced is not None:
+                return finish(sliced(self, request))
+        except DAMAGED_PAGE as error:
+            raise damaged_page(error) from error
         write = WRITES.get(operation)
         if write is None:
             raise UnknownOperationException("An unknown operation was requested.")
         try:
             answer = self.store.write(write(self, request))
         except StorageFull as error:
-            raise _storage_full(error) from error
+            raise _nothing_written(error) from error
+        except DAMAGED_PAGE as error:
+            raise _nothing_written(damaged_page(error)) from error
         self.settle(operation, None)
         return answer
 
@@ -78,7 +84,9 @@ class Database(Core):
         """Must be called when planned work has ended; returns the error to report."""
         if operation in LEAVES_WORK:
             self.janitor.wake()
-        return _storage_full(error) if isinstance(error, StorageFull) else error
+        if isinstance(error, StorageFull):
+            return _nothing_written(error)
+        return _nothing_written(damaged_page(error)) if isinstance(error, DAMAGED_PAGE) else error
 
     def call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         """Execute a request; both the request and its answer are DynamoDB JSON."""
@@ -90,5 +98,5 @@ class Database(Core):
         self.store.close()
 
 
-def _storage_full(error: StorageFull) -> DynamoDBError:
+def _nothing_written(error: Exception) -> DynamoDBError:
     return InternalServerError(f"Nothing was written: {error}")

@@ -11,13 +11,15 @@ using freed space again. So a long page may show newer rows at its end than at i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import Final
 
+from sortkey.engine.core import Core
 from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.records import first_damaged_of
 from sortkey.limits import PAGE_BYTES
-from sortkey.storage import Cursor, Transaction
+from sortkey.storage import Cursor, Transaction, are_sound, ascending, descending
 
 FIRST_CHUNK: Final = 32
 """Most ranges without a limit are short, and rows fetched beyond their end are wasted."""
@@ -29,11 +31,11 @@ SLICES_A_SNAPSHOT: Final = 64
 class PageWalk:
     """One page: the rows with low <= key < high in key order, or in reverse, until the page ends."""
 
-    __slots__ = ("_begin", "_limit", "_pauses", "_range", "ended", "last_row", "more", "rows_read", "size", "snapshot")
+    __slots__ = ("_core", "_limit", "_pauses", "_range", "ended", "last_row", "more", "rows_read", "size", "snapshot")
 
     def __init__(
         self,
-        begin: Callable[[], Transaction],
+        core: Core,
         snapshot: Transaction,
         low: bytes,
         high: bytes,
@@ -41,7 +43,7 @@ class PageWalk:
         limit: int | None,
     ) -> None:
         """Reads the snapshot, and later ones that it begins; `close` ends the last."""
-        self._begin = begin
+        self._core = core
         self.snapshot = snapshot
         self._range = _Range(snapshot, low, high, forward)
         self._limit = limit
@@ -71,6 +73,8 @@ class PageWalk:
         if limit is not None:
             wanted = min(CHUNK, limit - self.rows_read)
         rows = self._range.fetch(wanted)
+        if self._core.verifies_many and not are_sound(rows):
+            raise first_damaged_of(self.snapshot, self._range.entries(self.snapshot))
         fetched = len(rows)
         size = self.size + stored_item.total_size(rows)
         if size >= PAGE_BYTES:
@@ -94,7 +98,7 @@ class PageWalk:
         self._pauses += 1
         if self._pauses % SLICES_A_SNAPSHOT == 0 and not self.ended:
             self.snapshot.abort()
-            self.snapshot = self._begin()
+            self.snapshot = self._core.read()
             self._range.resume(self.snapshot)
 
     def close(self) -> None:
@@ -114,6 +118,10 @@ class _Range:
         self._begun = False
         self._last: bytes | None = None
         """The key of the last row fetched."""
+
+    def entries(self, transaction: Transaction) -> Iterator[tuple[bytes, bytes]]:
+        """Row keys and rows, from the beginning of the range, or from where it was resumed."""
+        return (ascending if self._forward else descending)(transaction, self._low, self._high)
 
     def fetch(self, wanted: int) -> list[bytes]:
         """The next rows. Fewer than wanted means that the range has ended; then it must not be called again."""

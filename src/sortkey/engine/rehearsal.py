@@ -21,7 +21,7 @@ from sortkey.engine.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ResourceNotFoundException, ValidationException
 from sortkey.expressions import Condition
-from sortkey.storage import Transaction
+from sortkey.storage import Transaction, is_sound
 from sortkey.values.attribute import Item
 
 Result = TypeVar("Result")
@@ -114,9 +114,11 @@ def _is_cheap(condition: Condition, row: bytes) -> bool:
 
 
 def _row(core: Core, snapshot: Transaction, check: Check) -> bytes | None:
-    """None if there is no such row, or the work will be rejected anyway."""
+    """None if there is no such row, or the work will be rejected anyway, as it is if the row is damaged."""
     try:
         table = core.catalog.require(snapshot, check.table)
-        return snapshot.get(row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed}))
+        key = row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed})
     except (ValidationException, ResourceNotFoundException):
         return None
+    row = snapshot.get(key)
+    return row if row is None or is_sound(row) else None

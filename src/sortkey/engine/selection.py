@@ -13,11 +13,13 @@ from sortkey.engine.expression_parameters import projection_of
 from sortkey.engine.read import PageWalk
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.item_keys import check_key, normalise_key
+from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.tables.table import Index, Keyed, Table, owner_of
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
+from sortkey.storage import are_sound
 from sortkey.values.attribute import Item
 from sortkey.values.capacity_units import read_units
 
@@ -216,6 +218,8 @@ class _Selected:
     def _full_rows(self, rows: list[bytes]) -> list[bytes]:
         keys = [self._table.row_prefix(stored_item.decode(row)) for row in rows]
         full = [row for row in map(self._walk.snapshot.get, keys) if row is not None]
+        if not are_sound(full):
+            raise first_damaged(self._walk.snapshot, keys)
         self.fetched_sizes += map(stored_item.size, full)
         return full
 

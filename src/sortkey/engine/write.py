@@ -153,7 +153,7 @@ def replace(
         new_row = None
         units = _delete_row(batch, found)
     else:
-        new_row = stored_item.encode(*new)
+        new_row = stored_item.encode(found.key, *new)
         units = put_row(batch, found.table, found.key, found.row, new_row, new.size)
     index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
     return Consumed(found.table, units, index_units)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from sortkey.clock import Clock
-from sortkey.engine.rows import spaces
-from sortkey.storage import Transaction
+from sortkey.engine.rows import records, spaces
+from sortkey.storage import Transaction, is_sound, seal
 
 COUNT: Final = struct.Struct(">qq")
 
@@ -30,12 +30,23 @@ class WriteBatch:
         self._sequence: int | None = None
 
     def get(self, key: bytes) -> bytes | None:
-        value = self._get(key)
-        if value is not None:
-            self.bytes_handled += len(value)
-        return value
+        """A row; None if there is none."""
+        row = self._get(key)
+        if row is not None:
+            if not is_sound(row):
+                raise records.damaged(self.transaction, key)
+            self.bytes_handled += len(row)
+        return row
+
+    def get_record(self, key: bytes) -> bytes | None:
+        """The payload of a record that is not a row; None if there is none."""
+        return records.read(self.transaction, key)
+
+    def put_record(self, key: bytes, payload: bytes) -> None:
+        self.put(key, seal(key, payload))
 
     def put(self, key: bytes, value: bytes) -> None:
+        """Put a sealed value, such as a row."""
         self.writes += 1
         self.bytes_handled += len(value)
         self.transaction.put(key, value)
@@ -55,7 +66,7 @@ class WriteBatch:
 
     def last_sequence(self) -> int:
         if self._sequence is None:
-            found = self.get(spaces.LAST_SEQUENCE)
+            found = self.get_record(spaces.LAST_SEQUENCE)
             self._sequence = 0 if found is None else int.from_bytes(found, "big")
         return self._sequence
 
@@ -68,9 +79,9 @@ class WriteBatch:
         for space, (items, size) in self.counts.items():
             if items or size:
                 before = read_count(self.transaction, space)
-                self.put(spaces.COUNTS + space, COUNT.pack(before[0] + items, before[1] + size))
+                self.put_record(spaces.COUNTS + space, COUNT.pack(before[0] + items, before[1] + size))
         if self._sequence is not None:
-            self.put(spaces.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
+            self.put_record(spaces.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
 
     def committed(self) -> None:
         if self.streams_written:
@@ -79,7 +90,7 @@ class WriteBatch:
 
 def read_count(transaction: Transaction, space: bytes) -> tuple[int, int]:
     """Items and bytes of a table or index."""
-    found = transaction.get(spaces.COUNTS + space)
+    found = records.read(transaction, spaces.COUNTS + space)
     if found is None:
         return 0, 0
     items, size = COUNT.unpack(found)

@@ -1,14 +1,31 @@
 """Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
-from sortkey.storage.environment import Cursor, IncompatibleFormat, StorageError, Transaction, open_existing
+from sortkey.storage.environment import (
+    CHECKED_BYTES,
+    DAMAGED_PAGE,
+    FORMAT_KEY,
+    Cursor,
+    DamagedFolder,
+    IncompatibleFormat,
+    StorageError,
+    Transaction,
+    damaged_folder,
+    open_existing,
+)
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.ranges import after_prefix, ascending, descending
+from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
 from sortkey.storage.store import Store
 from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull
 
 __all__ = [
+    "CHECKED_BYTES",
+    "DAMAGED_PAGE",
+    "FORMAT_KEY",
+    "SEAL_BYTES",
     "Batch",
     "Cursor",
+    "DamagedFolder",
     "Done",
     "FolderState",
     "IncompatibleFormat",
@@ -20,8 +37,14 @@ __all__ = [
     "Transaction",
     "Unreadable",
     "after_prefix",
+    "are_sound",
     "ascending",
+    "belongs_to",
+    "damaged_folder",
     "descending",
     "inspect",
+    "is_sound",
     "open_existing",
+    "payload_of",
+    "seal",
 ]

@@ -1,9 +1,11 @@
-"""The LMDB environment of a data folder: opened, stamped with a format version, closed.
+"""The LMDB environment of a data folder: checked, opened, stamped with a format version, closed.
 
 Everything is in LMDB's one unnamed database, an ordered map from bytes to bytes. The first four bytes of a key are its
 *space*; space 0 belongs to the storage layer and the catalog:
 
     00000000 "format"          → the format version, as decimal text
+
+A folder without a file is new. A file that is empty, damaged or not ours is an error, and stays as it is.
 
 The map is far larger than any disk (`MAP_BYTES`). LMDB reserves address space for it, neither memory nor disk: the file
 grows as pages are used, so the only limit in practice is the disk.
@@ -17,19 +19,35 @@ import tempfile
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from time import sleep
 from typing import Concatenate, Final, ParamSpec, TypeAlias
 
 import lmdb
 
-from sortkey.storage import lock_file
+from sortkey.storage import folder_check, lock_file
+from sortkey.storage.folder_check import DATA_FILE
+from sortkey.storage.meta_pages import Damage
 
 Parameters = ParamSpec("Parameters")
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 """A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
 
-FORMAT: Final = b"1"
+DAMAGED_PAGE: Final = (
+    lmdb.BadChecksumError,
+    lmdb.CorruptedError,
+    lmdb.CursorFullError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.PageFullError,
+    lmdb.PageNotFoundError,
+    lmdb.ProblemError,
+)
+"""What LMDB raises where it notices that a page is damaged. It aborts what it was asked to do."""
+
+FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
+FIRST_COMMIT: Final = 1
 
 MAP_BYTES: Final = 1 << 44
 SMALLEST_MAP_BYTES: Final = 1 << 30
@@ -38,11 +56,22 @@ READERS: Final = 2048
 SPARE_READERS: Final = 64
 """Read transactions kept for reuse. Beginning a new one takes three times as long."""
 
+CHECKED_BYTES: Final = 32 << 20
+"""The pages of a file of at most this size are all checked when it is opened, which takes a quarter of a second."""
+
+CREATION_SECONDS: Final = 0.5
+"""How long a file may be empty while another process creates it."""
+CREATION_STEPS: Final = 50
+
 MEMORY_FOLDER: Final = Path("/dev/shm")
 
 
 class StorageError(Exception):
     """The data folder cannot be used; the message names it and the cause."""
+
+
+class DamagedFolder(StorageError):
+    """The data folder does not hold what was written to it."""
 
 
 class IncompatibleFormat(StorageError):
@@ -68,12 +97,17 @@ def _naming_folder(
 def open_folder(path: Path) -> lmdb.Environment:
     """Open a durable environment: a commit returns when it is on disk."""
     path.mkdir(parents=True, exist_ok=True)
+    _reject_empty(path)
     environment = _open(path, sync=True)
     try:
+        folder_check.check_writable(environment, path, CHECKED_BYTES)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
         if _check_format(environment, path):
             _sync_directory_entries(path)
+    except Damage as damage:
+        environment.close()
+        raise damaged_folder(path, str(damage)) from damage
     except lmdb.Error as error:
         environment.close()
         raise StorageError(f"cannot use the data folder {path}: {error}") from error
@@ -84,21 +118,27 @@ def open_folder(path: Path) -> lmdb.Environment:
 
 
 @_naming_folder
-def open_existing(path: Path, *, lock: bool = True) -> lmdb.Environment:
+def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -> lmdb.Environment:
     """Open a folder read-only; raises StorageError if it is not a data folder.
 
     Creates nothing, except a lock file that is missing. Without `lock` not even that, but then nothing protects the
-    snapshots from a process that writes.
+    snapshots from a process that writes. With `check_pages`, all pages are checked before LMDB reads any of a tree.
     """
-    if not (path / "data.mdb").is_file():
+    if not (path / DATA_FILE).is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
+    _reject_empty(path)
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
+        if check_pages:
+            folder_check.check_read_only(environment, path)
         with environment.begin() as snapshot:
             found = snapshot.get(FORMAT_KEY)
         if found is None:
-            raise StorageError(f"{path} holds a database, but not one of Sortkey")
+            raise _foreign(path)
         _require_format(found, path)
+    except Damage as damage:
+        environment.close()
+        raise damaged_folder(path, str(damage)) from damage
     except BaseException:
         environment.close()
         raise
@@ -147,8 +187,28 @@ def _open(path: Path, *, sync: bool, readonly: bool = False, lock: bool = True) 
             size //= 2
             if size < SMALLEST_MAP_BYTES:
                 raise StorageError(f"cannot map {path}: the process's address space is too small") from error
+        except DAMAGED_PAGE as error:
+            raise damaged_folder(path, str(error)) from error
         except lmdb.Error as error:
             raise StorageError(f"cannot open the data folder {path}: {error}") from error
+
+
+def damaged_folder(path: Path, what: str) -> DamagedFolder:
+    return DamagedFolder(f"the data folder {path} is damaged: {what}; restore a backup of it")
+
+
+def _foreign(path: Path) -> StorageError:
+    return StorageError(f"{path} holds a database, but not one of Sortkey")
+
+
+def _reject_empty(path: Path) -> None:
+    """LMDB would make a new database of an empty file."""
+    file = path / DATA_FILE
+    for _ in range(CREATION_STEPS):
+        if not file.exists() or file.stat().st_size:
+            return
+        sleep(CREATION_SECONDS / CREATION_STEPS)
+    raise damaged_folder(path, f"{file} is empty")
 
 
 def _check_format(environment: lmdb.Environment, path: Path) -> bool:
@@ -159,7 +219,9 @@ def _check_format(environment: lmdb.Environment, path: Path) -> bool:
         _require_format(found, path)
         return False
     with environment.begin(write=True) as transaction:
-        # Another process may have stamped it first.
+        # Another process may have stamped it first. A new environment has no commits.
+        if transaction.get(FORMAT_KEY) is None and transaction.id() != FIRST_COMMIT:
+            raise _foreign(path)
         transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
         _require_format(transaction.get(FORMAT_KEY, b""), path)
     return True

@@ -67,7 +67,16 @@ class Store(Generic[BatchType]):
 
 def begin_snapshot(begin: Callable[[], Transaction], key: bytes = FORMAT_KEY) -> tuple[Transaction, bytes | None]:
     """A snapshot that can be read, and its value for a key."""
-    for _ in range(SNAPSHOT_TRIES):
+    snapshot = begin()
+    try:
+        return snapshot, snapshot.get(key)
+    except lmdb.CorruptedError:
+        snapshot.abort()
+    return _begin_again(begin, key)
+
+
+def _begin_again(begin: Callable[[], Transaction], key: bytes) -> tuple[Transaction, bytes | None]:
+    for _ in range(SNAPSHOT_TRIES - 1):
         snapshot = begin()
         try:
             return snapshot, snapshot.get(key)

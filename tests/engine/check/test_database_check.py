@@ -16,7 +16,8 @@ from sortkey.engine.database import Database
 from sortkey.engine.rows import spaces, stored_item
 from sortkey.engine.streams.shards import reshard
 from sortkey.engine.streams.stream_writer import HEADER, RECORD_KEY
-from sortkey.storage import StorageError, Transaction, after_prefix, ascending
+from sortkey.storage import StorageError, Transaction, after_prefix, ascending, payload_of, seal
+from sortkey.values.attribute import Item
 from tests.engine.orders import Orders, number, text
 
 TABLE, INDEX, STREAM = (spaces.space_bytes(spaces.FIRST_FREE + at) for at in (0, 2, 1))
@@ -48,12 +49,23 @@ def damage(folder: Path, harm: Damage) -> None:
         harm(transaction)
 
 
+def put(transaction: Transaction, key: bytes, payload: bytes) -> None:
+    """Put a record as a faulty program would, with a right checksum."""
+    transaction.put(key, seal(key, payload))
+
+
 def entries(transaction: Transaction, space: bytes) -> list[tuple[bytes, bytes]]:
-    return list(ascending(transaction, space, after_prefix(space)))
+    """Keys and payloads."""
+    return [(key, payload_of(value)) for key, value in ascending(transaction, space, after_prefix(space))]
 
 
 def row_of(transaction: Transaction, key: str, space: bytes = TABLE) -> tuple[bytes, bytes]:
-    return next(entry for entry in entries(transaction, space) if stored_item.decode(entry[1])["id"]["S"] == key)
+    return next(entry for entry in entries(transaction, space) if item_of(entry[1])["id"]["S"] == key)
+
+
+def item_of(payload: bytes) -> Item:
+    item: Item = orjson.loads(payload[stored_item.HEADER_BYTES :])
+    return item
 
 
 def only_problem(folder: Path) -> str:
@@ -94,14 +106,14 @@ def test_folder_in_use_can_be_checked_within_the_process(db: Database) -> None:
 def test_row_that_is_not_json(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
-        transaction.put(key, row[:-1] + b"?")
+        put(transaction, key, row[:-1] + b"?")
 
     damage(folder, harm)
     assert "does not contain an item of this table (JSONDecodeError" in only_problem(folder)
 
 
 def test_row_that_is_shorter_than_its_header(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(row_of(transaction, "c")[0], b"\0"))
+    damage(folder, lambda transaction: put(transaction, row_of(transaction, "c")[0], b"\0"))
     lost, wrong_count = check(folder).problems
     assert "does not contain an item of this table" in lost
     assert "counted" in wrong_count
@@ -110,7 +122,7 @@ def test_row_that_is_shorter_than_its_header(folder: Path) -> None:
 def test_item_without_the_tables_key(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
-        transaction.put(key, stored_item.encode({"di": text("c")}, stored_item.size(row), binary=False))
+        put(transaction, key, stored_item.payload({"di": text("c")}, stored_item.size(row), binary=False))
 
     damage(folder, harm)
     assert "does not contain an item of this table (KeyError: 'id')" in only_problem(folder)
@@ -120,7 +132,7 @@ def test_item_under_a_wrong_row_key(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
         transaction.delete(key)
-        transaction.put(key[:-1] + bytes([key[-1] ^ 1]), row)
+        put(transaction, key[:-1] + bytes([key[-1] ^ 1]), row)
 
     damage(folder, harm)
     assert "its item belongs under" in only_problem(folder)
@@ -131,7 +143,7 @@ def test_item_that_is_not_canonical(folder: Path) -> None:
         key, row = row_of(transaction, "c")
         # The same size by AWS's rules as before; only the number's text is wrong.
         item = {"id": text("c"), "n": {"N": "1.0"}}
-        transaction.put(key, stored_item.encode(item, stored_item.size(row), binary=False))
+        put(transaction, key, stored_item.payload(item, stored_item.size(row), binary=False))
 
     damage(folder, harm)
     assert any("its item is not canonical" in problem for problem in check(folder).problems)
@@ -140,7 +152,7 @@ def test_item_that_is_not_canonical(folder: Path) -> None:
 def test_wrong_size(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "c")
-        transaction.put(key, stored_item.encode(stored_item.decode(row), 99, binary=False))
+        put(transaction, key, stored_item.payload(item_of(row), 99, binary=False))
 
     damage(folder, harm)
     size, count = check(folder).problems
@@ -151,7 +163,7 @@ def test_wrong_size(folder: Path) -> None:
 def test_wrong_mark_of_binary(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "b")
-        transaction.put(key, bytes([row[0] ^ 0x80]) + row[1:])
+        put(transaction, key, bytes([row[0] ^ 0x80]) + row[1:])
 
     damage(folder, harm)
     assert "it is marked as not binary" in only_problem(folder)
@@ -172,8 +184,8 @@ def test_missing_index_row(folder: Path) -> None:
 def test_index_row_that_differs_from_its_item(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "a", INDEX)
-        item = {**stored_item.decode(row), "city": text("z")}
-        transaction.put(key, stored_item.encode(item, stored_item.size(row), binary=False))
+        item = {**item_of(row), "city": text("z")}
+        put(transaction, key, stored_item.payload(item, stored_item.size(row), binary=False))
 
     damage(folder, harm)
     assert "differs from the item" in only_problem(folder)
@@ -182,7 +194,7 @@ def test_index_row_that_differs_from_its_item(folder: Path) -> None:
 def test_index_row_of_no_item(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
         key, row = row_of(transaction, "a", INDEX)
-        transaction.put(key[:-1] + bytes([key[-1] ^ 1]), row)
+        put(transaction, key[:-1] + bytes([key[-1] ^ 1]), row)
 
     damage(folder, harm)
     extra, count = check(folder).problems
@@ -197,34 +209,34 @@ def test_missing_expiry_entry(folder: Path) -> None:
 
 def test_expiry_entry_of_no_item(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
-        transaction.put(entries(transaction, spaces.EXPIRY)[0][0] + b"x", b"")
+        put(transaction, entries(transaction, spaces.EXPIRY)[0][0] + b"x", b"")
 
     damage(folder, harm)
     assert only_problem(folder) == "table orders: 1 expiry entries belong to no item"
 
 
 def test_space_of_nothing(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(spaces.space_bytes(99) + b"x", b""))
+    damage(folder, lambda transaction: put(transaction, spaces.space_bytes(99) + b"x", b""))
     assert only_problem(folder) == "space 99 has no owner"
 
 
 def test_count_of_nothing(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(spaces.COUNTS + spaces.space_bytes(99), b""))
+    damage(folder, lambda transaction: put(transaction, spaces.COUNTS + spaces.space_bytes(99), b""))
     assert only_problem(folder) == "space 99 has a count, but is not a table or index"
 
 
 def test_space_marked_as_garbage_while_in_use(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(spaces.GARBAGE + TABLE, b""))
+    damage(folder, lambda transaction: put(transaction, spaces.GARBAGE + TABLE, b""))
     assert only_problem(folder) == f"space {spaces.FIRST_FREE} is in use, but marked as garbage"
 
 
 def test_space_that_would_be_assigned_again(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(spaces.NEXT_SPACE, b"\1"))
+    damage(folder, lambda transaction: put(transaction, spaces.NEXT_SPACE, b"\1"))
     assert only_problem(folder).endswith("is in use, but would be assigned again")
 
 
 def test_catalog_that_cannot_be_read(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.put(spaces.TABLE_PREFIX + b"orders", b"{"))
+    damage(folder, lambda transaction: put(transaction, spaces.TABLE_PREFIX + b"orders", b"{"))
     assert check(folder).problems[0].startswith("the catalog cannot be read")
 
 
@@ -238,7 +250,7 @@ def moved(shard: int, sequence: int) -> Damage:
         transaction.delete(key)
         content = orjson.loads(value[HEADER.size :])
         content["dynamodb"]["SequenceNumber"] = f"{sequence:021}"
-        transaction.put(STREAM + RECORD_KEY.pack(shard, sequence), value[: HEADER.size] + orjson.dumps(content))
+        put(transaction, STREAM + RECORD_KEY.pack(shard, sequence), value[: HEADER.size] + orjson.dumps(content))
 
     return harm
 
@@ -248,18 +260,18 @@ def edited(**members: object) -> Damage:
         key, value = first_record(transaction)
         content = orjson.loads(value[HEADER.size :])
         content["dynamodb"].update(members)
-        transaction.put(key, value[: HEADER.size] + orjson.dumps(content))
+        put(transaction, key, value[: HEADER.size] + orjson.dumps(content))
 
     return harm
 
 
 def marked_as_binary(transaction: Transaction) -> None:
     key, value = first_record(transaction)
-    transaction.put(key, bytes([value[0] | 0x80]) + value[1:])
+    put(transaction, key, bytes([value[0] | 0x80]) + value[1:])
 
 
 def trimmed_beyond(transaction: Transaction) -> None:
-    transaction.put(STREAM + RECORD_KEY.pack(0, 0), (5).to_bytes(8, "big"))
+    put(transaction, STREAM + RECORD_KEY.pack(0, 0), (5).to_bytes(8, "big"))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +296,7 @@ def test_stream_record_in_a_shard_of_other_items(folder: Path) -> None:
         key, value = next(entry for entry in entries(transaction, STREAM) if RECORD_KEY.unpack_from(entry[0], 4)[0] > 0)
         shard, sequence = RECORD_KEY.unpack_from(key, 4)
         transaction.delete(key)
-        transaction.put(STREAM + RECORD_KEY.pack(3 - shard, sequence), value)
+        put(transaction, STREAM + RECORD_KEY.pack(3 - shard, sequence), value)
 
     damage(folder, harm)
     assert "belongs to an item outside its shard's slice" in only_problem(folder)
@@ -295,7 +307,7 @@ def test_problems_above_the_limit_are_only_counted(folder: Path, monkeypatch: py
 
     def harm(transaction: Transaction) -> None:
         for number_of_space in range(90, 95):
-            transaction.put(spaces.space_bytes(number_of_space) + b"x", b"")
+            put(transaction, spaces.space_bytes(number_of_space) + b"x", b"")
 
     damage(folder, harm)
     assert check(folder).problems[2:] == ["and 3 more"]

@@ -144,7 +144,7 @@ def test_an_entry_that_does_not_match_its_item_removes_only_itself(orders: Order
     item = {"id": text("a"), "ends": number(NOW)}
     stray = expiry_index.entry_of(table, table.row_prefix(item), item)
     assert stray is not None
-    orders.db.store.write(lambda batch: batch.put(stray, b""))
+    orders.db.store.write(lambda batch: batch.put_record(stray, b""))
     clock.advance(1)
     orders.db.janitor.sweep()
     assert orders.ids() == {"a"}

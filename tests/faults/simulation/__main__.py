@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from time import monotonic
 
 from tests.faults.simulation.lives import Outcome, simulate
@@ -21,18 +23,22 @@ def main() -> int:
 
 
 def summary(outcomes: list[Outcome], seconds: float) -> str:
-    faults: dict[str, int] = {}
-    for outcome in outcomes:
-        for end, count in outcome.faults.items():
-            faults[end] = faults.get(end, 0) + count
-    ends = ", ".join(f"{count} {end}" for end, count in faults.items())
+    ends = _total(outcome.faults for outcome in outcomes)
+    flips = _total(outcome.flips for outcome in outcomes)
     operations = sum(outcome.operations for outcome in outcomes)
     done = sum(outcome.done for outcome in outcomes)
     steps = sum(len(outcome.trace) for outcome in outcomes)
     return (
         f"{len(outcomes)} simulations in {seconds:.0f} s: {operations} writes, {done} of them acknowledged, "
-        f"{steps} steps\nends of commits: {ends}\n"
+        f"{steps} steps\nends of commits: {ends}\nflipped bits: {flips}\n"
     )
+
+
+def _total(counts: Iterable[dict[str, int]]) -> str:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return ", ".join(f"{count} {name}" for name, count in total.items())
 
 
 if __name__ == "__main__":

@@ -22,11 +22,13 @@ from sortkey.engine.database import Database
 from sortkey.engine.janitor import backfill, expired_items, garbage, janitor, stream_retention
 from sortkey.storage import environment, write_queue
 from tests.faults.simulation.clients import TABLE, Clients, plain, table
+from tests.faults.simulation.damage import OUTCOMES, outcome_of_flip
 from tests.faults.simulation.disk import Disk, Environment
-from tests.faults.simulation.history import History, Record
+from tests.faults.simulation.history import History, Plain, Record
 from tests.faults.simulation.scheduler import Scheduler
 
 LIVES: Final = 3
+FLIPS: Final = 2
 CHUNK: Final = 2
 """Rows of one transaction of the janitor, so that even few rows take several."""
 MEMORY_FOLDER: Final = Path("/dev/shm")
@@ -37,6 +39,9 @@ LOGGERS: Final = tuple(logging.getLogger(module.__name__) for module in (janitor
 class Outcome:
     trace: list[str] = field(default_factory=list)
     faults: dict[str, int] = field(default_factory=dict)
+    """By the end of a commit."""
+    flips: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+    """Bits flipped in the last folder, by their outcome."""
     operations: int = 0
     done: int = 0
     crashes: int = 0
@@ -79,6 +84,8 @@ class _Simulation:
             self._live(folder, left)
             folder = left
             self._verify(folder)
+        for _ in range(FLIPS):
+            self._outcome.flips[outcome_of_flip(self._random, folder, self._clock, (_items, _records))] += 1
         self._outcome.operations = len(self._history.operations)
         self._outcome.done = sum(operation.outcome == "done" for operation in self._history.operations)
         return self._outcome
@@ -135,9 +142,7 @@ class _Simulation:
         database = Database(folder, self._clock)
         try:
             assert check_database(database).problems == []
-            answer = database.call("Scan", {"TableName": TABLE})
-            items = {item["id"]: item for item in map(plain, answer["Items"])}
-            self._history.verify(_records(database), items, self._clock.now())
+            self._history.verify(_records(database), _items(database), self._clock.now())
         finally:
             database.close()
 
@@ -160,6 +165,11 @@ def _simulated(scheduler: Scheduler, disk: Disk) -> Iterator[None]:
         for logger in LOGGERS:
             patches.enter_context(patch.object(logger, "disabled", True))
         yield
+
+
+def _items(database: Database) -> dict[str, Plain]:
+    answer = database.call("Scan", {"TableName": TABLE})
+    return {item["id"]: item for item in map(plain, answer["Items"])}
 
 
 def _records(database: Database) -> list[Record]:

@@ -1,7 +1,8 @@
 """Checks that a data folder is consistent: every byte in it is accounted for.
 
-The check walks one snapshot from end to end, so other processes may write meanwhile. Each table row must decode to a
-canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
+The check walks one snapshot from end to end, so other processes may write meanwhile. LMDB's pages are checked first, by
+code that does not trust them (`storage/page_tree.py`), then the checksum of each record. Each table row must decode to
+a canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
 computed again and compared with what is stored. Every space must belong to a catalog entry or be garbage that waits for
 the janitor.
 """
@@ -13,13 +14,15 @@ from pathlib import Path
 import msgspec
 
 from sortkey.engine.check.findings import CheckReport, Findings, Progress
+from sortkey.engine.check.seal_check import damaged_records, problem_of
 from sortkey.engine.check.stream_check import check_streams
 from sortkey.engine.check.table_check import check_table
 from sortkey.engine.core import Core
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records, spaces
 from sortkey.engine.tables.catalog import Catalog
 from sortkey.engine.tables.table import Table
-from sortkey.storage import Transaction, after_prefix, ascending, open_existing
+from sortkey.errors import InternalServerError
+from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing
 
 __all__ = ["CheckReport", "check", "check_database"]
 
@@ -28,7 +31,10 @@ _OWN_SPACES = (spaces.CATALOG, spaces.COUNTS, spaces.EXPIRY, spaces.TOKENS, spac
 
 def check(path: Path, progress: Progress | None = None) -> CheckReport:
     """Check a folder, which may be in use by other processes. Raises StorageError when it is not a data folder."""
-    environment = open_existing(path)
+    try:
+        environment = open_existing(path, check_pages=True)
+    except DamagedFolder as error:
+        return CheckReport(tables=0, items=0, index_rows=0, problems=[str(error)])
     try:
         with environment.begin() as snapshot:
             return _check(snapshot, progress)
@@ -44,12 +50,22 @@ def check_database(core: Core, progress: Progress | None = None) -> CheckReport:
 
 def _check(snapshot: Transaction, progress: Progress | None) -> CheckReport:
     findings = Findings(progress)
+    for key, has_key in damaged_records(snapshot):
+        findings.problem(problem_of(snapshot, key, has_key))
+    try:
+        _check_content(snapshot, findings)
+    except (InternalServerError, *DAMAGED_PAGE) as error:
+        findings.problem(f"the check ended early: {error}")
+    return findings.report()
+
+
+def _check_content(snapshot: Transaction, findings: Findings) -> None:
+    """Compare the records with one another."""
     tables = _tables(snapshot, findings)
     for table in tables:
         check_table(snapshot, table, findings)
         check_streams(snapshot, table, findings)
     _check_spaces(snapshot, tables, findings)
-    return findings.report()
 
 
 def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
@@ -96,7 +112,7 @@ def _used_spaces(snapshot: Transaction) -> list[bytes]:
 
 
 def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
-    next_space = int.from_bytes(snapshot.get(spaces.NEXT_SPACE) or b"", "big")
+    next_space = int.from_bytes(records.read(snapshot, spaces.NEXT_SPACE) or b"", "big")
     if assigned and _number(max(assigned)) >= next_space:
         findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
 

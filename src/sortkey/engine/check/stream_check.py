@@ -7,14 +7,14 @@ from typing import Any, Final
 import orjson
 
 from sortkey.engine.check.findings import Findings
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records, spaces
 from sortkey.engine.streams.shards import slice_holds
 from sortkey.engine.streams.stream_reader import TRIM_MARK
 from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY
 from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.tables.table import Table
-from sortkey.errors import ValidationException
-from sortkey.storage import Transaction, after_prefix, ascending
+from sortkey.errors import DynamoDBError
+from sortkey.storage import Transaction, after_prefix, ascending, payload_of
 from sortkey.values.attribute import normalise_item
 
 _IMAGES: Final = {
@@ -27,7 +27,7 @@ _IMAGES: Final = {
 
 
 def check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
-    last = int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")
+    last = int.from_bytes(records.read(snapshot, spaces.LAST_SEQUENCE) or b"", "big")
     for stream in table.entry.streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 
@@ -43,7 +43,8 @@ class _StreamCheck:
 
     def check(self, snapshot: Transaction) -> None:
         space = spaces.space_bytes(self._stream.space)
-        for key, value in ascending(snapshot, space, after_prefix(space)):
+        for key, sealed in ascending(snapshot, space, after_prefix(space)):
+            value = payload_of(sealed)
             number, sequence = RECORD_KEY.unpack_from(key, spaces.SPACE_BYTES)
             shard = self._shards.get(number)
             if shard is None:
@@ -70,7 +71,7 @@ class _StreamCheck:
             change = content["dynamodb"]
             row_key = self._table.row_prefix(change["Keys"])
             binary = _any_binary(change)
-        except (orjson.JSONDecodeError, ValidationException, AttributeError, KeyError, TypeError) as error:
+        except (orjson.JSONDecodeError, DynamoDBError, AttributeError, KeyError, TypeError) as error:
             self._problem(sequence, f"is not a change of this table ({type(error).__name__}: {error})")
             return
         if change.get("SequenceNumber") != f"{sequence:021}":

@@ -16,7 +16,7 @@ from sortkey.engine.rows import expiry_index, stored_item
 from sortkey.engine.rows.index_rows import row_of
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.engine.write_batch import read_count
-from sortkey.errors import ValidationException
+from sortkey.errors import DynamoDBError
 from sortkey.storage import Transaction, after_prefix, ascending
 from sortkey.values.attribute import Item, Normalised, normalise_item
 
@@ -49,7 +49,7 @@ def check_table(snapshot: Transaction, table: Table, findings: Findings) -> None
 
 
 def _size(row: bytes) -> int:
-    return stored_item.size(row) if len(row) >= stored_item.HEADER_BYTES else 0
+    return stored_item.size(row) if len(row) >= stored_item.FRAME_BYTES else 0
 
 
 def _count(count: tuple[int, int]) -> str:
@@ -63,7 +63,7 @@ def _item(table: Table, key: bytes, row: bytes, findings: Findings) -> Item | No
         item = stored_item.decode(row)
         normalised = normalise_item(item)
         expected_key = table.row_prefix(item)
-    except (orjson.JSONDecodeError, ValidationException, AttributeError, KeyError, TypeError) as error:
+    except (orjson.JSONDecodeError, DynamoDBError, AttributeError, KeyError, TypeError) as error:
         findings.problem(f"{where}: does not contain an item of this table ({type(error).__name__}: {error})")
         return None
     for wrong in _mistakes(normalised, item, row):

@@ -19,9 +19,10 @@ from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import Shape, TableName
+from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import texts
 from sortkey.engine.tables.table import Table
-from sortkey.storage import Transaction
+from sortkey.storage import Transaction, are_sound
 
 
 class FastKeys(Shape, kw_only=True, forbid_unknown_fields=True):
@@ -50,12 +51,12 @@ def batch_get_item(core: Core, body: bytes) -> FastAnswer | None:
         return None
     snapshot, tables = core.read_tables()
     try:
-        return _collect(snapshot, [tables.get(name) for name in names], request)
+        return _collect(core, snapshot, [tables.get(name) for name in names], request)
     finally:
         snapshot.abort()
 
 
-def _collect(snapshot: Transaction, tables: list[Table | None], request: FastBatchGet) -> FastAnswer | None:
+def _collect(core: Core, snapshot: Transaction, tables: list[Table | None], request: FastBatchGet) -> FastAnswer | None:
     parts: list[bytes] = []
     units: dict[str, float] = {}
     requested = length = 0
@@ -70,6 +71,8 @@ def _collect(snapshot: Transaction, tables: list[Table | None], request: FastBat
             if length > FAST_BYTES:
                 return None
             rows += chunk
+        if core.verifies_many and not are_sound(rows):
+            raise first_damaged(snapshot, row_keys)
         requested += len(row_keys)
         units[table.name] = units_of_rows(rows, len(row_keys), keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))

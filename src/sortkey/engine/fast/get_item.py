@@ -10,7 +10,9 @@ from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import EMPTY_ANSWER, NOT_FAST, FastAnswer
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
+from sortkey.engine.rows.records import damaged
 from sortkey.engine.rows.stored_item import size, text
+from sortkey.storage import is_sound
 from sortkey.values.capacity_units import read_units
 
 
@@ -37,6 +39,8 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
         if row_key is None:
             return None
         row = snapshot.get(row_key)
+        if row is not None and not is_sound(row):
+            raise damaged(snapshot, row_key)
     finally:
         snapshot.abort()
     if row is None:

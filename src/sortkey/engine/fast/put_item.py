@@ -15,6 +15,7 @@ from sortkey.engine.rows.item_keys import row_key_in_item
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.limits import ITEM_BYTES
+from sortkey.storage import seal
 from sortkey.values.attribute import normalise_item
 
 
@@ -30,13 +31,14 @@ def _plan(core: Core, known: Table, request: FastPut) -> FastWork | None:
     item, size, binary = normalise_item(request.item)
     if size > ITEM_BYTES:
         return None
-    row = stored_item.encode(item, size, binary)
+    payload = stored_item.payload(item, size, binary)
 
     def work(batch: WriteBatch) -> FastAnswer | Answer:
         table = core.catalog.require(batch.transaction, name)
         if table.followed:
             return _general(core, request)(batch)
         row_key = row_key_in_item(table, item)
+        row = seal(row_key, payload)
         return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, batch.get(row_key), row, size)})
 
     return work

@@ -58,7 +58,7 @@ def query(core: Core, body: bytes) -> FastAnswer | Slices[FastAnswer] | None:
         if table is None or wanted is None:
             return None
         low, high = bounds(table, wanted)
-        walk = PageWalk(core.read, snapshot, low, high, request.scan_index_forward, request.limit)
+        walk = PageWalk(core, snapshot, low, high, request.scan_index_forward, request.limit)
         rows = walk.rows(SLICE_ROWS)
         in_one_slice = walk.ended
     finally:

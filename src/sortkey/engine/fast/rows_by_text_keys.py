@@ -7,9 +7,11 @@ from typing import Final, NamedTuple
 
 from sortkey.engine.answer_metrics import units_of_rows
 from sortkey.engine.core import Core
+from sortkey.engine.rows.records import damaged_page, first_damaged
 from sortkey.engine.rows.stored_item import HEADER_BYTES, Json
+from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, are_sound
 
-_GAP: Final = bytes(HEADER_BYTES) + b"null"
+_GAP: Final = bytes(HEADER_BYTES) + b"null" + bytes(SEAL_BYTES)
 
 
 class Rows(NamedTuple):
@@ -30,8 +32,12 @@ def rows_by_text_keys(
         if row_keys is None:
             return None
         found = [*map(snapshot.get, row_keys)]
+        rows = [row for row in found if row is not None]
+        if core.verifies_many and not are_sound(rows):
+            raise first_damaged(snapshot, row_keys)
+    except DAMAGED_PAGE as error:
+        raise damaged_page(error) from error
     finally:
         snapshot.abort()
-    rows = [row for row in found if row is not None]
     listed = rows if len(rows) == len(found) or not gaps else [row or _GAP for row in found]
     return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(row_keys), consistent))

@@ -52,7 +52,7 @@ def _plan(core: Core, known: Table, request: FastUpdate) -> FastWork | None:
         if test is not None:
             write.check_condition(found, test, None)
         new = write.apply_update(found, key, change)
-        row = stored_item.encode(*new)
+        row = stored_item.encode(row_key, *new)
         return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, found.row, row, new.size)})
 
     return work

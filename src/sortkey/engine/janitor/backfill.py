@@ -16,12 +16,12 @@ import msgspec
 
 from sortkey.engine.core import Core
 from sortkey.engine.janitor.table_chunks import write_chunk
-from sortkey.engine.rows import expiry_index, stored_item
+from sortkey.engine.rows import expiry_index, records, stored_item
 from sortkey.engine.rows.index_rows import Row, row_of
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.limits import MIB
-from sortkey.storage import Transaction, after_prefix, ascending
+from sortkey.storage import Transaction, after_prefix, ascending, is_sound
 
 CHUNK_ROWS: Final = 1000
 CHUNK_BYTES: Final = 4 * MIB
@@ -39,6 +39,8 @@ class _Chunk:
         start = bytes.fromhex(position) + b"\0" if position else table.space
         size = 0
         for key, row in ascending(transaction, start, after_prefix(table.space)):
+            if not is_sound(row):
+                raise records.damaged(transaction, key)
             self.rows.append((key, row))
             size += len(row)
             if len(self.rows) == CHUNK_ROWS or size >= CHUNK_BYTES:
@@ -101,5 +103,5 @@ def _index_expiries(core: Core, batch: WriteBatch, table: Table) -> None:
     entries = [expiry_index.entry_of(table, key, stored_item.decode(row)) for key, row in chunk.rows]
     for entry in entries:
         if entry is not None:
-            batch.put(entry, b"")
+            batch.put_record(entry, b"")
     core.catalog.save(batch, msgspec.structs.replace(table.entry, ttl_indexed_to=chunk.position))

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from sortkey.engine.core import Core
-from sortkey.engine.rows import expiry_index, spaces
+from sortkey.engine.rows import expiry_index, records, spaces
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.limits import TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending
@@ -34,8 +34,11 @@ def _has_garbage(core: Core) -> bool:
 
 
 def _first_garbage(transaction: Transaction) -> bytes | None:
-    entries = ascending(transaction, spaces.GARBAGE, after_prefix(spaces.GARBAGE))
-    return next((key[spaces.SPACE_BYTES :] for key, _ in entries), None)
+    for key, value in ascending(transaction, spaces.GARBAGE, after_prefix(spaces.GARBAGE)):
+        # A damaged key could name a space that is in use.
+        records.opened(transaction, key, value)
+        return key[spaces.SPACE_BYTES :]
+    return None
 
 
 def _empty_chunk(batch: WriteBatch) -> None:
@@ -92,7 +95,7 @@ class TokenSweep:
 
 def _delete_tokens(keys: list[bytes], batch: WriteBatch) -> None:
     for key in keys:
-        value = batch.get(key)
+        value = batch.get_record(key)
         # The token may have been used again since the snapshot.
         if value is not None and _is_old(value, batch.now):
             batch.delete(key)
@@ -100,7 +103,7 @@ def _delete_tokens(keys: list[bytes], batch: WriteBatch) -> None:
 
 def _old_tokens(transaction: Transaction, now: float) -> list[bytes]:
     tokens = ascending(transaction, spaces.TOKENS, after_prefix(spaces.TOKENS))
-    return [key for key, value in tokens if _is_old(value, now)]
+    return [key for key, value in tokens if _is_old(records.opened(transaction, key, value), now)]
 
 
 def _is_old(value: bytes, now: float) -> bool:

@@ -58,7 +58,7 @@ def _trim_records(_core: Core, batch: WriteBatch, table: Table) -> None:
         if old:
             for sequence in old:
                 batch.delete(shard.key(sequence))
-            batch.put(shard.key(TRIM_MARK), old[-1].to_bytes(8, "big"))
+            batch.put_record(shard.key(TRIM_MARK), old[-1].to_bytes(8, "big"))
         left -= len(old)
 
 

@@ -20,12 +20,14 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.batches import BatchGetItem, KeysAndAttributes
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
+from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.slices import SLICE_UNITS, Slices
 from sortkey.engine.tables.catalog import not_found
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
+from sortkey.storage import are_sound
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 CHUNK_KEYS: Final = 25
@@ -134,6 +136,8 @@ class _Found:
             snapshot = core.read()
             try:
                 looked_up = list(map(snapshot.get, keys))
+                if core.verifies_many and not are_sound([row for row in looked_up if row is not None]):
+                    raise first_damaged(snapshot, keys)
             finally:
                 snapshot.abort()
             fitting = _count_fitting(looked_up, room - self.length)

@@ -8,10 +8,12 @@ from sortkey.engine.expression_parameters import only_projection
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key_of
+from sortkey.engine.rows.records import damaged
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.tables.catalog import not_found
 from sortkey.engine.tables.table import Table
 from sortkey.expressions import Projection
+from sortkey.storage import is_sound
 from sortkey.values.capacity_units import read_units
 
 
@@ -38,6 +40,9 @@ def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[
             raise not_found()
         row_key = row_key_of(table, request.key)
         check_scalar_keys(table, projection)
-        return table, snapshot.get(row_key)
+        row = snapshot.get(row_key)
+        if row is not None and not is_sound(row):
+            raise damaged(snapshot, row_key)
+        return table, row
     finally:
         snapshot.abort()

@@ -6,7 +6,7 @@ from typing import Final
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.requests.streams import GetShardIterator
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records, spaces
 from sortkey.engine.streams import stream_reader
 from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.errors import ValidationException
@@ -64,4 +64,4 @@ def _last(snapshot: Transaction, shard: stream_reader.Shard) -> int:
     """The greatest sequence number that a record of the shard can have in this snapshot."""
     if shard.entry.last_sequence is not None:
         return shard.entry.last_sequence
-    return int.from_bytes(snapshot.get(spaces.LAST_SEQUENCE) or b"", "big")
+    return int.from_bytes(records.read(snapshot, spaces.LAST_SEQUENCE) or b"", "big")

@@ -43,7 +43,7 @@ def query(core: Core, request: Query) -> Slices[Answer]:
         low, high = bounds(target, wanted)
         if request.exclusive_start_key is not None:
             low, high = _resume(table, target, wanted, request.exclusive_start_key, low, high, forward)
-        walk = PageWalk(core.read, snapshot, low, high, forward, request.limit)
+        walk = PageWalk(core, snapshot, low, high, forward, request.limit)
         return (yield from selection.answer(table, target, walk))
     finally:
         snapshot.abort()

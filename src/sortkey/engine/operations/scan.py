@@ -35,7 +35,7 @@ def scan(core: Core, request: Scan) -> Slices[Answer]:
         low, high = segment_bounds(target, request.segment or 0, request.total_segments or 1)
         if request.exclusive_start_key is not None:
             low = _resume(table, target, request.exclusive_start_key, low, high, request)
-        walk = PageWalk(core.read, snapshot, low, high, True, request.limit)
+        walk = PageWalk(core, snapshot, low, high, True, request.limit)
         return (yield from selection.answer(table, target, walk))
     finally:
         snapshot.abort()

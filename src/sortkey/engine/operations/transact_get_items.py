@@ -10,13 +10,14 @@ from sortkey.engine.expression_parameters import only_projection
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key
+from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.tables.table import Table
 from sortkey.engine.transactions import transaction
 from sortkey.errors import ValidationException
 from sortkey.limits import TRANSACTION_BYTES
-from sortkey.storage import Transaction
+from sortkey.storage import Transaction, are_sound
 from sortkey.values.capacity_units import transactional_read_units
 
 
@@ -57,6 +58,8 @@ def _rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[
     for each, table in zip(gets, tables, strict=True):
         check_scalar_keys(table, each.projection)
     rows = [snapshot.get(key) for key in row_keys]
+    if not are_sound([row for row in rows if row is not None]):
+        raise first_damaged(snapshot, row_keys)
     payload = sum(size(row) for row in rows if row is not None)
     if payload > TRANSACTION_BYTES:
         raise ValidationException(f"Payload in response is too large.{payload}")

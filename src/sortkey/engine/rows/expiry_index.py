@@ -1,6 +1,6 @@
 """The expiry index: the items of tables with TTL, in the order of their expiry.
 
-An entry is a key without a value, `number(4) second(8) row(…)` in its space; it ends in the item's row key without the
+An entry is a key without payload, `number(4) second(8) row(…)` in its space; it ends in the item's row key without the
 space. Only numbers count, without their fraction; an item whose TTL attribute is missing, not a number, negative or
 larger than eight bytes has no entry. The entries of a table agree with its items at every commit (`follow`). While the
 janitor indexes items that are older than the TTL setting, entries exist only for rows up to `ttl_indexed_to`.
@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records, spaces
 from sortkey.engine.tables.catalog import new_space
 from sortkey.engine.tables.catalog_entries import TableEntry
 from sortkey.engine.tables.table import Table
@@ -69,7 +69,7 @@ def follow(batch: WriteBatch, table: Table, row_key: bytes, old: Item | None, ne
     if before is not None:
         batch.delete(before)
     if after is not None:
-        batch.put(after, b"")
+        batch.put_record(after, b"")
 
 
 def enable(batch: WriteBatch, entry: TableEntry, attribute: str) -> TableEntry:
@@ -90,9 +90,11 @@ def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[
     start = prefix(table.entry)
     low = start + _SECOND.pack(max(0, math.floor(now - TTL_OLDEST_SECONDS) + 1))
     high = start + _SECOND.pack(max(0, math.ceil(now)))
-    return [
-        (key, table.space + key[_ENTRY_PREFIX_BYTES:]) for key, _ in islice(ascending(transaction, low, high), limit)
-    ]
+    found = []
+    for key, value in islice(ascending(transaction, low, high), limit):
+        records.opened(transaction, key, value)
+        found.append((key, table.space + key[_ENTRY_PREFIX_BYTES:]))
+    return found
 
 
 def ownerless(transaction: Transaction, owned: set[bytes]) -> Iterator[bytes]:
@@ -106,5 +108,6 @@ def ownerless(transaction: Transaction, owned: set[bytes]) -> Iterator[bytes]:
             # Skips all entries of this number in one step.
             position = after_prefix(spaces.EXPIRY + number)
             continue
+        records.opened(transaction, *cursor.item())
         yield cursor.key()
         position = cursor.key() + b"\0"

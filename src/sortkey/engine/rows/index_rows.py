@@ -33,10 +33,10 @@ def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | No
         return None
     key = index.row_key(item, owner)
     if index.kept is None:
-        return Row(key, table_row)
+        return Row(key, stored_item.under(key, table_row))
     projected = _project(index.kept, item)
     binary = stored_item.has_binary(table_row) and holds_binary(projected)
-    return Row(key, stored_item.encode(projected, item_size(projected), binary))
+    return Row(key, stored_item.encode(key, projected, item_size(projected), binary))
 
 
 def local_size(table: Table, new: Normalised) -> int:

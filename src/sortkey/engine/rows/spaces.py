@@ -14,6 +14,8 @@ A table's or index's rows:
     stream record  space(4) shard(4) sequence(8)             → millisecond and flag(8) record as DynamoDB Streams JSON
     trim mark      space(4) shard(4) 0(8)                    → the last sequence number removed from the shard(8)
 
+Every value but the format version ends in its seal(8), the checksums of `storage/sealed.py`; it is left out above.
+
 `partition` is the blake2b-128 of the partition key, so a partition is one contiguous range, a Scan walks in hash
 order as DynamoDB's does, and parallel segments and stream shards are slices of the hash space. `sort` is order-
 preserving and self-delimiting (`values/key_bytes.py`), so the attributes of a multi-attribute key follow one another,
@@ -38,6 +40,16 @@ CATALOG_VERSION: Final = CATALOG + b"version"
 NEXT_SPACE: Final = CATALOG + b"next-space"
 LAST_SEQUENCE: Final = CATALOG + b"last-sequence"
 TABLE_PREFIX: Final = CATALOG + b"table/"
+TABLE_END: Final = TABLE_PREFIX + b"\xff"
+
+OWN: Final = {
+    CATALOG: "the catalog",
+    COUNTS: "the counts",
+    EXPIRY: "the expiry index",
+    TOKENS: "the idempotency tokens",
+    GARBAGE: "the released spaces",
+}
+"""The spaces that belong to no table."""
 
 PARTITION_BYTES: Final = 16
 OWNER_BYTES: Final = 16

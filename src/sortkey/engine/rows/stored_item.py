@@ -1,4 +1,4 @@
-"""Items as they are stored: four bytes of header, then DynamoDB JSON.
+"""Items as they are stored: four bytes of header, then DynamoDB JSON, then the seal (`storage/sealed.py`).
 
 The header is one big-endian word: the item's size by AWS's rules in the low 31 bits, and in the top bit whether the
 item holds binary. So the engine can measure a page, and a reader can skip decoding binary, without parsing the items.
@@ -14,30 +14,43 @@ from typing import Final
 
 import orjson
 
+from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item
 
 HEADER: Final = struct.Struct(">I")
 HEADER_BYTES: Final = HEADER.size
+FRAME_BYTES: Final = HEADER_BYTES + SEAL_BYTES
+"""How much longer a row is than its item's JSON."""
 BINARY: Final = 1 << 31
 SIZE_MASK: Final = BINARY - 1
 
 _unpack = HEADER.unpack_from
 _header = itemgetter(slice(HEADER_BYTES))
-_text = itemgetter(slice(HEADER_BYTES, None))
+_text = itemgetter(slice(HEADER_BYTES, -SEAL_BYTES))
 
 
-def encode(item: Item, size: int, binary: bool) -> bytes:
+def encode(row_key: bytes, item: Item, size: int, binary: bool) -> bytes:
+    return seal(row_key, payload(item, size, binary))
+
+
+def under(row_key: bytes, row: bytes) -> bytes:
+    """The same item as the row of another key."""
+    return seal(row_key, payload_of(row))
+
+
+def payload(item: Item, size: int, binary: bool) -> bytes:
+    """A row without its seal, for a caller that does not know its row key yet."""
     return HEADER.pack(size | BINARY if binary else size) + orjson.dumps(item)
 
 
 def decode(row: bytes) -> Item:
-    item: Item = orjson.loads(row[HEADER_BYTES:])
+    item: Item = orjson.loads(row[HEADER_BYTES:-SEAL_BYTES])
     return item
 
 
 def text(row: bytes) -> bytes:
     """The item as DynamoDB JSON."""
-    return row[HEADER_BYTES:]
+    return row[HEADER_BYTES:-SEAL_BYTES]
 
 
 def texts(rows: list[bytes]) -> bytes:
@@ -46,7 +59,8 @@ def texts(rows: list[bytes]) -> bytes:
 
 
 def size(row: bytes) -> int:
-    return int(_unpack(row)[0]) & SIZE_MASK
+    found: int = _unpack(row)[0]
+    return found & SIZE_MASK
 
 
 def total_size(rows: list[bytes]) -> int:
@@ -83,7 +97,7 @@ class Json:
 
     @classmethod
     def item(cls, row: bytes) -> Json:
-        return cls(row[HEADER_BYTES:], row[0] >= 0x80, row)
+        return cls(row[HEADER_BYTES:-SEAL_BYTES], row[0] >= 0x80, row)
 
     @classmethod
     def of(cls, item: Item, binary: bool = True) -> Json:

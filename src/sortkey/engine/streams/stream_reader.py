@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from sortkey.engine.core import Core
+from sortkey.engine.rows import records
 from sortkey.engine.rows.spaces import SPACE_BYTES, space_bytes
 from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
 from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY
@@ -82,14 +83,14 @@ class Shard:
 
     def trimmed_to(self) -> int:
         """The last sequence number that the janitor has removed; 0 if none."""
-        mark = self._transaction.get(self.key(TRIM_MARK))
+        mark = records.read(self._transaction, self.key(TRIM_MARK))
         return 0 if mark is None else int.from_bytes(mark, "big")
 
     def all_records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
         """Stored sequence numbers and records from there on, expired ones too."""
         start = self.key(max(sequence, TRIM_MARK + 1))
         for key, value in ascending(self._transaction, start, after_prefix(self.prefix)):
-            yield RECORD_KEY.unpack_from(key, SPACE_BYTES)[1], value
+            yield RECORD_KEY.unpack_from(key, SPACE_BYTES)[1], records.opened(self._transaction, key, value)
 
     def records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
         """What a reader sees from there on; raises TrimmedDataAccessException if the first one has expired."""

@@ -103,7 +103,7 @@ def write_record(
         b"INSERT" if old_row is None else b"REMOVE" if new_row is None else b"MODIFY",
         int(batch.now),
         orjson.dumps(keys),
-        b"".join(b',"%s":%s' % (name, row[stored_item.HEADER_BYTES :]) for name, row in images),
+        b"".join(b',"%s":%s' % (name, stored_item.text(row)) for name, row in images),
         sequence,
         item_size(keys) + size,
         stream.view_type.encode(),
@@ -112,7 +112,7 @@ def write_record(
     binary = any("B" in value for value in keys.values()) or any(stored_item.has_binary(row) for _, row in images)
     space = space_bytes(stream.space)
     key = space + RECORD_KEY.pack(shards.shard_of(stream, found.key).number, sequence)
-    batch.put(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
+    batch.put_record(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
     batch.streams_written.add(space)
 
 

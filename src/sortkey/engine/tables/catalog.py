@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records, spaces
 from sortkey.engine.tables.catalog_entries import TableEntry
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
@@ -59,7 +59,7 @@ class Catalog:
         return table
 
     def save(self, batch: WriteBatch, entry: TableEntry) -> Table:
-        batch.put(spaces.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
+        batch.put_record(spaces.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
         _changed(batch)
         return Table(entry)
 
@@ -80,26 +80,28 @@ def not_found() -> ResourceNotFoundException:
 
 
 def _load(transaction: Transaction) -> dict[str, Table]:
-    end = spaces.TABLE_PREFIX + b"\xff"
-    entries = [_decoder.decode(value) for _, value in ascending(transaction, spaces.TABLE_PREFIX, end)]
+    # The version is only compared with the cached one. A damaged one differs, and is found here.
+    records.read(transaction, spaces.CATALOG_VERSION)
+    stored = ascending(transaction, spaces.TABLE_PREFIX, spaces.TABLE_END)
+    entries = [_decoder.decode(records.opened(transaction, key, value)) for key, value in stored]
     return {entry.name: Table(entry) for entry in entries}
 
 
 def _changed(batch: WriteBatch) -> None:
-    batch.put(spaces.CATALOG_VERSION, secrets.token_bytes(16))
+    batch.put_record(spaces.CATALOG_VERSION, secrets.token_bytes(16))
 
 
 def new_space(batch: WriteBatch) -> int:
     """A number for a new table, index or stream; no number is used twice."""
-    found = batch.get(spaces.NEXT_SPACE)
+    found = batch.get_record(spaces.NEXT_SPACE)
     number = spaces.FIRST_FREE if found is None else int.from_bytes(found, "big")
-    batch.put(spaces.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
+    batch.put_record(spaces.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
     return number
 
 
 def release_space(batch: WriteBatch, number: int) -> None:
     """Mark a space that nothing refers to any more; the janitor empties it in small steps."""
     space = spaces.space_bytes(number)
-    batch.put(spaces.GARBAGE + space, b"")
+    batch.put_record(spaces.GARBAGE + space, b"")
     batch.delete(spaces.COUNTS + space)
     batch.counts.pop(space, None)

@@ -65,7 +65,7 @@ class Token:
         self._digest = blake2b(content, digest_size=16).digest()
 
     def used(self, batch: WriteBatch) -> bool:
-        found = batch.get(self._key)
+        found = batch.get_record(self._key)
         if found is None or int.from_bytes(found[:8], "big") + TRANSACTION_TOKEN_SECONDS <= batch.now:
             return False
         if found[8:] != self._digest:
@@ -75,4 +75,4 @@ class Token:
         return True
 
     def remember(self, batch: WriteBatch) -> None:
-        batch.put(self._key, int(batch.now).to_bytes(8, "big") + self._digest)
+        batch.put_record(self._key, int(batch.now).to_bytes(8, "big") + self._digest)
