@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, cast
 
 from sortkey.engine.core import Answer
@@ -14,6 +16,7 @@ from sortkey.http.connection import Connection
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.large_requests import LargeRequests
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import Responses
 from sortkey.wire.slice_scheduler import SliceScheduler
@@ -29,11 +32,14 @@ class Clients:
         self.host = Host()
         self.commits = Commits(database)
         self.scheduler = SliceScheduler(self.host.call_soon)
+        self._begun: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.large = LargeRequests(self._begun.put)
         self.host.handler = Endpoint(
             database,
             NoAuthentication(AllowedHosts()),
             cast(CommitScheduler, cast(Any, self.commits)),
             self.scheduler,
+            self.large,
             Responses("A" * 36, 0.0),
             Metrics(),
             dict,
@@ -42,6 +48,10 @@ class Clients:
     def connect(self) -> tuple[Connection, Transport]:
         transport = Transport()
         return connect(self.host, transport), transport
+
+    def go_on_with_large(self) -> None:
+        """Wait until the thread has begun a large request, and go on with it."""
+        self._begun.get(timeout=60)()
 
     def turn_until_done(self) -> int:
         """Run all slices; returns how many turns it took."""

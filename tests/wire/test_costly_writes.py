@@ -82,7 +82,7 @@ def test_an_item_that_never_stays_the_same_throttles_the_write(clients: Clients,
 # A put that is queued, and not on the snapshot of the rehearsal, was evaluated by the writer.
 def test_what_follows_does_not_overtake_a_write_that_is_rehearsed_again(clients: Clients, database: Database) -> None:
     database.call("DeleteItem", {"TableName": "orders", "Key": item(1)})
-    large = item(1) | {"text": {"S": "z" * 300_000}}
+    large = item(1) | {"text": {"S": "z" * 60_000}}
     writing, written = clients.connect()
     writing.data_received(request("PutItem", {"TableName": "orders", "Item": large}) + COSTLY + DELETE + GET)
     for _ in range(2):

@@ -19,6 +19,7 @@ from sortkey.wire import endpoint as limits
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.large_requests import LargeRequests
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import Responses
 from sortkey.wire.slice_scheduler import SliceScheduler
@@ -72,6 +73,7 @@ def connection(database: Database, commits: Commits, transport: Transport) -> Co
         NoAuthentication(AllowedHosts()),
         scheduler,
         SliceScheduler(host.call_soon),
+        LargeRequests(host.call_soon),
         Responses("A" * 36, 0.0),
         Metrics(),
         dict,
@@ -142,10 +144,9 @@ def test_too_many_bytes_under_way_are_unavailable(
 def test_large_requests_leave_room_for_small_ones(
     commits: Commits, connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "UNDER_WAY_BYTES", 400)
-    monkeypatch.setattr(limits, "SMALL_BYTES", 100)
-    large = request("PutItem", {"TableName": "orders", "Item": item(1) | {"text": {"S": "x" * 150}}})
-    connection.data_received(large + large + PUT)
+    monkeypatch.setattr(limits, "UNDER_WAY_BYTES", 100_000)
+    large = request("PutItem", {"TableName": "orders", "Item": item(1) | {"text": {"S": "x" * 80_000}}})
+    connection.data_received(PUT + large + PUT)
     commits.finish(2)
     assert transport.statuses() == [200, 503, 200]
 

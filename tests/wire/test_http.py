@@ -100,9 +100,17 @@ def test_a_client_in_the_middle_of_sending_reads_its_error(client: RawClient) ->
 
 
 def test_16_mib_are_read(client: RawClient) -> None:
-    body = b'{"Limit": 1}' + b" " * (16 * 1024 * 1024 - 12)
-    client.send(raw_request("ListTables", body))
+    body = b'{"RequestItems": {"missing": [{"DeleteRequest": {"Key": {"pk": {"S": "a"}}}}]}}'
+    client.send(raw_request("BatchWriteItem", body.ljust(16 * 1024 * 1024)))
+    assert b"ResourceNotFoundException" in client.answer().body
+
+
+# Only batches need more than 4 MiB, and decoding keeps other threads from running.
+def test_other_operations_have_smaller_bodies(client: RawClient) -> None:
+    client.send(raw_request("ListTables", b"{}".ljust(4 * 1024 * 1024)))
     assert client.answer().status == 200
+    client.send(raw_request("ListTables", b"{}".ljust(4 * 1024 * 1024 + 1)))
+    assert client.answer().status == 413
 
 
 @pytest.mark.parametrize(

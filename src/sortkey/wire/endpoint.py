@@ -1,6 +1,7 @@
 """One request to one answer: authenticate, find the operation, decode the body, execute, encode the answer.
 
-Reads are answered at once, in microseconds; those that take longer are done in slices, a few a turn of the loop. Writes
+Reads are answered at once, in microseconds; those that take longer are done in slices, a few a turn of the loop. Large
+requests are begun by a thread of their own. Writes
 join a group commit and are answered, on the loop's thread, once they are durable. Nothing here knows of sockets, nor
 which thread commits.
 
@@ -22,18 +23,20 @@ from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast import FastAnswer
 from sortkey.engine.rehearsal import CostlyWork, NotRehearsed
+from sortkey.engine.requests.pieces import BATCHES, PIECE_BYTES, decode_in_pieces
 from sortkey.engine.slices import Slices
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
-from sortkey.http.connection import Defer
+from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.http.prometheus import Samples, render
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import RETRY_AFTER
-from sortkey.limits import KIB, MIB
+from sortkey.limits import MIB
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_writes import CostlyWrites
+from sortkey.wire.large_requests import LARGE_BYTES, LargeRequests
 from sortkey.wire.metrics import FAMILIES, Metrics
 from sortkey.wire.protocol import CoralError
 from sortkey.wire.response import TEXT, Responses
@@ -43,9 +46,8 @@ from sortkey.wire.slice_scheduler import PendingRead, SliceScheduler
 QUEUED_WRITES: Final = 10_000
 UNDER_WAY_BYTES: Final = 64 * MIB
 """Of the bodies of requests that are not answered yet. Decoded, they take about twice as much."""
-SMALL_BYTES: Final = 64 * KIB
 ROOM_FOR_SMALL: Final = 4
-"""One part of this many is left for requests of up to `SMALL_BYTES`, so that a few large ones lock nobody out."""
+"""One part of this many is left for requests that are not large, so that a few large ones lock nobody out."""
 
 HEALTHY: Final = b"healthy: dynamodb.local\n"
 UNKNOWN: Final = "Unknown"
@@ -61,6 +63,7 @@ class Endpoint:
         authentication: Authentication,
         scheduler: CommitScheduler,
         slices: SliceScheduler,
+        large: LargeRequests,
         responses: Responses,
         metrics: Metrics,
         scrape: Callable[[], Samples],
@@ -70,6 +73,7 @@ class Endpoint:
         self._authentication = authentication
         self._scheduler = scheduler
         self._slices = slices
+        self._large = large
         self._costly = CostlyWrites(database, slices, self._submit, self._fail)
         self._responses = responses
         self._scrape = scrape
@@ -94,6 +98,9 @@ class Endpoint:
             if b"content-encoding" in request.headers:
                 request.body = protocol.content(request)
             body = request.body
+            if len(body) > LARGE_BYTES:
+                self._begin_large(route, request, caller, body, started, defer)
+                return None
             if route.writes:
                 self._begin_write(route, request, caller, body, started, defer)
                 return None
@@ -118,20 +125,25 @@ class Endpoint:
     def _begin_write(
         self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float, defer: Defer
     ) -> None:
-        if self.queued >= QUEUED_WRITES:
-            raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
-        self._require_room(len(body))
+        self._require_room(route, len(body))
+        write = self._plan(route, request, caller, body, started)
+        # Decoded: the text is not needed any more.
+        request.body = b""
+        self._submit_planned(write, defer)
+
+    def _plan(self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float) -> PendingWrite:
+        """Decode and check a write. Runs on any thread."""
         hides_capacity = True
         work = route.fast_write(self._database, body) if route.fast_write is not None and caller is None else None
         if work is None:
             shape = _decode(route, caller, body)
             hides_capacity = route.ask_for_capacity(shape)
             work = self._database.plan(route.operation, shape)
-        write = PendingWrite(self._scheduler, self._finish, work, route, request, started, len(body), hides_capacity)
-        # Decoded: the text is not needed any more.
-        request.body = b""
-        if isinstance(work, CostlyWork):
-            self._costly.begin(work, write, defer)
+        return PendingWrite(self._scheduler, self._finish, work, route, request, started, len(body), hides_capacity)
+
+    def _submit_planned(self, write: PendingWrite, defer: Defer) -> None:
+        if isinstance(write.work, CostlyWork):
+            self._costly.begin(write.work, write, defer)
             return
         self._submit(write)
         # From here on there will be an answer. It cannot come before the loop's next turn.
@@ -145,10 +157,73 @@ class Endpoint:
     def _fail(self, write: PendingWrite) -> None:
         write.pending.send(self._error(write.request, write.route.metrics, internal_error(), write.started))
 
-    def _require_room(self, size: int) -> None:
+    def _begin_large(
+        self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float, defer: Defer
+    ) -> None:
+        """Leave a request to the thread for large ones, up to its first slice or the writer's turn."""
+        size = len(body)
+        if size > PIECE_BYTES and route.operation not in BATCHES:
+            raise CoralError(413, protocol.TOO_LARGE, f"The body of {route.operation} has {PIECE_BYTES} bytes at most.")
+        self._require_room(route, size)
+        request.body = b""
+        pending = defer()
+        pending.overlaps = False
+        begin = self._plan if route.writes else self._begin_read
+        self._large.begin(
+            size,
+            partial(begin, route, request, caller, body, started),
+            partial(self._go_on, route, request, started, pending),
+        )
+
+    def _begin_read(
+        self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float
+    ) -> PendingRead | FastAnswer:
+        """Decode and check a read, and do its first slice. Runs on any thread."""
+        shape = _decode(route, caller, body)
+        hides_capacity = route.ask_for_capacity(shape)
+        if route.sliced_read is None:
+            return _encode(self._database.execute(route.operation, shape), hides_capacity)
+        begin = partial(route.sliced_read, self._database, shape)
+        read = PendingRead(begin, self._advance_read, route, request, started, len(body), hides_capacity)
+        return _answer_of(read) if read.run_slice() else read
+
+    def _go_on(
+        self,
+        route: Route,
+        request: Request,
+        started: float,
+        pending: PendingAnswer,
+        begun: PendingWrite | PendingRead | FastAnswer | None,
+        error: BaseException | None,
+    ) -> None:
+        """Go on with a large request, or answer it."""
+        try:
+            if error is not None:
+                raise error
+            if isinstance(begun, PendingRead):
+                begun.pending = pending
+                self._slices.add(begun)
+                return
+            if isinstance(begun, PendingWrite):
+                # The client may have gone meanwhile.
+                if not pending.abandoned:
+                    self._submit_planned(begun, lambda: pending)
+                return
+            assert begun is not None
+            encoded = self._success(route, request, begun, started)
+        except (DynamoDBError, CoralError) as rejected:
+            encoded = self._error(request, route.metrics, rejected, started)
+        except Exception:
+            _logger.exception("%s failed", route.operation)
+            encoded = self._error(request, route.metrics, internal_error(), started)
+        pending.send(encoded)
+
+    def _require_room(self, route: Route, size: int) -> None:
         """A single request always has room."""
-        used = self.queued_bytes + self._slices.bytes
-        most = UNDER_WAY_BYTES if size <= SMALL_BYTES else UNDER_WAY_BYTES - UNDER_WAY_BYTES // ROOM_FOR_SMALL
+        if route.writes and self.queued >= QUEUED_WRITES:
+            raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
+        used = self.queued_bytes + self._slices.bytes + self._large.bytes
+        most = UNDER_WAY_BYTES if size <= LARGE_BYTES else UNDER_WAY_BYTES - UNDER_WAY_BYTES // ROOM_FOR_SMALL
         if used and used + size > most:
             raise CoralError(503, "ServiceUnavailableException", "Too many bytes are under way; retry in a moment.")
 
@@ -195,7 +270,7 @@ class Endpoint:
             read.go_on_with(begun)
         elif not len(self._slices) and read.run_slice():
             return _answer_of(read)
-        self._require_room(len(request.body))
+        self._require_room(route, len(request.body))
         request.body = b""
         read.pending = defer()
         # What follows on the connection must not be seen by this read.
@@ -269,7 +344,7 @@ class Endpoint:
 
 
 def _decode(route: Route, caller: Caller | None, body: bytes) -> Any:
-    shape = requests.decode(route.operation, body)
+    shape = (decode_in_pieces if len(body) > LARGE_BYTES else requests.decode)(route.operation, body)
     if caller is not None:
         caller.check(route.operation, shape)
     return shape

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import socket
+from collections.abc import Callable
 
 from sortkey.engine.database import Database
 from sortkey.http.prometheus import Samples, merged
@@ -10,6 +13,7 @@ from sortkey.http.server import HttpServer
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.large_requests import LargeRequests
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
 from sortkey.wire.slice_scheduler import SliceScheduler
@@ -35,15 +39,23 @@ class Server(HttpServer):
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
         scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
+        self._large = LargeRequests(asyncio.get_running_loop().call_soon_threadsafe)
         self._endpoint = Endpoint(
             database,
             authentication,
             scheduler,
             SliceScheduler(self.call_soon),
+            self._large,
             self._responses,
             self.metrics,
             self._samples_of_all_workers,
         )
+
+    async def serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
+        try:
+            await super().serve(listening, ready)
+        finally:
+            self._large.close()
 
     def handler_for(self, _peer: str) -> Endpoint:
         return self._endpoint

@@ -1,0 +1,171 @@
+"""Large requests: a thread decodes them, and others are answered meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sortkey.engine.database import Database
+from sortkey.engine.requests.pieces import PIECE_BYTES
+from sortkey.values import attribute
+from sortkey.wire.large_requests import LargeRequests
+from tests.wire.serving import item, request, table
+from tests.wire.stepped_endpoint import Clients
+
+GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
+LARGE_ITEM = item(1) | {"text": {"S": "x" * 100_000}}
+PUT = request("PutItem", {"TableName": "orders", "Item": LARGE_ITEM})
+QUERY = {
+    "TableName": "orders",
+    "KeyConditionExpression": "pk = :p",
+    "FilterExpression": "#t <> :v",
+    "ExpressionAttributeNames": {"#t": "text"},
+    "ExpressionAttributeValues": {":p": item(1)["pk"], ":v": {"S": "y" * 100_000}},
+}
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    database = Database(None)
+    database.call("CreateTable", table("orders"))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def clients(database: Database) -> Iterator[Clients]:
+    clients = Clients(database)
+    yield clients
+    clients.large.close()
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The threads that made items canonical."""
+    seen: list[str] = []
+    members = attribute._Walk.members
+
+    def noted(walk: Any, given: Any) -> Any:
+        seen.append(threading.current_thread().name)
+        return members(walk, given)
+
+    monkeypatch.setattr(attribute._Walk, "members", noted)
+    return seen
+
+
+# A set of 70,000 numbers took the loop a quarter of a second; a batch has 25 of them.
+def test_others_are_answered_while_a_large_write_is_decoded(clients: Clients, threads: list[str]) -> None:
+    (writing, written), (getting, got) = clients.connect(), clients.connect()
+    writing.data_received(PUT)
+    getting.data_received(GET)
+    assert got.statuses() == [200]
+    clients.go_on_with_large()
+    assert {name.split("_")[0] for name in threads} == {"sortkey-large-requests"}
+    clients.commits.commit_one()
+    assert written.statuses() == [200]
+    assert clients.large.bytes == 0
+
+
+def test_a_large_read_is_begun_by_the_thread(clients: Clients, database: Database) -> None:
+    database.call("PutItem", {"TableName": "orders", "Item": LARGE_ITEM})
+    reading, answer = clients.connect()
+    reading.data_received(request("Query", QUERY))
+    assert answer.statuses() == []
+    clients.go_on_with_large()
+    clients.turn_until_done()
+    assert answer.statuses() == [200]
+    assert answer.written.count(b'"pk"') == 1
+
+
+def test_what_follows_on_the_connection_waits(clients: Clients) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(PUT + request("DeleteItem", {"TableName": "orders", "Key": item(1)}) + GET)
+    assert not clients.commits.submitted
+    clients.go_on_with_large()
+    clients.commits.commit_one()
+    clients.commits.commit_one()
+    assert transport.statuses() == [200] * 3
+    assert b'"Item"' not in transport.written
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "words"),
+    [
+        ("PutItem", {"TableName": "nowhere", "Item": LARGE_ITEM}, b"ResourceNotFoundException"),
+        ("PutItem", {"TableName": "orders", "Item": LARGE_ITEM | {"n": {"N": "x"}}}, b"ValidationException"),
+        ("Query", QUERY | {"FilterExpression": "#t"}, b"ValidationException"),
+        ("BatchWriteItem", {"RequestItems": {"orders": "x" * 100_000}}, b"SerializationException"),
+    ],
+)
+def test_a_wrong_request_gets_its_error(
+    clients: Clients, operation: str, members: dict[str, Any], words: bytes
+) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(request(operation, members))
+    clients.go_on_with_large()
+    if clients.commits.submitted:
+        clients.commits.commit_one()
+    assert transport.statuses() == [400]
+    assert words in transport.written
+
+
+# Only batches may have more than one item.
+def test_a_body_that_no_item_needs_is_rejected_before_it_is_decoded(clients: Clients) -> None:
+    connection, transport = clients.connect()
+    connection.data_received(
+        request("PutItem", {"TableName": "orders", "Item": item(1) | {"text": {"S": "x" * PIECE_BYTES}}})
+    )
+    assert transport.statuses() == [413]
+    assert b"The body of PutItem has 4194304 bytes at most." in transport.written
+
+
+def test_the_write_of_a_client_that_has_gone_is_dropped(clients: Clients) -> None:
+    connection, _ = clients.connect()
+    connection.data_received(PUT)
+    connection.connection_lost(None)
+    clients.go_on_with_large()
+    assert not clients.commits.submitted
+
+
+def test_a_bug_is_an_internal_error(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(attribute._Walk, "members", broken)
+    connection, transport = clients.connect()
+    connection.data_received(PUT)
+    clients.go_on_with_large()
+    assert transport.statuses() == [500]
+    assert "PutItem failed" in caplog.text
+
+
+def test_a_stop_drops_what_waits() -> None:
+    calls: list[Any] = []
+    large = LargeRequests(calls.append)
+    begun, released = threading.Event(), threading.Event()
+
+    def first() -> str:
+        begun.set()
+        assert released.wait(60)
+        return "first"
+
+    ended: list[Any] = []
+    for work in (first, lambda: "second"):
+        large.begin(10, work, lambda result, _: ended.append(result))
+    assert begun.wait(60)
+    closing = threading.Thread(target=large.close)
+    closing.start()
+    # The second is cancelled at once; the first ends when it is released.
+    while not calls:
+        begun.wait(0.001)
+    released.set()
+    closing.join(60)
+    for call in calls:
+        call()
+    assert ended == ["first"]
+    assert large.bytes == 0
