@@ -10,6 +10,7 @@ from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
+from sortkey.http.receiving_turns import ReceivingTurns
 from sortkey.http.unsent_answers import UnsentAnswers
 
 
@@ -76,6 +77,7 @@ class Host:
         self.soon: list[Callable[[], None]] = []
         self.call_soon: Callable[[Callable[[], None]], object] = self.soon.append
         self.outbox = Outbox(self.metrics, self.call_soon)
+        self.receiving = ReceivingTurns(self.call_soon)
 
     def handler_for(self, _peer: str) -> RequestHandler:
         return self.handler

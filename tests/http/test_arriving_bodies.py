@@ -110,12 +110,12 @@ def slow_after(seconds: int, body: ArrivingBody, piece: int) -> bool:
 
 @pytest.mark.parametrize(("piece", "slow"), [(0, True), (1, True), (PROGRESS_BYTES // 10, False)])
 def test_a_body_must_grow(piece: int, slow: bool) -> None:
-    body = ArrivingBody(lambda _: None, 0)
+    body = ArrivingBody(1, lambda _: None, 0)
     assert slow_after(3 * PROGRESS_SECONDS, body, piece) is slow
 
 
 def test_the_time_in_which_the_server_did_not_read_does_not_count() -> None:
-    body = ArrivingBody(lambda _: None, 0)
+    body = ArrivingBody(1, lambda _: None, 0)
     body.wait(1000)
     assert not body.is_slow(1000 + PROGRESS_SECONDS)
     assert body.is_slow(1001 + PROGRESS_SECONDS)

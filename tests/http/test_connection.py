@@ -7,6 +7,7 @@ import pytest
 from sortkey.http import connection as limits
 from sortkey.http.arriving_bodies import PROGRESS_SECONDS, ArrivingBodies
 from sortkey.http.connection import Connection, Defer, PendingAnswer
+from sortkey.http.receiving_turns import TURN_BYTES
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import ResponseWriter
 from sortkey.http.unsent_answers import UnsentAnswers
@@ -350,6 +351,45 @@ def test_large_requests_that_wait_pause_reading(handler: Handler, connection: Co
     handler.finish(1)
     reading.append(transport.reading)
     assert (transport.statuses(), reading) == ([201, 200, 200], [True, False, True])
+
+
+PIECE = bytes(TURN_BYTES // 2 + 1)
+LARGE_HEAD = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (4 * len(PIECE))
+
+
+# A client that sends as fast as the loop reads must not keep the loop from other clients.
+def test_a_large_body_is_read_in_turns(handler: Handler, host: Host, transport: Transport) -> None:
+    connection = connect(host, transport)
+    connection.data_received(LARGE_HEAD + PIECE)
+    reading = [transport.reading]
+    connection.data_received(PIECE)
+    reading.append(transport.reading)
+    host.end_turn()
+    reading.append(transport.reading)
+    for _ in range(2):
+        connection.data_received(PIECE)
+    handler.finish(1)
+    assert (transport.statuses(), reading) == ([201], [True, False, True])
+
+
+# What follows a rejected head is discarded, but to receive it takes time, too.
+def test_the_rest_of_a_rejected_body_is_read_in_turns(host: Host, transport: Transport) -> None:
+    connection = connect(host, transport)
+    connection.data_received(LARGE_HEAD.replace(b"Host: x\r\n", b""))
+    for _ in range(2):
+        connection.data_received(PIECE)
+    assert (transport.statuses(), transport.reading) == ([400], False)
+    host.end_turn()
+    assert transport.reading
+
+
+def test_a_client_that_has_gone_gets_no_turn(host: Host, transport: Transport) -> None:
+    connection = connect(host, transport)
+    for data in (LARGE_HEAD, PIECE, PIECE):
+        connection.data_received(data)
+    connection.connection_lost(None)
+    host.end_turn()
+    assert not transport.reading
 
 
 def test_stopping_finishes_what_is_under_way(

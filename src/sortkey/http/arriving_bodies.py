@@ -31,10 +31,11 @@ TOO_MANY_BYTES: Final = "Too many bytes are being received at once, and these ar
 
 
 class ArrivingBody:
-    __slots__ = ("_measured", "_measured_at", "_pace", "_progress", "_progress_at", "reject", "size")
+    __slots__ = ("_measured", "_measured_at", "_pace", "_progress", "_progress_at", "number", "reject", "size")
 
-    def __init__(self, reject: Callable[[RequestError], None], tick: int) -> None:
-        """`reject` gives the body up and ends it."""
+    def __init__(self, number: int, reject: Callable[[RequestError], None], tick: int) -> None:
+        """A body that began later has a higher `number`. `reject` gives it up and ends it."""
+        self.number = number
         self.reject = reject
         self.size = 0
         self._pace = 0.0
@@ -74,10 +75,12 @@ class ArrivingBodies:
     def __init__(self, limit: int = ARRIVING_BYTES) -> None:
         self._limit = limit
         self._bodies: set[ArrivingBody] = set()
+        self._begun = 0
         self.bytes = 0
 
     def begin(self, reject: Callable[[RequestError], None], tick: int) -> ArrivingBody:
-        body = ArrivingBody(reject, tick)
+        self._begun += 1
+        body = ArrivingBody(self._begun, reject, tick)
         self._bodies.add(body)
         return body
 

@@ -18,6 +18,7 @@ from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
 from sortkey.http.keepalive import keep_alive
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
+from sortkey.http.receiving_turns import DISCARDED, ReceivingTurns
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
 from sortkey.http.unsent_answers import UnsentAnswers
 from sortkey.limits import KIB, MIB
@@ -97,6 +98,7 @@ class Host(Protocol):
     tick: int
     """Seconds, counted by the loop; cheaper than reading the clock for each request."""
     arriving: ArrivingBodies
+    receiving: ReceivingTurns
     unsent: UnsentAnswers
     stopping: bool
     """Only requests that have arrived already are begun."""
@@ -150,6 +152,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._lingering:
+            self._host.receiving.count(self, len(data), DISCARDED)
             return
         self._metrics.received += len(data)
         parser = self._parser
@@ -163,7 +166,7 @@ class Connection(asyncio.Protocol):
             return
         self._backlog.extend(events)
         if parser.receiving_body:
-            self._count_arriving()
+            self._count_arriving(len(data))
         self._advance()
 
     def _begin_fast(self, event: Event) -> bool:
@@ -360,16 +363,25 @@ class Connection(asyncio.Protocol):
         if self._arriving is not None:
             self._arriving.wait(self._host.tick)
 
+    def pause_body(self) -> None:
+        if not self.closed:
+            self._transport.pause_reading()
+
+    def resume_body(self) -> None:
+        if not self.closed and not self._paused:
+            self._transport.resume_reading()
+
     def _has_much_waiting(self) -> bool:
         backlog = self._backlog
         if len(backlog) > UNDER_WAY:
             return True
         return sum(len(event.body) for event in backlog if isinstance(event, Request)) > WAITING_BYTES
 
-    def _count_arriving(self) -> None:
+    def _count_arriving(self, size: int) -> None:
         host = self._host
         if self._arriving is None:
             self._arriving = host.arriving.begin(self._reject_arriving, host.tick)
+        host.receiving.count(self, size, self._arriving.number)
         host.arriving.grow(self._arriving, self._parser.body_bytes, host.tick)
 
     def _end_arriving(self) -> None:

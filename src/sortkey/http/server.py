@@ -17,6 +17,7 @@ from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
+from sortkey.http.receiving_turns import ReceivingTurns
 from sortkey.http.unsent_answers import UnsentAnswers
 
 CONNECTIONS: Final = 10_000
@@ -42,6 +43,7 @@ class HttpServer(ABC):
         self.stopping = False
         self.call_soon: Callable[[Callable[[], None]], object] = asyncio.get_running_loop().call_soon
         self.outbox = Outbox(metrics, self.call_soon)
+        self.receiving = ReceivingTurns(self.call_soon)
 
     @abstractmethod
     def handler_for(self, peer: str) -> RequestHandler:
