@@ -1,12 +1,15 @@
-"""`ConsumedCapacity`: the units of an operation, in the detail that the request asks for."""
+"""`ConsumedCapacity` and `ItemCollectionMetrics`, in the detail that the request asks for."""
 
 from __future__ import annotations
 
 import pytest
 
+from sortkey.engine import answer_metrics
 from sortkey.engine.answer_metrics import Consumed, is_requested
 from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry
 from sortkey.engine.tables.table import Table
+from tests.engine.conftest import Call
+from tests.engine.samples import create, index, n, s
 
 
 def an_index(name: str, space: int, local: bool) -> IndexEntry:
@@ -56,3 +59,47 @@ def test_transactions_give_read_or_write_units(consumed: Consumed) -> None:
 @pytest.mark.parametrize(("detail", "wanted"), [(None, False), ("NONE", False), ("TOTAL", True), ("INDEXES", True)])
 def test_reported_when_requested(detail: str | None, wanted: bool) -> None:
     assert is_requested(detail) is wanted
+
+
+@pytest.fixture
+def partition(call: Call) -> None:
+    create(call, "collections", "id:S", "at:N", local=[index("by_v", "id:S", "v:N")])
+    for number in range(20):
+        call("PutItem", TableName="collections", Item={"id": s("large"), "at": n(number), "v": n(1), "t": s("x" * 100)})
+
+
+def size_range(call: Call, key: str) -> list[float]:
+    answer = call(
+        "PutItem", TableName="collections", Item={"id": s(key), "at": n(0)}, ReturnItemCollectionMetrics="SIZE"
+    )
+    assert answer["ItemCollectionMetrics"]["ItemCollectionKey"] == {"id": s(key)}
+    found: list[float] = answer["ItemCollectionMetrics"]["SizeEstimateRangeGB"]
+    return found
+
+
+@pytest.mark.usefixtures("partition")
+def test_a_partition_of_a_small_table_has_less_than_a_gigabyte(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> int:
+        raise AssertionError("the partition is walked")
+
+    monkeypatch.setattr(answer_metrics, "_walked_size", never)
+    assert size_range(call, "large") == [0.0, 1.0]
+
+
+# Walking a partition of ten gigabytes took minutes, in which nobody could write.
+@pytest.mark.usefixtures("partition")
+@pytest.mark.parametrize(("limit", "value"), [("WALKED_ROWS", 5), ("WALKED_BYTES", 500)])
+def test_a_large_partition_has_no_more_than_its_table(
+    call: Call, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(answer_metrics, "GIB", 1000)
+    monkeypatch.setattr(answer_metrics, limit, value)
+    low, high = size_range(call, "large")
+    # 20 rows of 110 bytes or so, in the table and in the index.
+    assert (low, high) == (0.0, 5.0)
+
+
+@pytest.mark.usefixtures("partition")
+def test_a_small_partition_of_a_large_table_is_measured(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_metrics, "GIB", 1000)
+    assert size_range(call, "small") == [0.0, 1.0]

@@ -10,11 +10,15 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
+from sortkey.limits import MIB
 from sortkey.storage import after_prefix, ascending
 from sortkey.values.attribute import Item
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 
 GIB: Final = 1 << 30
+WALKED_ROWS: Final = 256
+WALKED_BYTES: Final = MIB
+"""A partition with more rows or bytes is not measured."""
 
 
 class Consumed:
@@ -93,14 +97,28 @@ def collection_metrics(batch: WriteBatch, table: Table, items: Iterable[Item]) -
 
 
 def _collection_metrics(batch: WriteBatch, table: Table, item: Item) -> dict[str, Any]:
-    """The size of the item's partition, local indexes included, as the range of one gigabyte that it falls into."""
+    """The size of the item's partition, local indexes included, as a range of gigabytes that it falls into."""
     name = table.partition.name
-    prefixes = [table.partition_prefix(item)]
-    prefixes += [index.partition_prefix(item) for index in table.indexes.values() if index.entry.local]
-    size = sum(
-        stored_item.size(row)
-        for prefix in prefixes
-        for _, row in ascending(batch.transaction, prefix, after_prefix(prefix))
-    )
-    low = float(size // GIB)
-    return {"ItemCollectionKey": Json.of({name: item[name]}), "SizeEstimateRangeGB": [low, low + 1.0]}
+    return {"ItemCollectionKey": Json.of({name: item[name]}), "SizeEstimateRangeGB": _gigabytes(batch, table, item)}
+
+
+def _gigabytes(batch: WriteBatch, table: Table, item: Item) -> list[float]:
+    """The range is a gigabyte wide, unless both the table and the partition are large.
+
+    Other writes wait meanwhile, so a large partition is not walked: it has no more than the whole table.
+    """
+    parts = [table, *(index for index in table.indexes.values() if index.entry.local)]
+    most = sum(batch.size_of(part.space) for part in parts)
+    if most >= GIB:
+        most = min(most, sum(_walked_size(batch, part.partition_prefix(item), most) for part in parts))
+    return [0.0, float(most // GIB + 1)]
+
+
+def _walked_size(batch: WriteBatch, prefix: bytes, otherwise: int) -> int:
+    """The size of the rows with this prefix, if there are few."""
+    size = 0
+    for number, (_, row) in enumerate(ascending(batch.transaction, prefix, after_prefix(prefix))):
+        if number == WALKED_ROWS or size > WALKED_BYTES:
+            return otherwise
+        size += stored_item.size(row)
+    return size

@@ -64,6 +64,11 @@ class WriteBatch:
             counts[0] += items
             counts[1] += size
 
+    def size_of(self, space: bytes) -> int:
+        """The bytes of a table or index, with what this batch has changed."""
+        changed = self.counts.get(space)
+        return read_count(self.transaction, space)[1] + (0 if changed is None else changed[1])
+
     def last_sequence(self) -> int:
         if self._sequence is None:
             found = self.get_record(spaces.LAST_SEQUENCE)
