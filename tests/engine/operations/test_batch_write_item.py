@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sortkey.engine import requests
+from sortkey.engine.database import Database
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, index, n, s
 
@@ -135,3 +137,48 @@ def test_item_collection_metrics(call: Call) -> None:
             {"ItemCollectionKey": {"id": s("b")}, "SizeEstimateRangeGB": [0.0, 1.0]},
         ]
     }
+
+
+# Its items are text before the writer's turn, and the table may be another one by then.
+@pytest.mark.parametrize("change", ["index", "keys", "binary"])
+def test_a_table_that_changes_before_the_writers_turn(db: Database, call: Call, change: str) -> None:
+    item = {"id": s("1"), "v": n(1), "b": {"B": "AAEC"}}
+    members = {"RequestItems": {"first": [{"PutRequest": {"Item": item}}]}}
+    work = db.plan("BatchWriteItem", requests.convert("BatchWriteItem", members))
+    if change != "binary":
+        call("DeleteTable", TableName="first")
+    if change == "index":
+        create(call, "first", "id:S", indexes=[index("by_v", "v:N")])
+    elif change == "keys":
+        create(call, "first", "v:N")
+    db.store.write(work)
+    assert items(call, "first") == [item]
+    if change == "index":
+        assert call("Scan", TableName="first", IndexName="by_v")["Items"] == [item]
+
+
+def test_the_request_is_still_rejected_by_the_table_that_it_meets(
+    db: Database, call: Call, expect_error: ExpectError
+) -> None:
+    members = {"RequestItems": {"first": [put(id=s("1"))]}}
+    work = db.plan("BatchWriteItem", requests.convert("BatchWriteItem", members))
+    call("DeleteTable", TableName="first")
+    create(call, "first", "other:S")
+    with expect_error(
+        "ValidationException", "One or more parameter values were invalid: Missing the key other in the item"
+    ):
+        db.store.write(work)
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"v": n(1)}, "One or more parameter values were invalid: Missing the key id in the item"),
+        ({"id": n(1)}, "One or more parameter values were invalid: Type mismatch for key id expected: S actual: N"),
+    ],
+)
+def test_an_item_without_its_key_is_rejected(
+    call: Call, expect_error: ExpectError, item: dict[str, Any], message: str
+) -> None:
+    with expect_error("ValidationException", message):
+        call("BatchWriteItem", RequestItems={"first": [{"PutRequest": {"Item": item}}]})

@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from sortkey.storage import SEAL_BYTES, payload_of, seal
-from sortkey.values.attribute import Item
+from sortkey.values.attribute import Item, Normalised
 
 HEADER: Final = struct.Struct(">I")
 HEADER_BYTES: Final = HEADER.size
@@ -41,6 +41,11 @@ def under(row_key: bytes, row: bytes) -> bytes:
 def payload(item: Item, size: int, binary: bool) -> bytes:
     """A row without its seal, for a caller that does not know its row key yet."""
     return HEADER.pack(size | BINARY if binary else size) + orjson.dumps(item)
+
+
+def normalised(payload: bytes) -> Normalised:
+    """The item of a row without its seal."""
+    return Normalised(orjson.loads(payload[HEADER_BYTES:]), size(payload), has_binary(payload))
 
 
 def decode(row: bytes) -> Item:
