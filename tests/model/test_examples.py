@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+import sortkey as sk
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -23,4 +25,7 @@ def test_examples_run(page: str) -> None:
         for example in examples:
             exec(compile(example, page, "exec"), vars(module))
     finally:
+        for value in vars(module).values():
+            if isinstance(value, sk.Session):
+                value.close()
         del sys.modules[module.__name__]

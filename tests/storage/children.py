@@ -61,6 +61,20 @@ def memory(path: Path, _: int) -> None:
     wait()
 
 
+def fill_memory(_: Path, address_space: int) -> None:
+    """Write to memory until the address space ends, and print the error and whether all of it can be read."""
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    store = open_store()
+    answered = 0
+    try:
+        while answered << 20 < address_space:
+            store.write(put(b"%d" % answered, bytes(1 << 20)))
+            answered += 1
+    except StorageFull as error:
+        print_line(error)
+        print_line(all(read(store, b"%d" % number) is not None for number in range(answered)))
+
+
 def hold_snapshot(path: Path, _: int) -> None:
     with open_store(path).read():
         print_line("holding")
@@ -84,7 +98,8 @@ def count(path: Path, times: int) -> None:
 
 
 PROGRAMS: dict[str, Callable[[Path, int], None]] = {
-    program.__name__: program for program in (map_size, fill, memory, hold_snapshot, hold_transaction, count)
+    program.__name__: program
+    for program in (map_size, fill, memory, fill_memory, hold_snapshot, hold_transaction, count)
 }
 
 if __name__ == "__main__":

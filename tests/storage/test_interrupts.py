@@ -88,7 +88,7 @@ class Interrupter:
 @pytest.fixture
 def queue() -> Iterator[ParkedQueue]:
     opened = environment.open_memory()
-    yield ParkedQueue(opened, ByteBatch)
+    yield ParkedQueue(lambda: opened.begin(write=True), ByteBatch)
     opened.close()
 
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 from sortkey.client import capabilities, errors, parameters, store_url
 from sortkey.client.boto3_shapes import Unparsed, date_records, to_boto3, with_unparsed_items
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.interface import AnyClient, Client
+from sortkey.client.interface import AnyClient, Client, warn_unclosed
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
-from sortkey.client.open_databases import open_database
+from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
@@ -26,6 +26,12 @@ class AnyEmbeddedClient(AnyClient[R]):
     def __init__(self, store: store_url.Store) -> None:
         self._handle = open_database(store)
         self.meta = ClientMeta(store.url, self.database.settings.region)
+
+    def __del__(self) -> None:
+        handle: DatabaseHandle | None = getattr(self, "_handle", None)
+        if handle is not None and handle.database is not None:
+            handle.abandon()
+            warn_unclosed(self, handle.url)
 
     @property
     def database(self) -> Database:

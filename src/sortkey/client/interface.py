@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from botocore.waiter import Waiter
 
     from sortkey.client.async_pages import AsyncPaginator
+
+
+def warn_unclosed(client: object, url: str) -> None:
+    """Issues the ResourceWarning of a client that is collected without having been closed."""
+    message = f"the store {url!r} was not closed; close its client or session, or use it in a with statement"
+    warnings.warn(message, ResourceWarning, stacklevel=3, source=client)
 
 
 class InProcessReads(Protocol):

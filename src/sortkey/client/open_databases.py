@@ -3,6 +3,9 @@
 LMDB forbids a process to open one file twice, so all clients of a folder share one `Database`; the last client to close
 closes it. Each client of `memory:` has a database of its own.
 
+A client that is collected without having been closed leaves its handle here, and a thread closes it. The collection may
+happen anywhere, even in a thread that holds a lock of this module or of the database, so nothing may wait there.
+
 A database cannot be used across a fork: the child would share the parent's locks and its slots in LMDB's reader table,
 and closing it there would take them from the parent. So in a child, every handle opened before the fork is closed, and
 the folders that were open cannot be opened. A hook at the fork costs calls nothing; comparing process ids would cost
@@ -11,9 +14,11 @@ each call a system call.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 from weakref import WeakSet
 
@@ -21,6 +26,9 @@ from sortkey.client.store_url import Store
 from sortkey.engine.database import Database
 
 _FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
+
+
+_logger = logging.getLogger(__name__)
 
 
 class DatabaseHandle:
@@ -37,6 +45,10 @@ class DatabaseHandle:
     def close(self) -> None:
         """Release the database; the last handle closes it. Closing twice is harmless."""
         self._open_databases.release(self)
+
+    def abandon(self) -> None:
+        """Release the database soon, on another thread. Waits for nothing, so that a finalizer may call it."""
+        self._open_databases.abandoned.put(self)
 
     def detach(self, reason: str) -> Database | None:
         """Forget the database, and return it; later calls raise with this reason."""
@@ -58,9 +70,15 @@ class _OpenDatabases:
         """Each folder's database, and the number of its handles."""
         self._handles: WeakSet[DatabaseHandle] = WeakSet()
         self._inherited: dict[Path, Database] = {}
+        self.abandoned: SimpleQueue[DatabaseHandle] = SimpleQueue()
+        """Its `put` may be called while another `put` of the same thread is under way."""
+        self._releasing: threading.Thread | None = None
 
     def open(self, store: Store) -> DatabaseHandle:
         with self._lock:
+            if self._releasing is None:
+                self._releasing = threading.Thread(target=self._release_abandoned, name="sortkey-release", daemon=True)
+                self._releasing.start()
             handle = DatabaseHandle(self, store.url, self._database(store.path))
             self._handles.add(handle)
             return handle
@@ -91,9 +109,18 @@ class _OpenDatabases:
             self._folders[folder] = (database, handles - 1)
         return handles == 1
 
+    def _release_abandoned(self) -> None:
+        abandoned = self.abandoned
+        while True:
+            try:
+                abandoned.get().close()
+            except Exception:
+                _logger.exception("a store that was not closed could not be released")
+
     def after_fork(self) -> None:
         """In a child process: detach all handles from the parent's databases."""
         self._lock = threading.Lock()
+        self.abandoned, self._releasing = SimpleQueue(), None
         for handle in self._handles:
             handle.detach(f"was opened before this process was forked: {_FORK_ADVICE}")
         self._inherited.update((folder, database) for folder, (database, _) in self._folders.items())

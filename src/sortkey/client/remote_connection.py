@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from botocore.session import Session
 
 from sortkey.client.capabilities import AWS, STORES, Capabilities
-from sortkey.client.interface import AnyClient
+from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import R
 from sortkey.client.store_url import Remote
@@ -46,6 +46,11 @@ class AnyRemoteClient(AnyClient[R]):
         self._clients: dict[str, Any] = {}
         self._closed = False
         self.meta = ClientMeta(url, self._connection.region)
+
+    def __del__(self) -> None:
+        # The connections are closed when botocore's clients are collected.
+        if getattr(self, "_clients", None):
+            warn_unclosed(self, self.meta.endpoint_url)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -37,7 +37,8 @@ class Store(Generic[BatchType]):
     def __init__(self, path: Path | None, batch: Callable[[Transaction], BatchType]) -> None:
         self.path = path
         self._environment = environment.open_memory() if path is None else environment.open_folder(path)
-        self.queue: WriteQueue[BatchType] = WriteQueue(self._environment, batch)
+        make_room = self._enlarge_memory if path is None else None
+        self.queue: WriteQueue[BatchType] = WriteQueue(self._begin_write, batch, make_room)
 
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
@@ -59,6 +60,12 @@ class Store(Generic[BatchType]):
         """The size of the environment's pages."""
         page = int(self._environment.stat()["psize"])
         return page * (int(self._environment.info()["last_pgno"]) + 1)
+
+    def _begin_write(self) -> Transaction:
+        return self._environment.begin(write=True)
+
+    def _enlarge_memory(self) -> None:
+        self._environment = environment.enlarge_memory(self._environment)
 
     def close(self) -> None:
         self.queue.close()

@@ -33,7 +33,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import lmdb
 
 from sortkey.limits import MIB
-from sortkey.storage.environment import Transaction
+from sortkey.storage.environment import StorageError, Transaction
 
 Result = TypeVar("Result")
 
@@ -131,9 +131,16 @@ class _Ticket(Generic[BatchType]):
 
 
 class WriteQueue(Generic[BatchType]):
-    def __init__(self, environment: lmdb.Environment, batch: Callable[[Transaction], BatchType]) -> None:
-        self._environment = environment
+    def __init__(
+        self,
+        begin: Callable[[], Transaction],
+        batch: Callable[[Transaction], BatchType],
+        make_room: Callable[[], None] | None = None,
+    ) -> None:
+        """`begin` begins a write transaction. `make_room` enlarges a map that is full; later transactions use it."""
+        self._begin = begin
         self._batch = batch
+        self._make_room = make_room
         self._waiting: deque[_Ticket[BatchType]] = deque()
         self._lead = threading.Lock()
         self._gate = threading.Lock()
@@ -243,18 +250,31 @@ class WriteQueue(Generic[BatchType]):
         try:
             self._commit(tickets)
         except _Aborted as aborted:
-            if len(tickets) == 1:
+            if self._has_more_room_after(aborted.__cause__):
+                self._settle(tickets)
+            elif len(tickets) == 1:
                 tickets[0].fail(_reason(aborted.__cause__))
             else:
                 for ticket in aborted.tickets:
                     self._settle([ticket])
+
+    def _has_more_room_after(self, error: BaseException | None) -> bool:
+        """Whether the map was full and has been enlarged."""
+        if self._make_room is None or not isinstance(error, lmdb.MapFullError):
+            return False
+        try:
+            self._make_room()
+        except StorageError as reason:
+            error.__cause__ = reason
+            return False
+        return True
 
     def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
         fate: list[None] = []
         taken: list[_Ticket[BatchType]] = []
         began = perf_counter()
         try:
-            with self._environment.begin(write=True) as transaction:
+            with self._begin() as transaction:
                 waited = perf_counter() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:
@@ -281,7 +301,7 @@ class WriteQueue(Generic[BatchType]):
 def _reason(error: BaseException | None) -> BaseException | None:
     """The error to raise for the caller."""
     if isinstance(error, lmdb.Error) and error.code in NO_ROOM:
-        full = StorageFull(f"no space left for the data folder: {error}")
+        full = StorageFull(f"no space left for the data folder: {error.__cause__ or error}")
         full.__cause__ = error
         return full
     return error
