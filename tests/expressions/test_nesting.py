@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -58,19 +59,22 @@ def texts(opening: str, middle: str, closing: str, room: int) -> Iterator[str]:
 @contextmanager
 def little_stack() -> Iterator[None]:
     """Nothing is cached, and only FRAMES more calls may be open."""
-    for module, name in (("condition", "_program"), ("update", "_program"), ("key_condition", "_compiled")):
-        getattr(import_module(f"sortkey.expressions.{module}"), name).cache_clear()
+    cached = (("condition", "_program"), ("update", "_program"), ("key_condition", "_compiled"))
     depth = 0
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
         depth += 1
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(depth + FRAMES)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+    with ExitStack() as uncached:
+        for module, name in cached:
+            found = import_module(f"sortkey.expressions.{module}")
+            uncached.enter_context(patch.object(found, name, getattr(found, name).__wrapped__))
+        sys.setrecursionlimit(depth + FRAMES)
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
 
 
 @pytest.mark.parametrize(("opening", "middle", "closing"), CONDITIONS)

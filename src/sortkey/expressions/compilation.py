@@ -8,7 +8,8 @@ that a request gets the same error whether its text was cached or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import lru_cache, wraps
+from typing import Final, TypeVar
 
 from sortkey import limits
 from sortkey.expressions import errors
@@ -18,11 +19,27 @@ from sortkey.expressions.paths import spell
 from sortkey.expressions.tree import Path, Value
 from sortkey.values.attribute import type_of
 
-CACHED_TEXTS: Final = 1024
+CACHED_TEXTS: Final = 512
 """How many compiled texts are kept, for each type of expression."""
+CACHED_LONG_TEXTS: Final = 48
+"""How many of them may be long. What is compiled from a text takes up to 150 times its size."""
+LONG_TEXT: Final = 256
 
 Check = Callable[[Bindings], object]
 """Raises InvalidExpression."""
+Compiled = TypeVar("Compiled")
+
+
+def cached_by_text(compile_text: Callable[[str], Compiled]) -> Callable[[str], Compiled]:
+    """The function with a cache that is bounded in memory, too: texts can be chosen so that each costs 300 KB."""
+    short = lru_cache(maxsize=CACHED_TEXTS)(compile_text)
+    long = lru_cache(maxsize=CACHED_LONG_TEXTS)(compile_text)
+
+    @wraps(compile_text)
+    def compiled(text: str) -> Compiled:
+        return short(text) if len(text) <= LONG_TEXT else long(text)
+
+    return compiled
 
 
 class Compilation:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation
+from sortkey.expressions.compilation import Check, Compilation, cached_by_text
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.operands import CompiledOperand, compile_operand
 from sortkey.expressions.parser import parse_condition
@@ -110,7 +109,7 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
         raise ValidationException(f"Invalid {parameter}: {error}") from None
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@cached_by_text
 def _program(text: str) -> Program:
     return compile_condition(parse_condition(text))
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.compilation import CACHED_TEXTS
+from sortkey.expressions.compilation import CACHED_TEXTS, cached_by_text
 from sortkey.expressions.condition import Program, compile_condition
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition
@@ -30,12 +30,15 @@ from sortkey.expressions.tree import (
     Predicate,
     Value,
 )
+from sortkey.limits import INDEX_KEY_ATTRIBUTES
 from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _RANGES: Final = frozenset({*_MIRRORED, "BETWEEN", "begins_with"})
 _SINGLE_ATTRIBUTES: Final = 2
 """The number of attributes in a key with one partition and one sort attribute."""
+MOST_FAST_TERMS: Final = 2 * INDEX_KEY_ATTRIBUTES
+"""More terms than a key has attributes are an error, and would take memory in the cache."""
 _OPERAND_TYPES: Final = {"begins_with": PREFIX_TYPES} | dict.fromkeys(_MIRRORED, ORDERED_TYPES)
 """Operand types that the general path accepts too."""
 
@@ -148,7 +151,7 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     return KeyCondition(lambda: _terms(tree, bindings), nested)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@cached_by_text
 def _compiled(text: str) -> tuple[Condition, Program]:
     tree = parse_condition(text)
     return tree, compile_condition(tree)
@@ -181,6 +184,8 @@ def fast_form(text: str) -> tuple[FastTerm, ...] | None:
     except InvalidExpression:
         return None
     parts = tree.conditions if isinstance(tree, Junction) and tree.operator == "AND" else (tree,)
+    if len(parts) > MOST_FAST_TERMS:
+        return None
     form = []
     for part in parts:
         match part:

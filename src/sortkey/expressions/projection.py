@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.compilation import CACHED_TEXTS
+from sortkey.expressions.compilation import CACHED_TEXTS, cached_by_text
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_projection
 from sortkey.expressions.paths import branches, pick, resolve
 from sortkey.values.attribute import Item
+
+CACHED_PATHS: Final = 32
+"""Of a projection that is kept. Larger ones are rare, and take much memory."""
 
 
 class Projection:
@@ -32,10 +36,11 @@ class Projection:
 
 def projection(text: str, bindings: Bindings) -> Projection:
     try:
-        return _projection_of(resolve(_parsed(text), bindings))
+        paths = resolve(_parsed(text), bindings)
+        return _projection_of(paths) if len(paths) <= CACHED_PATHS else Projection(paths)
     except InvalidExpression as error:
         raise ValidationException(f"Invalid ProjectionExpression: {error}") from None
 
 
-_parsed = lru_cache(maxsize=CACHED_TEXTS)(parse_projection)
+_parsed = cached_by_text(parse_projection)
 _projection_of = lru_cache(maxsize=CACHED_TEXTS)(Projection)

@@ -7,13 +7,12 @@ changed in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.assignments import Compute, compile_assigned, wrong_type
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.compilation import CACHED_TEXTS, Check, Compilation, roots
+from sortkey.expressions.compilation import Check, Compilation, cached_by_text, roots
 from sortkey.expressions.document_changes import Change, apply_changes, check_parent
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_update
@@ -165,7 +164,7 @@ def update(text: str, bindings: Bindings) -> Update:
         raise ValidationException(f"Invalid UpdateExpression: {error}") from None
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@cached_by_text
 def _program(text: str) -> Program:
     actions = parse_update(text)
     compilation = Compilation()
