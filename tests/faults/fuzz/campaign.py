@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 from threading import Event
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.faults.fuzz.case import Case, Failure, Message, Stream
 from tests.faults.fuzz.conversation import Conversation, converse, failure_of_stream, failures_of
@@ -37,6 +37,14 @@ DESCRIPTORS: Final = 8
 SHARES: Final = (("operations", 55), ("routes", 15), ("http", 15), ("signatures", 15))
 
 
+class Mark(NamedTuple):
+    """What the servers hold after so many cases."""
+
+    cases: int
+    memory: int
+    descriptors: int
+
+
 @dataclass
 class Result:
     cases: int = 0
@@ -45,12 +53,18 @@ class Result:
     statuses: dict[int, int] = field(default_factory=dict)
     memory: list[int] = field(default_factory=list)
     """Bytes of all servers, at the end of each episode."""
+    marks: list[Mark] = field(default_factory=list)
+    """At the begin, and after each tenth."""
+    failed: dict[str, int] = field(default_factory=dict)
+    """How often each kind of failure occurred."""
     failures: list[Failure] = field(default_factory=list)
+    """One of each name."""
 
 
 class Campaign:
-    def __init__(self, servers: Servers, seed: int) -> None:
+    def __init__(self, servers: Servers, seed: int, show: Callable[[Mark], None] = lambda _: None) -> None:
         self._servers = servers
+        self._show = show
         self._seed = seed
         self._routes = Routes(servers.openapi())
         self._makers: dict[str, Callable[[Random], Case]] = {}
@@ -60,10 +74,14 @@ class Campaign:
 
     def run(self, count: int) -> Result:
         began = monotonic()
+        self._mark()
         for start in range(0, count, EPISODE):
+            end = min(count, start + EPISODE)
             self._begin_episode()
-            self._run_episode(range(start, min(count, start + EPISODE)))
-            self.result.memory.append(sum(server.memory() for server in self._servers.processes))
+            self._run_episode(range(start, end))
+            self.result.memory.append(self._memory())
+            if end * 10 // count > start * 10 // count:
+                self._mark()
             if len(self.result.failures) >= DIFFERENT:
                 break
         self._check_growth()
@@ -98,6 +116,7 @@ class Campaign:
             failures = self._send(cases, PATIENCE)
             done += cases
             for failure in failures:
+                self.result.failed[failure.what] = self.result.failed.get(failure.what, 0) + 1
                 self._report(replace(failure, number=batch[_index(cases, failure.case)]), done)
             if failures:
                 self._servers.restart()
@@ -172,6 +191,14 @@ class Campaign:
             for start in range(0, len(cases), ROUND)
             for failure in self._send(cases[start : start + ROUND], SHRINKING_PATIENCE)
         )
+
+    def _mark(self) -> None:
+        mark = Mark(self.result.cases, self._memory(), self._count_descriptors())
+        self.result.marks.append(mark)
+        self._show(mark)
+
+    def _memory(self) -> int:
+        return sum(server.memory() for server in self._servers.processes)
 
     def _count_descriptors(self) -> int:
         return sum(server.descriptors() for server in self._servers.processes)

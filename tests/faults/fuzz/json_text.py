@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 Json = Any
 """What `json` reads, and `Raw` anywhere in it."""
+
+
+_quote: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps` would make an encoder for each text."""
 
 
 class Raw(NamedTuple):
@@ -40,7 +44,7 @@ def encode(tree: Json) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _quote(text).encode("utf-8", "surrogatepass")
 
 
 def clone(tree: Json) -> Json:

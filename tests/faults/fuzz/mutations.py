@@ -39,6 +39,8 @@ NESTS: Final = (
 """What can be around a part of an expression, many times over."""
 REPEATS: Final = (1, 1, 1, 2, 5, 31, 151, 301, 980, 2000)
 CHANGES: Final = (1, 1, 1, 1, 2, 2, 3, 6)
+EXPRESSION_BYTES: Final = 4096
+"""DynamoDB's limit. What is deeper than this allows is rejected before it is read."""
 LARGEST: Final = 1 << 19
 """Bytes of a body. Larger ones are possible, but say little more and take longer."""
 
@@ -141,6 +143,22 @@ def _edit_expression(random: Random, spot: Spot) -> None:
     end = len(text) if start == 0 else start + len(text[start:].partition(" ")[0])
     inserted = random.choice((before * times + text[start:end] + after * times, random.choice(TOKENS) * times))
     spot.put(text[:start] + inserted + text[end:])
+
+
+def nest_expression(random: Random, tree: Json) -> bool:
+    """Put one thing around a whole expression, as often as the limit on its size allows; the rest is kept.
+
+    Returns whether there is an expression.
+    """
+    expressions = [spot for spot in spots(tree) if str(spot.key).endswith("Expression")]
+    if not expressions:
+        return False
+    spot = random.choice(expressions)
+    text = random.choice((spot.get(), "a<b", "pk = :v", "a"))
+    before, after = random.choice(NESTS)
+    times = (EXPRESSION_BYTES - len(text)) // len(before + after) - random.choice((0, 0, 1, 100, 500))
+    spot.put(before * times + text + after * times)
+    return True
 
 
 def _join_text(random: Random, spot: Spot, _: Sequence[Json]) -> None:

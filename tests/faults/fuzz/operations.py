@@ -48,6 +48,12 @@ class Operations:
         members = clone(random.choice(self._by_operation[operation]))
         declared = self._model.members(operation)
         # Often only one thing is wrong: the rest of the request is not what rejects it.
+        chance = random.random()
+        if chance < 0.06:
+            self._model.set_number(random, operation, members)
+            return message(operation, members)
+        if chance < 0.12 and mutations.nest_expression(random, members):
+            return message(operation, members)
         modelled = random.random()
         for _ in range(0 if modelled < 0.5 or not declared else random.choice((1, 1, 1, 2, 4))):
             name = random.choice(declared)

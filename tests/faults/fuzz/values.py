@@ -12,6 +12,8 @@ NUMBERS: Final[tuple[Json, ...]] = (
     *(sign * (1 << bits) + offset for bits in (15, 31, 32, 53, 63, 64, 100) for sign in (1, -1) for offset in (-1, 0)),
     *map(Raw, (b"1E400", b"NaN", b"Infinity", b"-", b"01", b"+1", b"1e5", b"1" + b"0" * 400, b"9" * 5000, b"0.1e1")),
 )
+LARGE_NUMBERS: Final[tuple[Json, ...]] = (1 << 63, 1 << 64, 1 << 100, -(1 << 63) - 1, -(1 << 64), 1e300)
+"""Beyond 64 bits, and where a number has them all."""
 TEXTS: Final[tuple[Json, ...]] = (
     *(
         "",
@@ -119,7 +121,7 @@ def _content(random: Random, tag: str) -> Json:
         return any_value(random)
     if tag in ("SS", "NS", "BS"):
         members = [random.choice((text, number))(random) for _ in range(random.choice((0, 1, 2, 3)))]
-        return members + members[: random.choice((0, 0, 1))]
+        return members[: random.choice((0, 0, 1))] + members
     if tag == "L":
         return [attribute_value(random) for _ in range(random.choice((0, 1, 3)))]
     if tag == "M":
