@@ -1,0 +1,190 @@
+"""A plain model of what the declarations of two classes mean, for rows of any age: what items show, what conditions and
+changes see, and which index a row is in. It knows nothing of requests and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sortkey as sk
+
+Row = dict[str, dict[str, Any]]
+NULL = {"NULL": True}
+
+
+class Thing(sk.Item):
+    shelf: str
+    number: int
+    owner: str
+    status: str = "active"
+    credit: int = 100
+    limit: int | None = None
+    alias: str | None = "none yet"
+    tags: set[str] = sk.field(default_factory=set)
+    marks: set[str] = sk.field(default_factory=lambda: {"new"})
+    notes: list[str] = sk.field(default_factory=lambda: ["hello"])
+    revision: int = 0
+
+    key = sk.Key("SHELF#{shelf}", "THING#{number:d}")
+    by_owner = sk.Index("gsi1", "OWNER#{owner}", "{status}#{number:d}")
+    by_limit = sk.Index("gsi2", "LIMIT#{limit}", "{number:d}")
+    parts = sk.Index("gsi3", "PARTS#{shelf}", "{status}#{number:d}", projection=["credit"])
+
+
+class OneVersion(Thing, table=sk.Table("plain-one-version")):
+    pass
+
+
+class TwoVersions(Thing, table=sk.Table("plain-two-versions"), version=2):
+    """The owner was the user in version 1."""
+
+
+@TwoVersions.upgrade(1)
+def user_is_owner(old: dict[str, Any]) -> dict[str, Any]:
+    return {**{name: value for name, value in old.items() if name != "user"}, "owner": old["user"]}
+
+
+SHELF = "s"
+DEFAULTS: dict[str, Callable[[], Any]] = {
+    "status": lambda: "active",
+    "credit": lambda: 100,
+    "limit": lambda: None,
+    "alias": lambda: "none yet",
+    "tags": set,
+    "marks": lambda: {"new"},
+    "notes": lambda: ["hello"],
+    "revision": lambda: 0,
+}
+INDEX_FIELDS = {
+    "gsi1": {"owner", "status", "number"},
+    "gsi2": {"limit", "number"},
+    "gsi3": {"shelf", "status", "number"},
+}
+
+
+def value_of(attribute: dict[str, Any]) -> Any:
+    """The value of an attribute of these classes."""
+    ((tag, content),) = attribute.items()
+    match tag:
+        case "N":
+            return int(content)
+        case "SS":
+            return set(content)
+        case "L":
+            return [each["S"] for each in content]
+    return None if tag == "NULL" else content
+
+
+def index_keys(shown: Mapping[str, Any]) -> dict[str, tuple[str, str] | None]:
+    """The whole key in each index; None for an item that is not in it."""
+    number, limit = shown["number"], shown["limit"]
+    return {
+        "gsi1": (f"OWNER#{shown['owner']}", f"{shown['status']}#{number}"),
+        # A field that is the whole key, or starts it, is a text here.
+        "gsi2": None if limit is None else (f"LIMIT#{limit_text(limit)}", f"{number}"),
+        "gsi3": (f"PARTS#{shown['shelf']}", f"{shown['status']}#{number}"),
+    }
+
+
+def limit_text(limit: int) -> str:
+    path = OneVersion.by_limit(limit=limit)
+    text: str = path.equal["gsi2pk"]["S"]
+    return text.removeprefix("LIMIT#")
+
+
+@dataclass
+class Stored:
+    """An item: what it shows, what nobody declared, and the indexes that it is in."""
+
+    shown: dict[str, Any]
+    extra: Row
+    keys: dict[str, tuple[str, str] | None]
+    outdated: bool = False
+
+    def touch(self, fields: set[str]) -> None:
+        """A change of some fields: it writes the keys that contain them; all keys of an upgraded row."""
+        for index, key in index_keys(self.shown).items():
+            if self.outdated or fields & INDEX_FIELDS[index]:
+                self.keys[index] = key
+        self.outdated = False
+
+
+@dataclass
+class OldRow:
+    """A row as another program wrote it."""
+
+    number: int
+    attributes: Row
+    """Of the fields that it has."""
+    extra: Row
+    key_parts: frozenset[str]
+    """The index key attributes that it has."""
+    owner: str = "ann"
+    old_version: bool = False
+    owner_in_key: bool = False
+    """Whether only the key of gsi1 says who the owner is."""
+    shown: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shown = {name: default() for name, default in DEFAULTS.items()}
+        for name, attribute in self.attributes.items():
+            value = value_of(attribute)
+            self.shown[name] = set() if value is None and name in ("tags", "marks") else value
+        self.shown |= {"shelf": SHELF, "number": self.number, "owner": self.owner}
+        if self.owner_in_key:
+            self.key_parts |= {"gsi1pk", "gsi1sk"}
+
+    def row(self, cls: type[Thing]) -> Row:
+        row: Row = {"pk": {"S": f"SHELF#{SHELF}"}, "sk": {"S": f"THING#{self.number}"}}
+        old = cls is TwoVersions and self.old_version
+        if old:
+            row["user"] = {"S": self.owner}
+        elif not self.owner_in_key:
+            row["owner"] = {"S": self.owner}
+        if cls is TwoVersions and not old:
+            row["_v"] = {"N": "2"}
+        for index, key in index_keys(self.shown).items():
+            for half, text in zip(("pk", "sk"), key or (), strict=False):
+                if f"{index}{half}" in self.key_parts:
+                    row[f"{index}{half}"] = {"S": text}
+        return row | self.attributes | self.extra
+
+    def stored(self, cls: type[Thing]) -> Stored:
+        row = self.row(cls)
+        keys = {
+            index: key if f"{index}pk" in row and f"{index}sk" in row else None
+            for index, key in index_keys(self.shown).items()
+        }
+        return Stored(dict(self.shown), dict(self.extra), keys, "user" in row)
+
+
+class Requirement(NamedTuple):
+    """A condition, and what it means for a value that an item shows."""
+
+    field: str
+    condition: Any
+    holds: Callable[[Any], bool]
+
+    def __repr__(self) -> str:
+        return f"{self.field} {self.condition!r}"
+
+
+def is_absent(value: Any) -> bool:
+    return value is None or value == set()
+
+
+def matches(where: list[Requirement], shown: Mapping[str, Any] | None) -> bool:
+    """Whether an item matches; None is a missing item, whose fields are absent."""
+    return all(test.holds(None if shown is None else shown[test.field]) for test in where)
+
+
+class Change(NamedTuple):
+    """A change, and what it makes of the value that an item shows."""
+
+    field: str
+    change: Any
+    result: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return f"{self.field} := {self.change!r}"
