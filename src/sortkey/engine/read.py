@@ -57,6 +57,13 @@ class PageWalk:
         self.more = False
         """Whether the range may go on after the page; known once the page has ended."""
 
+    def first_rows(self) -> list[bytes]:
+        """Up to two chunks, which most pages do not exceed."""
+        rows = self.chunk()
+        if not self.ended:
+            rows += self.chunk()
+        return rows
+
     def rows(self, most: int) -> list[bytes]:
         """The page's next rows, about `most`; fewer, if the page ends."""
         rows = self.chunk()

@@ -83,18 +83,21 @@ class CostlyWork(Generic[Result]):
 
 
 def rehearsed(
+    work: Callable[[WriteBatch], Result], table: str, keyed: Item, condition: Condition
+) -> Callable[[WriteBatch], Result]:
+    """The work; as CostlyWork, if its condition may take long."""
+    if condition.evaluations < CHEAP_EVALUATIONS:
+        return work
+    return CostlyWork(work, [Check(table, keyed, condition)])
+
+
+def rehearsed_together(
     work: Callable[[WriteBatch], Result], checks: Sequence[tuple[str, Item, Condition | None]]
 ) -> Callable[[WriteBatch], Result]:
-    """The work; as CostlyWork, if its conditions may take long."""
-    evaluations = 0
-    for _, _, condition in checks:
-        if condition is not None:
-            evaluations += condition.evaluations
-    if evaluations < CHEAP_EVALUATIONS:
-        return work
-    return CostlyWork(
-        work, [Check(name, keyed, condition) for name, keyed, condition in checks if condition is not None]
-    )
+    """The same, for work with many conditions."""
+    given = [Check(table, keyed, condition) for table, keyed, condition in checks if condition is not None]
+    evaluations = sum(check.condition.evaluations for check in given)
+    return work if evaluations < CHEAP_EVALUATIONS else CostlyWork(work, given)
 
 
 def recall(condition: Condition, row: bytes | None) -> bool | None:

@@ -25,6 +25,7 @@ from sortkey.values.capacity_units import read_units
 
 _INVALID = "One or more parameter values were invalid: "
 INVALID_START = "The provided starting key is invalid"
+NO_ITEMS = Json(b"[]", binary=False)
 
 
 class Selection:
@@ -86,28 +87,46 @@ class Selection:
         if self.condition is not None:
             _check_filter(index, self.condition)
 
-    def answer(self, table: Table, target: Keyed, walk: PageWalk) -> Slices[Answer]:
-        """Read the page and select from it, chunk by chunk, so that no more than the answer is kept."""
+    def answer(self, table: Table, target: Keyed, walk: PageWalk, rows: list[bytes]) -> Slices[Answer]:
+        """Read the rest of the page and select from it, chunk by chunk, so that no more than the answer is kept."""
         selected = _Selected(self, table, target, walk)
         units = 0
         try:
-            while not walk.ended:
-                rows = walk.chunk()
+            while rows:
                 for row_units in selected.take_plain(rows) if selected.plain else selected.take(rows):
                     units += row_units
                     if units >= SLICE_UNITS:
                         units = 0
                         yield
                         walk.pause()
+                rows = walk.chunk()
         finally:
             walk.close()
-        answer: Answer = {"Count": selected.count, "ScannedCount": walk.rows_read}
+        return self._answer(table, target, walk, selected.count, selected.json(), selected.fetched_sizes)
+
+    def answer_at_once(self, table: Table, target: Keyed, walk: PageWalk, rows: list[bytes]) -> Answer | None:
+        """Handles the common case, a page of few rows that have all attributes; returns None otherwise."""
+        if not walk.ended or (isinstance(target, Index) and self.lacks(target)):
+            return None
+        condition, projection = self.condition, self.projection
+        if condition is not None or projection is not None:
+            if units_of_rows(rows, 0 if condition is None else condition.evaluations) >= SLICE_UNITS:
+                return None
+            if condition is not None:
+                rows = [row for row in rows if condition(stored_item.decode(row))]
+        items = NO_ITEMS if self.count_only else Json.items(rows, projection)
+        return self._answer(table, target, walk, len(rows), items, [])
+
+    def _answer(
+        self, table: Table, target: Keyed, walk: PageWalk, count: int, items: Json, fetched_sizes: list[int]
+    ) -> Answer:
+        answer: Answer = {"Count": count, "ScannedCount": walk.rows_read}
         if not self.count_only:
-            answer["Items"] = selected.json()
+            answer["Items"] = items
         if walk.more and walk.rows_read:
             answer["LastEvaluatedKey"] = Json.of(_last_evaluated_key(table, target, stored_item.decode(walk.last_row)))
         if is_requested(self.request.return_consumed_capacity):
-            answer["ConsumedCapacity"] = self._consumed(table, target, walk.size, selected.fetched_sizes)
+            answer["ConsumedCapacity"] = self._consumed(table, target, walk.size, fetched_sizes)
         return answer
 
     def lacks(self, index: Index) -> bool:

@@ -161,9 +161,9 @@ class WriteQueue(Generic[BatchType]):
         self._enqueue(ticket)
         try:
             # Each commit takes work in the order of the queue. The callers that it has served go on before the next.
-            while not ticket.settled:
+            while not ticket.fate:
                 with self._lead:
-                    if not ticket.settled:
+                    if not ticket.fate:
                         self._commit_waiting()
         except BaseException:
             # The caller leaves, so this work must not run later, unless another leader is running it now.
@@ -238,7 +238,8 @@ class WriteQueue(Generic[BatchType]):
 
     def _commit_waiting(self) -> None:
         with self._gate:
-            tickets = list(islice((ticket for ticket in self._waiting if not ticket.settled), BATCH_TICKETS))
+            first = self._waiting if len(self._waiting) <= BATCH_TICKETS else islice(self._waiting, BATCH_TICKETS)
+            tickets = [ticket for ticket in first if not (ticket.fate or ticket.withdrawn)]
         if tickets:
             self._settle(tickets)
         while self._waiting and self._waiting[0].settled:
@@ -271,14 +272,14 @@ class WriteQueue(Generic[BatchType]):
 
     def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
         fate: list[None] = []
-        taken: list[_Ticket[BatchType]] = []
+        taken = 0
         began = perf_counter()
         try:
             with self._begin() as transaction:
                 waited = perf_counter() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:
-                    taken.append(ticket)
+                    taken += 1
                     ticket.fate = fate
                     ticket.run(batch)
                     if batch.bytes_handled > BATCH_BYTES:
@@ -288,7 +289,7 @@ class WriteQueue(Generic[BatchType]):
                 # No Python code runs between the commit and noting it, so an interrupt cannot come between.
                 fate.extend(map(COMMIT, (transaction,)))
         except Exception as error:
-            raise _Aborted(taken or tickets) from error
+            raise _Aborted(tickets[:taken] or tickets) from error
         self.commits += 1
         waited += perf_counter() - worked
         self.commit_seconds += (waited - self.commit_seconds) / AVERAGED_COMMITS

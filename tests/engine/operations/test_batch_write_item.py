@@ -8,6 +8,7 @@ import pytest
 
 from sortkey.engine import requests
 from sortkey.engine.database import Database
+from sortkey.engine.operations.batch_write_item import LARGE_BYTES
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, index, n, s
 
@@ -142,7 +143,7 @@ def test_item_collection_metrics(call: Call) -> None:
 # Its items are text before the writer's turn, and the table may be another one by then.
 @pytest.mark.parametrize("change", ["index", "keys", "binary"])
 def test_a_table_that_changes_before_the_writers_turn(db: Database, call: Call, change: str) -> None:
-    item = {"id": s("1"), "v": n(1), "b": {"B": "AAEC"}}
+    item = {"id": s("1"), "v": n(1), "b": {"B": "AAEC"}, "t": s("x" * LARGE_BYTES)}
     members = {"RequestItems": {"first": [{"PutRequest": {"Item": item}}]}}
     work = db.plan("BatchWriteItem", requests.convert("BatchWriteItem", members))
     if change != "binary":
@@ -160,7 +161,7 @@ def test_a_table_that_changes_before_the_writers_turn(db: Database, call: Call, 
 def test_the_request_is_still_rejected_by_the_table_that_it_meets(
     db: Database, call: Call, expect_error: ExpectError
 ) -> None:
-    members = {"RequestItems": {"first": [put(id=s("1"))]}}
+    members = {"RequestItems": {"first": [put(id=s("1"), t=s("x" * LARGE_BYTES))]}}
     work = db.plan("BatchWriteItem", requests.convert("BatchWriteItem", members))
     call("DeleteTable", TableName="first")
     create(call, "first", "other:S")
@@ -173,8 +174,11 @@ def test_the_request_is_still_rejected_by_the_table_that_it_meets(
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({"v": n(1)}, "One or more parameter values were invalid: Missing the key id in the item"),
-        ({"id": n(1)}, "One or more parameter values were invalid: Type mismatch for key id expected: S actual: N"),
+        ({"t": s("x" * LARGE_BYTES)}, "One or more parameter values were invalid: Missing the key id in the item"),
+        (
+            {"id": n(1), "t": s("x" * LARGE_BYTES)},
+            "One or more parameter values were invalid: Type mismatch for key id expected: S actual: N",
+        ),
     ],
 )
 def test_an_item_without_its_key_is_rejected(

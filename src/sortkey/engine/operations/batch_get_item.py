@@ -30,7 +30,7 @@ from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
 from sortkey.storage import are_sound
 
 DUPLICATES = "Provided list of item keys contains duplicates"
-CHUNK_KEYS: Final = 25
+CHUNK_KEYS: Final = 50
 """Read at once. The largest items take a few milliseconds."""
 
 

@@ -3,13 +3,13 @@
 AWS may leave some unprocessed. Here all go into one transaction: either the whole request is rejected, or all of it is
 processed.
 
-Items for a table that is not followed become text before the writer's turn. A batch of many small attributes takes the
-writer a fraction of the time then, and as text its items take a tenth of the memory while they wait.
+Large items for a table that is not followed become text before the writer's turn. A batch of many small attributes
+takes the writer a fraction of the time then, and as text its items take a tenth of the memory while they wait.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sortkey.engine import write
 from sortkey.engine.answer_metrics import Consumed, collection_metrics, is_requested
@@ -23,13 +23,17 @@ from sortkey.engine.tables.catalog import Catalog
 from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
-from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.limits import BATCH_WRITE_REQUESTS, KIB
 from sortkey.storage import seal
 from sortkey.values.attribute import Item, Normalised, normalise_item
 
 NOT_ONE_REQUEST = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
+
+
+LARGE_BYTES: Final = 4 * KIB
+"""The size from which an item becomes text before the writer's turn."""
 
 
 class _Write:
@@ -46,7 +50,7 @@ class _Write:
             new = normalise_item(request.put_request.item)
             write.check_size(new.size)
             self.keyed: Item = new.item
-            if known is None or known.followed:
+            if known is None or known.followed or new.size < LARGE_BYTES:
                 self._new = new
             else:
                 self._payload = stored_item.payload(*new)

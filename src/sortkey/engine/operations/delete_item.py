@@ -31,4 +31,4 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, [(name, key, condition)])
+    return work if condition is None else rehearsed(work, name, key, condition)

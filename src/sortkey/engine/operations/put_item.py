@@ -34,4 +34,4 @@ def put_item(core: Core, request: PutItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, new.item)
 
-    return work if condition is None else rehearsed(work, [(name, new.item, condition)])
+    return work if condition is None else rehearsed(work, name, new.item, condition)

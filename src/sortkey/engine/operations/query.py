@@ -44,7 +44,9 @@ def query(core: Core, request: Query) -> Slices[Answer]:
         if request.exclusive_start_key is not None:
             low, high = _resume(table, target, wanted, request.exclusive_start_key, low, high, forward)
         walk = PageWalk(core, snapshot, low, high, forward, request.limit)
-        return (yield from selection.answer(table, target, walk))
+        rows = walk.first_rows()
+        answer = selection.answer_at_once(table, target, walk, rows)
+        return (yield from selection.answer(table, target, walk, rows)) if answer is None else answer
     finally:
         snapshot.abort()
 

@@ -36,7 +36,9 @@ def scan(core: Core, request: Scan) -> Slices[Answer]:
         if request.exclusive_start_key is not None:
             low = _resume(table, target, request.exclusive_start_key, low, high, request)
         walk = PageWalk(core, snapshot, low, high, True, request.limit)
-        return (yield from selection.answer(table, target, walk))
+        rows = walk.first_rows()
+        answer = selection.answer_at_once(table, target, walk, rows)
+        return (yield from selection.answer(table, target, walk, rows)) if answer is None else answer
     finally:
         snapshot.abort()
 

@@ -8,7 +8,7 @@ from typing import Any
 from sortkey.engine import write
 from sortkey.engine.answer_metrics import Consumed, collection_metrics, is_requested
 from sortkey.engine.core import Answer, Core, Work
-from sortkey.engine.rehearsal import rehearsed
+from sortkey.engine.rehearsal import rehearsed_together
 from sortkey.engine.requests.transactions import TransactWriteItems
 from sortkey.engine.tables.table import Table
 from sortkey.engine.transactions import transaction
@@ -43,7 +43,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             token.remember(batch)
         return _answer(batch, request, prepared, totals)
 
-    return rehearsed(work, [(action.name, action.keyed, action.condition) for action in actions])
+    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
 
 
 def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:

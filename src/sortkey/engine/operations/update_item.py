@@ -43,7 +43,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, [(name, key, condition)])
+    return work if condition is None else rehearsed(work, name, key, condition)
 
 
 def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
