@@ -58,8 +58,10 @@ class EncodeError(ModelError, TypeError):
 class DecodeError(ModelError, ValueError):
     """A stored row does not have its declared shape."""
 
-    def __init__(self, message: str, *, written: bool = False) -> None:
+    def __init__(self, message: str, *, key: dict[str, Any] | None = None, written: bool = False) -> None:
         super().__init__(message)
+        self.key = key
+        """The primary key of the row, in boto3 shape, if it was one of several."""
         self.written = written
         """Whether the call has written: the row that the store returned for a write cannot be decoded."""
 

@@ -21,6 +21,8 @@ FAMILIES: Final[Families] = {
     "sortkey_path_calls_total": ("counter", "Requests to the store, by access path."),
     "sortkey_path_rows_read_total": ("counter", "Rows that the store read, by access path."),
     "sortkey_path_rows_returned_total": ("counter", "Rows that the callers received, by access path."),
+    "sortkey_path_rows_unrecognised_total": ("counter", "Rows that no declared class recognises, by access path."),
+    "sortkey_path_rows_undecodable_total": ("counter", "Rows that their class cannot read, by access path."),
     "sortkey_path_read_amplification": ("gauge", "Rows read for each row returned, by access path."),
     "sortkey_path_capacity_units_total": ("counter", "Capacity units consumed, by access path."),
     "sortkey_path_seconds_total": ("counter", "Seconds spent waiting for the store, by access path."),
@@ -44,6 +46,8 @@ def path_samples(readings: Iterable[Reading]) -> Samples:
         samples[f"sortkey_path_calls_total{label}"] = reading.calls
         samples[f"sortkey_path_rows_read_total{label}"] = reading.rows_read
         samples[f"sortkey_path_rows_returned_total{label}"] = reading.rows_returned
+        samples[f"sortkey_path_rows_unrecognised_total{label}"] = reading.rows_unrecognised
+        samples[f"sortkey_path_rows_undecodable_total{label}"] = reading.rows_undecodable
         samples[f"sortkey_path_read_amplification{label}"] = reading.amplification
         samples[f"sortkey_path_capacity_units_total{label}"] = reading.units
         samples[f"sortkey_path_seconds_total{label}"] = reading.seconds

@@ -77,7 +77,8 @@ def test_only_the_paths_own_rows_are_found() -> None:
     for others in ([], [alien], [schema_of(User).encode(User(user="ada"))]):
         stored = Unparsed(orjson.dumps([*others, *follows]), False)
         path = Follow.key(user="ada")
-        items, rows = decode_path_items(path, stored)
+        items, rows, strangers, _ = decode_path_items(path, stored)
+        assert [row["sk"] for row in strangers] == [row["sk"] for row in others]
         assert [item.other for item in items] == ["b", "c"]
         assert start_key(path, rows[0]) == {"pk": {"S": "USER#ada"}, "sk": {"S": "FOLLOWS#b"}}
 

@@ -31,6 +31,10 @@ class Reading:
     rows_returned: int = 0
     units: float = 0.0
     seconds: float = 0.0
+    rows_unrecognised: int = 0
+    """Rows that no class of the table recognises by their key."""
+    rows_undecodable: int = 0
+    """Rows that `undecodable="skip"` left out."""
 
     @property
     def amplification(self) -> float:
@@ -45,15 +49,24 @@ class Reading:
 class _Sums:
     """The running totals of one path: mutable, since every request adds to them."""
 
-    __slots__ = ("calls", "rows_read", "rows_returned", "seconds", "units", "warned")
+    __slots__ = ("calls", "rows_read", "rows_returned", "seconds", "undecodable", "units", "unrecognised", "warned")
 
     def __init__(self) -> None:
-        self.calls = self.rows_read = self.rows_returned = 0
+        self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = 0
         self.units = self.seconds = 0.0
         self.warned = False
 
     def reading(self, path: str) -> Reading:
-        return Reading(path, self.calls, self.rows_read, self.rows_returned, self.units, self.seconds)
+        return Reading(
+            path,
+            self.calls,
+            self.rows_read,
+            self.rows_returned,
+            self.units,
+            self.seconds,
+            self.unrecognised,
+            self.undecodable,
+        )
 
 
 class Meter:
@@ -97,6 +110,15 @@ class Meter:
             reading.amplification,
         )
 
+    def skipped(self, path: str, *, unrecognised: int = 0, undecodable: int = 0) -> bool:
+        """Adds rows that no item was made of; returns whether they are the first of their kind on the path."""
+        with self._lock:
+            sums = self._paths[path]
+            first = not (sums.unrecognised if unrecognised else sums.undecodable)
+            sums.unrecognised += unrecognised
+            sums.undecodable += undecodable
+            return first
+
     def readings(self) -> list[Reading]:
         """All paths, the most expensive first."""
         with self._lock:
@@ -108,10 +130,14 @@ class Meter:
             return self._paths[path].reading(path) if path in self._paths else Reading(path)
 
     def __str__(self) -> str:
-        lines = [f"{'path':40} {'calls':>8} {'read':>10} {'returned':>10} {'×':>6} {'units':>10} {'ms/call':>8}"]
+        lines = [
+            f"{'path':40} {'calls':>8} {'read':>10} {'returned':>10} {'skipped':>8} {'×':>6} {'units':>10} "
+            f"{'ms/call':>8}"
+        ]
         lines += [
-            f"{each.path:40} {each.calls:8,} {each.rows_read:10,} {each.rows_returned:10,} {each.amplification:6.1f} "
-            f"{each.units:10,.1f} {each.seconds_per_call * 1000:8.2f}"
+            f"{each.path:40} {each.calls:8,} {each.rows_read:10,} {each.rows_returned:10,} "
+            f"{each.rows_unrecognised + each.rows_undecodable:8,} {each.amplification:6.1f} {each.units:10,.1f} "
+            f"{each.seconds_per_call * 1000:8.2f}"
             for each in self.readings()
         ]
         return "\n".join(lines)

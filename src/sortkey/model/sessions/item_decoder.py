@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.errors import DecodeError
+from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.row_reader import NEEDS_CODEC
@@ -17,6 +17,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions.skipped_rows import undecodable
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -31,6 +32,14 @@ class Decoded(NamedTuple):
 
     items: list[Any]
     rows: list[Any]
+    others: Sequence[Row] = ()
+    """The rows of other classes, or of none; only their keys are complete."""
+    errors: Sequence[DecodeError] = ()
+    """The errors of rows that were skipped."""
+
+
+Undecodable = Literal["raise", "skip"]
+"""What becomes of a row that its class cannot read."""
 
 
 def decode_item(schema: Schema[S], stored: Unparsed) -> S:
@@ -57,27 +66,57 @@ def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S
     found = _read_all(schema, stored, _all_rows)
     if found is None:
         rows: list[Row] = stored.parsed()
-        return dict(zip(map(identifier(schema.primary), rows), map(schema.decode, rows), strict=True))
+        return dict(zip(map(identifier(schema.primary), rows), (_named(schema, row) for row in rows), strict=True))
     return dict(zip(map(_structure_identifier(schema.primary), found.rows), found.items, strict=True))
 
 
-def decode_path_items(path: Path[Any], stored: Unparsed, accepts: ItemTest | None = None) -> Decoded:
+def _named(schema: Schema[S], row: Row) -> S:
+    """The item of a row; an error names the row."""
+    try:
+        return schema.decode(row)
+    except Exception as error:
+        raise undecodable(schema, row, error) from error
+
+
+def decode_path_items(
+    path: Path[Any], stored: Unparsed, accepts: ItemTest | None = None, on_error: Undecodable = "raise"
+) -> Decoded:
     """The items of the path's class among the rows; with `accepts`, those that it is true for."""
-    found = _decode_path_items(path, stored)
+    found = _decode_path_items(path, stored, on_error)
     if accepts is None:
         return found
     kept = [index for index, item in enumerate(found.items) if accepts(item)]
-    return Decoded([found.items[index] for index in kept], [found.rows[index] for index in kept])
+    return found._replace(items=[found.items[index] for index in kept], rows=[found.rows[index] for index in kept])
 
 
-def _decode_path_items(path: Path[Any], stored: Unparsed) -> Decoded:
+def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
         found = _read_all(path.schema, stored, _own_rows(path))
         if found is not None:
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
-    pairs = [(item, row) for row in stored.parsed() if (item := decode(row)) is not None]
-    return Decoded([item for item, _ in pairs], [row for _, row in pairs])
+    items: list[Any] = []
+    rows: list[Row] = []
+    others: list[Row] = []
+    errors: list[DecodeError] = []
+    for row in stored.parsed():
+        try:
+            item = decode(row)
+        except DeclarationError:
+            raise
+        except Exception as error:
+            # An upgrade, which is the program's own, may raise anything.
+            named = undecodable(path.schema, row, error)
+            if on_error == "raise":
+                raise named from error
+            errors.append(named)
+            continue
+        if item is None:
+            others.append(row)
+        else:
+            items.append(item)
+            rows.append(row)
+    return Decoded(items, rows, others, errors)
 
 
 def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
@@ -107,10 +146,15 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter) -> Decod
     if stored.binary and reader.nested:
         return None
     try:
-        rows = select(reader.rows(stored.text))
-        return Decoded(reader.items(rows), rows)
+        read = reader.rows(stored.text)
+        rows = select(read)
+        items = reader.items(rows)
     except NEEDS_CODEC:
         return None
+    if len(rows) == len(read):
+        return Decoded(items, rows)
+    own = set(map(id, rows))
+    return Decoded(items, rows, [reader.key_attributes(row) for row in read if id(row) not in own])
 
 
 def _all_rows(rows: list[Any]) -> list[Any]:

@@ -7,16 +7,18 @@ the page has `has_next`, and its end cursor is where the reading stopped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.changes.conditions import Where
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
-from sortkey.model.sessions.item_decoder import ItemTest, decode_path_items, start_key
+from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, start_key
+from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
 from sortkey.model.sessions.steps import Context, Steps
 
 T = TypeVar("T")
@@ -103,7 +105,13 @@ class Page(Generic[T]):
 
 
 def page(
-    context: Context, path: Path[T], window: Window, where: Where | None, descending: bool, consistent: bool
+    context: Context,
+    path: Path[T],
+    window: Window,
+    where: Where | None,
+    descending: bool,
+    consistent: bool,
+    undecodable: Undecodable,
 ) -> Steps[Page[T]]:
     path = context.adapt(path)
     request = query_of(path, where, descending, consistent=False)
@@ -114,7 +122,8 @@ def page(
         query["ScanIndexForward"] = descending
     if consistent:
         query["ConsistentRead"] = True
-    items, rows, stopped = yield from _fill(context, path, query, window, start, item_test(path, where))
+    wanted = wanted_items(path, where, undecodable)
+    items, rows, stopped = yield from _fill(context, path, query, window, start, wanted)
     made = Page(path, cursors, items, rows, window, stopped)
     context.meter.returned(path.name, len(made.items))
     return made
@@ -126,7 +135,7 @@ def _fill(
     query: Mapping[str, Any],
     window: Window,
     start: Row | None,
-    accepts: ItemTest | None,
+    wanted: Wanted,
 ) -> Steps[tuple[list[T], list[Any], Row | None]]:
     """One item more than the page, or fewer if the path or the budget ends; their rows; and where reading stopped."""
     items: list[T] = []
@@ -141,13 +150,35 @@ def _fill(
         if start is not None:
             members["ExclusiveStartKey"] = start
         answer = yield from context.send_unparsed("Query", members, name, binary)
-        decoded = decode_path_items(path, answer["Items"], accepts)
+        decoded = _decode(context, path, answer["Items"], wanted)
         items += decoded.items
         rows += decoded.rows
         read += answer["ScannedCount"]
         start = answer.get("LastEvaluatedKey")
         if start is None or len(items) > window.size or read >= window.budget:
             return items, rows, start
+
+
+class Wanted(NamedTuple):
+    """Which of the rows that the store returns become items."""
+
+    accepts: ItemTest | None
+    undecodable: Undecodable
+
+
+def wanted_items(path: Path[Any], where: Where | None, undecodable: Undecodable) -> Wanted:
+    if undecodable not in ("raise", "skip"):
+        raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
+    return Wanted(item_test(path, where), undecodable)
+
+
+def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
+    found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
+    if found.others:
+        report_others(context.meter, path, found.others)
+    if found.errors:
+        report_undecodable(context.meter, path, found.errors)
+    return found
 
 
 def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
@@ -182,21 +213,19 @@ class Chunk(NamedTuple):
     next_start: Row | None
 
 
-def chunk(
-    context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None, accepts: ItemTest | None
-) -> Steps[Chunk]:
+def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None, wanted: Wanted) -> Steps[Chunk]:
     """One request of `iterate`."""
     members = dict(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = decode_path_items(path, answer["Items"], accepts).items
+    items = _decode(context, path, answer["Items"], wanted).items
     context.meter.returned(path.name, len(items))
     return Chunk(items, answer.get("LastEvaluatedKey"))
 
 
 def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
-    """The number of items of the path's class; rows of other classes may lie between them."""
+    """The number of items that the path gives; rows of other classes, or of none, may lie between them."""
     path = context.adapt(path)
     query = query_of(path, where, False, consistent)
     accepts = item_test(path, where)
@@ -205,22 +234,31 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
     query["ProjectionExpression"] = ", ".join(names)
     query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
+    is_own = _is_declared(path) if path.collection else path.schema.recognises
     total = 0
     while True:
         answer = yield from context.send("Query", dict(query), path.name)
         rows = answer["Items"]
-        total += len(rows) if path.collection else sum(map(path.schema.recognises, rows))
+        own = [row for row in rows if is_own(row)]
+        total += len(own)
+        if len(own) < len(rows):
+            report_others(context.meter, path, [row for row in rows if not is_own(row)])
         if "LastEvaluatedKey" not in answer:
             context.meter.returned(path.name, total)
             return total
         query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
+def _is_declared(path: Path[Any]) -> Callable[[Row], bool]:
+    find = path.schema.owner.__table__.schema_of
+    return lambda row: find(row) is not None
+
+
 def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], accepts: ItemTest) -> Steps[int]:
     """Counts whole items, of which only the program can tell whether they match."""
     total, start = 0, None
     while True:
-        items, start = yield from chunk(context, path, query, start, accepts)
+        items, start = yield from chunk(context, path, query, start, Wanted(accepts, "raise"))
         total += len(items)
         if start is None:
             return total

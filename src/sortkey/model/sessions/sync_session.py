@@ -25,6 +25,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
 from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, AnySession, Options, options
 from sortkey.model.sessions.fast_reads import as_sequence
+from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
@@ -180,22 +181,31 @@ class Session(AnySession[Client]):
         descending: bool = False,
         consistent: bool = False,
         budget: int = DEFAULT_BUDGET,
+        undecodable: Undecodable = "raise",
     ) -> Page[T]:
         """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
-        With `where`, reads at most `budget` rows to fill the page."""
+        With `where`, reads at most `budget` rows to fill the page. A row that its class cannot read raises DecodeError,
+        or is left out if `undecodable` is "skip"."""
         window = queries.page_window(first, after, last, before, budget)
-        return self._run(queries.page(self._context, path, window, where, descending, consistent))
+        return self._run(queries.page(self._context, path, window, where, descending, consistent, undecodable))
 
     def iterate(
-        self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
+        self,
+        path: Path[T],
+        *,
+        where: Where | None = None,
+        descending: bool = False,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
     ) -> Iterator[T]:
-        """All items of a path, in its order."""
+        """All items of a path, in its order. A row that its class cannot read raises DecodeError, or is left out if
+        `undecodable` is "skip"."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
-        accepts = queries.item_test(path, where)
+        wanted = queries.wanted_items(path, where, undecodable)
         start: Row | None = None
         while True:
-            items, start = self._run(queries.chunk(self._context, path, query, start, accepts))
+            items, start = self._run(queries.chunk(self._context, path, query, start, wanted))
             yield from items
             if start is None:
                 return

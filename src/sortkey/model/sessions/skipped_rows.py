@@ -1,0 +1,77 @@
+"""Rows that a query read and made no item of: counted in the meter, and warned of once for each path.
+
+A row of another class is none of these. A row is *unrecognised* if no class of the table has keys of its form, and
+*undecodable* if its class cannot read it; the latter is skipped only where the caller asks for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from sortkey.model.errors import DecodeError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.schema import Schema
+from sortkey.model.keys.format_hint import format_hint
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import Meter
+
+_logger = logging.getLogger(__name__)
+
+
+def report_others(meter: Meter, path: Path[Any], others: Sequence[Row]) -> None:
+    """Reports those among the rows of other classes that belong to no class."""
+    find = path.schema.owner.__table__.schema_of
+    unrecognised = [row for row in others if find(row) is None]
+    if unrecognised and meter.skipped(path.name, unrecognised=len(unrecognised)):
+        row = unrecognised[0]
+        _logger.warning(
+            "%s: table %s has a row with the key %s, which no class recognises, so it is not returned; %s. The meter "
+            "counts such rows",
+            path.name,
+            path.table,
+            key_text(path.schema, row),
+            _advice(path, row),
+        )
+
+
+def report_undecodable(meter: Meter, path: Path[Any], errors: Sequence[DecodeError]) -> None:
+    if meter.skipped(path.name, undecodable=len(errors)):
+        _logger.warning("%s: a row is skipped, and counted by the meter: %s", path.name, errors[0])
+
+
+def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:
+    """The error of a row that its class cannot read; it names the row, and how to go on without it."""
+    reason = str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
+    return DecodeError(
+        f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}. Repair it, or leave "
+        f"out such rows of iterate and page with undecodable='skip'",
+        key={part.name: row[part.name] for part in schema.primary.attributes},
+    )
+
+
+def key_text(schema: Schema[Any], row: Row) -> str:
+    """The primary key of a row, such as `pk='ORDER#3'`."""
+    parts = [(part.name, *row.get(part.name, {"": None}).values()) for part in schema.primary.attributes]
+    return ", ".join(f"{name}={value!r}" for name, value in parts)
+
+
+def _advice(path: Path[Any], row: Row) -> str:
+    for schema in dict.fromkeys((path.schema, *path.schema.owner.__table__.schemas)):
+        hints = [_hint(schema, part, row) for part in schema.primary.attributes]
+        if None not in hints:
+            return f"{schema.name}.{schema.primary.name} reads it as sk.Key({', '.join(map(repr, hints))})"
+    return "declare a class with such a key to read it"
+
+
+def _hint(schema: Schema[Any], part: Any, row: Row) -> str | None:
+    value = row.get(part.name)
+    if part.template is None or value is None:
+        return None
+    if part.matches(value):
+        text: str = part.template.text
+        return text
+    content = value.get("S")
+    annotations = schema.codec.annotations(set(part.fields))
+    return None if content is None else format_hint(part.template, annotations, content)
