@@ -25,7 +25,7 @@ from sortkey.feeds.subscription import WorkerFailed
 from sortkey.feeds.worker import Worker
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
-from sortkey.http.process import tune_garbage_collector
+from sortkey.http.process import tune_interpreter
 from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import open_session
@@ -90,7 +90,7 @@ async def work(
         worker = Worker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
-        tune_garbage_collector()
+        tune_interpreter()
         with StatusServer(listening, lambda: render(worker.metrics.samples(), FAMILIES), hosts):
             await worker.run(lambda: announce(url_of(listening)))
 

@@ -125,7 +125,7 @@ class _Lifecycle:
             serving.append(endpoint.serve(plan.endpoint.listening, self._one_is_ready))
             self._servers.append(endpoint)
         self._unready = len(serving)
-        process.tune_garbage_collector()
+        process.tune_interpreter()
         await asyncio.gather(*serving)
 
     def _one_is_ready(self) -> None:

@@ -56,7 +56,7 @@ def serve(
         await server.serve(listening, lambda: ready(server))
 
     database = Database.open(options.data)
-    process.tune_garbage_collector()
+    process.tune_interpreter()
     try:
         process.run(serve_until_stopped())
     finally:
