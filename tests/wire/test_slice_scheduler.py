@@ -12,7 +12,7 @@ from sortkey.wire import slice_scheduler
 from tests.wire.serving import item, request, table
 from tests.wire.stepped_endpoint import Clients
 
-ROWS = 200
+ROWS = 500
 GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
 SCAN = request("Scan", {"TableName": "orders"})
 SHORT_SCAN = request("Scan", {"TableName": "orders", "Limit": 1})
