@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +13,16 @@ import orjson
 import pytest
 
 from sortkey.clock import ManualClock
+from sortkey.engine import requests
 from sortkey.engine.check import seal_check
 from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
 from sortkey.engine.fast import FAST_READS, FastAnswer
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
+from sortkey.engine.rehearsal import CostlyWork
 from sortkey.engine.rows import spaces
 from sortkey.engine.slices import finish
+from sortkey.engine.tables.catalog import Catalog
 from sortkey.errors import InternalServerError
 from sortkey.storage import DamagedFolder, Transaction, after_prefix, ascending
 
@@ -202,4 +206,50 @@ def test_damaged_catalog_answers_nothing(folder: Path, clock: ManualClock) -> No
     for operation, request in (("GetItem", GET), ("ListTables", {}), ("DescribeTable", {"TableName": "notes"})):
         with pytest.raises(InternalServerError, match="damaged: the catalog"):
             database.call(operation, request)
+    database.close()
+
+
+# The row is not decoded, and the work is rejected in the writer's turn.
+def test_costly_condition_is_not_evaluated_on_a_damaged_row(damaged: Database) -> None:
+    members = {**GET, "ConditionExpression": " OR ".join(["contains(note, :o)"] * 100)}
+    work = damaged.plan("DeleteItem", requests.convert("DeleteItem", {**members, "ExpressionAttributeValues": VALUES}))
+    assert isinstance(work, CostlyWork)
+    finish(work.rehearse(damaged))
+    with pytest.raises(InternalServerError, match="damaged: table notes"):
+        damaged.store.write(work)
+    damaged.close()
+
+
+def fail_with(error: lmdb.Error) -> Callable[..., object]:
+    # LMDB's binding sets it, except in errors that are made by hand.
+    vars(error)["code"] = errno.EIO
+
+    def fail(*_: object) -> object:
+        raise error
+
+    return fail
+
+
+# LMDB notices some damaged pages by itself.
+def test_page_that_lmdb_cannot_read_is_an_error_that_says_so(
+    folder: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(folder, clock)
+    monkeypatch.setattr(Catalog, "tables_at", fail_with(lmdb.CorruptedError("page 7")))
+    monkeypatch.setattr(Catalog, "require", fail_with(lmdb.PageNotFoundError("page 7")))
+    with pytest.raises(InternalServerError, match=r"^The stored data is damaged: page 7\. Run `sortkey check`"):
+        database.call("GetItem", GET)
+    with pytest.raises(InternalServerError, match=r"^Nothing was written: The stored data is damaged: page 7"):
+        database.call("DeleteItem", GET)
+    database.close()
+
+
+# It may be written or not, if the error came from the commit. So it must not look like an answer of DynamoDB's.
+def test_other_errors_of_the_disk_stay_what_they_are(
+    folder: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(folder, clock)
+    monkeypatch.setattr(Catalog, "require", fail_with(lmdb.DiskError("input/output error")))
+    with pytest.raises(lmdb.DiskError):
+        database.call("DeleteItem", GET)
     database.close()

@@ -69,7 +69,7 @@ SPARE_READERS: Final = 64
 """Read transactions kept for reuse. Beginning a new one takes three times as long."""
 
 CHECKED_BYTES: Final = 32 << 20
-"""The pages of a file of at most this size are all checked when it is opened, which takes a quarter of a second."""
+"""The pages of a file of at most this size are all checked when it is opened, which takes a fifth of a second."""
 
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
