@@ -194,7 +194,8 @@ def render_condition(
         elif condition.if_null and not if_null:
             tests[0] = all_of([tests[0], f"{name} <> {placeholders.value(dict(NULL))}"])
     if if_absent and not condition.if_absent:
-        return any_of(f"attribute_not_exists({name})", *tests)
+        # Most rows have the attribute, and the store stops at the first test that is true.
+        return any_of(*tests, f"attribute_not_exists({name})")
     if condition.if_absent and not if_absent:
         return all_of([f"attribute_exists({name})", any_of(*tests)])
     return any_of(*tests)

@@ -37,8 +37,9 @@ class ItemCondition:
         self._if_absent = {
             field: result_if_absent(schema, field, condition, given) for field, condition in self._conditions.items()
         }
-        # Reject impossible conditions before anything is sent.
-        self.tests(None, Placeholders())
+        if where:
+            # Reject impossible conditions before anything is sent.
+            self.tests(None, Placeholders())
 
     def accepts(self, item: Any) -> bool:
         """Whether an item matches."""

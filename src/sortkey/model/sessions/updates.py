@@ -43,8 +43,8 @@ class Update(ConditionalWrite):
         self.condition = ItemCondition(path.schema, where, path.given)
         self.assigned = {name: value for name, value in changes.items() if not isinstance(value, Operator)}
         self.operators = {name: value for name, value in changes.items() if isinstance(value, Operator)}
-        # Reject impossible changes before anything is sent.
-        plan_changes(self.schema, self.assigned, {})
+        self._plan = plan_changes(self.schema, self.assigned, path.given)
+        """What can be planned without the row; impossible changes are rejected before anything is sent."""
         for name in self.operators:
             if name in self.schema.primary.fields:
                 raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which an update cannot change")
@@ -58,10 +58,9 @@ class Update(ConditionalWrite):
 
     def prepare(self, row: Row | None) -> Prepared | None:
         if row is None:
-            if self.computed:
+            if self.computed or self._plan.reads:
                 return None
-            planned = plan_changes(self.schema, self.assigned, self.path.given)
-            return None if planned.reads else Prepared("Update", self._members(planned, self.computed, None))
+            return Prepared("Update", self._members(self._plan, self.computed, None))
         if self.schema.is_outdated(row):
             return Prepared("Put", self._upgraded(row))
         known = self._fields(row)

@@ -78,7 +78,12 @@ def _next_version(item: Item, field: str) -> Item:
 def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
     """Whether the item was written."""
     require_item(item)
-    write = Put(context.schema(type(item)), item, newer_by, if_absent, if_version)
+    schema = context.schema(type(item))
+    if newer_by is None and not if_absent and if_version is None:
+        members = {"TableName": schema.table, "Item": schema.encode(item)}
+        yield from context.send("PutItem", members, f"put {schema.name}")
+        return True
+    write = Put(schema, item, newer_by, if_absent, if_version)
     try:
         yield from carry_out(context, write)
     except ConditionFailed:
