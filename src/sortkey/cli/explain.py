@@ -3,8 +3,11 @@
     sortkey explain shop.models:Price.by_product
     sortkey explain 'shop.models:Price.key(store="12345", channel="ALL").after("P1")'
 
+    sortkey explain 'shop.models:Visit.key(id="6ba7b810-9dad-11d1-80b4-00c04fd430c8", kind="SHORT").after("2026-01-04")'
+
 A key or an index without arguments is queried by its partition; a text field has its own name as example value.
-Arguments must be literals; nothing else in the text is evaluated.
+Arguments are literals; a text becomes what its field is, such as a UUID, a date or a member of an enum. `UUID(…)`,
+`date(…)`, `datetime(…)`, `Decimal(…)` and `Colour.RED` work too. Nothing else in the text is evaluated.
 """
 
 from __future__ import annotations
@@ -12,15 +15,18 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from enum import Enum
+from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
 from sortkey.cli.arguments import Parser
 from sortkey.cli.messages import print_error
 from sortkey.cli.user_module import NoModule, import_user_module
 from sortkey.model.errors import ModelError
+from sortkey.model.items.annotation import Annotation
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.explain import explain
@@ -85,11 +91,23 @@ def _value(module: Any, tree: ast.expr) -> Any:
         case ast.Call(func=function, args=positional, keywords=keywords):
             called = _value(module, function)
             path = getattr(called, "__self__", None)
-            ranges = isinstance(path, Path) and getattr(called, "__name__", "") in _RANGES
-            if not isinstance(called, BoundKey) and not ranges:
-                raise NotAPath(f"{ast.unparse(function)!r} is not a key, an index or a range")
-            return called(*map(_literal, positional), **{str(each.arg): _literal(each.value) for each in keywords})
+            if isinstance(called, BoundKey) and not positional:
+                types = called.schema.codec.annotations(set(called.layout.fields))
+                given = {str(each.arg): _argument(module, each.value) for each in keywords}
+                return called(**{name: _converted(name, value, types) for name, value in given.items()})
+            if isinstance(path, Path) and getattr(called, "__name__", "") in _RANGES:
+                return _ranged(called, path, [_argument(module, each) for each in positional])
+            raise NotAPath(f"{ast.unparse(function)!r} is not a key, an index or a range")
     raise NotAPath(f"{ast.unparse(tree)!r} is not an access path")
+
+
+def _ranged(called: Any, path: Path[Any], limits: list[Any]) -> Any:
+    """A range over the next field of the sort key; without such a field, the call raises NoAccessPath."""
+    left = [name for name in path.layout.sort_fields if name not in path.given]
+    if left:
+        types = path.schema.codec.annotations({left[0]})
+        limits = [_converted(left[0], limit, types) for limit in limits]
+    return called(*limits)
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -99,11 +117,60 @@ def _attribute(owner: Any, name: str) -> Any:
         raise NotAPath(str(error)) from None
 
 
-def _literal(tree: ast.expr) -> Any:
+def _argument(module: Any, tree: ast.expr) -> Any:
+    """A literal, a member of an enum, or a call of a type such as UUID with literals."""
+    match tree:
+        case ast.Attribute():
+            member = _value(module, tree)
+            if isinstance(member, Enum):
+                return member
+        case ast.Call(func=ast.Name(id=name), args=positional, keywords=keywords) if name in _TYPES:
+            arguments = [_argument(module, each) for each in positional]
+            named = {str(each.arg): _argument(module, each.value) for each in keywords}
+            try:
+                return _TYPES[name](*arguments, **named)
+            except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+                raise NotAPath(f"{ast.unparse(tree)}: {error}") from None
+        case ast.Name(id="UTC"):
+            return UTC
+        case _:
+            try:
+                return ast.literal_eval(tree)
+            except ValueError:
+                pass
+    raise NotAPath(f"{ast.unparse(tree)!r} is not a literal, nor one of {', '.join(_TYPES)} or an enum's member")
+
+
+def _converted(name: str, value: Any, annotations: Mapping[str, Annotation]) -> Any:
+    """A text as the value of a field that is not one: a UUID, a date, a member of an enum."""
+    annotation = annotations.get(name)
+    if annotation is None or annotation.base is str or not isinstance(value, str):
+        return value
+    base = annotation.base
+    if isinstance(base, type) and issubclass(base, Enum):
+        if value in base.__members__:
+            return base[value]
+        return next((member for member in base if member.value == value), value)
     try:
-        return ast.literal_eval(tree)
-    except ValueError:
-        raise NotAPath(f"{ast.unparse(tree)!r} is not a literal") from None
+        return _FROM_TEXT[base](value) if base in _FROM_TEXT else value
+    except (ArithmeticError, ValueError):
+        raise NotAPath(f"{name}: {value!r} is not a {base.__name__}") from None
+
+
+def _instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+_TYPES: Final[dict[str, Any]] = {"UUID": UUID, "date": date, "datetime": datetime, "Decimal": Decimal}
+_FROM_TEXT: Final[dict[Any, Callable[[str], Any]]] = {
+    UUID: UUID,
+    date: date.fromisoformat,
+    datetime: _instant,
+    Decimal: Decimal,
+    int: int,
+    bytes: bytes.fromhex,
+}
 
 
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
@@ -118,4 +185,11 @@ def _example(name: str, field_type: Any) -> Any:
         return name
     if field_type in _EXAMPLES:
         return _EXAMPLES[field_type]
+    choices = get_args(field_type) if get_origin(field_type) is Literal else _members(field_type)
+    if choices:
+        return choices[0]
     raise NotAPath(f"{name} has no example value; give one: KEY({name}=…)")
+
+
+def _members(field_type: Any) -> tuple[Any, ...]:
+    return tuple(field_type) if isinstance(field_type, type) and issubclass(field_type, Enum) else ()

@@ -61,7 +61,42 @@ def test_measured_paths_are_predicted_from_what_was_measured() -> None:
         explained = db.explain(path)
         assert explained.rows == 40
         assert explained.units == db.meter.reading("Order.by_status").units
-        assert explained.source == "measured over 1 calls"
+        assert explained.source == "measured over 1 call; bytes from the capacity units"
+
+
+# A read of a few bytes costs as much as one of 4 KB: the units tell at most how large a row is.
+@pytest.mark.parametrize("consistent", [False, True])
+def test_a_measured_size_is_a_bound(db: sk.Session, consistent: bool) -> None:
+    path = order(1).key
+    db.put(order(1))
+    for _ in range(3):
+        db.get(path, consistent=consistent)
+    explained = db.explain(path, consistent=consistent)
+    assert explained.at_most
+    assert size_of(order(1)) <= explained.row_bytes == 4096
+    assert explained.units == (1.0 if consistent else 0.5)
+    text = str(explained)
+    assert "1 of at most 4,096 bytes (measured over 3 calls; bytes from the capacity units)" in text
+    assert "capacity  at most " in text
+    assert not db.explain(path, row_bytes=200).at_most
+    assert db.explain(path, row_bytes=200).source == "measured over 3 calls; bytes as given"
+
+
+def test_lookups_are_measured_too(db: sk.Session) -> None:
+    db.batch(put=[order(number) for number in range(4)])
+    keys = [{"customer": "ada", "number": number} for number in range(4)]
+    for consistent in (False, True):
+        db.lookup(Order.key, keys, consistent=consistent)
+    assert db.meter.reading("Order.key").blocks_read == 8
+    assert db.explain(order(1).key).row_bytes == 4096
+
+
+def test_more_rows_make_a_closer_bound(db: sk.Session) -> None:
+    db.batch(put=[order(number, notes=["x" * 900]) for number in range(40)])
+    list(db.iterate(Order.key(customer="ada")))
+    bound = db.explain(Order.key(customer="ada")).row_bytes
+    actual = size_of(order(1, notes=["x" * 900]))
+    assert actual <= bound <= actual + 4096 // 40
 
 
 def test_the_text_says_it_all() -> None:

@@ -20,7 +20,7 @@ def test_sums() -> None:
     meter.requested("p", "Query", query, 0.25)
     meter.returned("p", 4)
     meter.requested("q", "PutItem", {}, 0.1)
-    assert meter.reading("p") == Reading("p", 2, 20, 4, 3.0, 0.5)
+    assert meter.reading("p") == Reading("p", 2, 20, 4, 3.0, 0.5, blocks_read=6.0)
     assert meter.reading("p").amplification == 5
     assert meter.reading("nothing") == Reading("nothing")
     assert [reading.path for reading in meter.readings()] == ["p", "q"]

@@ -1,14 +1,15 @@
 """Explains an access path: its request, its index and its expected cost.
 
 The number and size of rows are given by the caller, taken from sample items or from what the session has measured on
-the path, or guessed; the explanation names the source.
+the path, or guessed; the explanation names the source. A session measures rows and capacity units, not bytes: units are
+rounded up, so the size of a measured row, and the units computed from it, are upper bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -37,6 +38,8 @@ class Explanation:
     units: float
     source: str
     """Where `rows` and `row_bytes` come from."""
+    at_most: bool = False
+    """Whether `row_bytes` and `units` are upper bounds."""
 
     @property
     def dollars_per_million(self) -> float:
@@ -44,14 +47,15 @@ class Explanation:
 
     def __str__(self) -> str:
         request = orjson.dumps(self.request, default=repr, option=orjson.OPT_INDENT_2).decode()
+        bound = "at most " if self.at_most else ""
         return "\n".join(
             [
                 self.path,
                 f"{self.operation} {request}",
                 f"index     {self.index or 'none: the table itself'}",
-                f"rows      {self.rows:,} of {self.row_bytes:,} bytes ({self.source})",
-                f"capacity  {self.units:g} read units",
-                f"cost      ${self.dollars_per_million:,.2f} a million "
+                f"rows      {self.rows:,} of {bound}{self.row_bytes:,} bytes ({self.source})",
+                f"capacity  {bound}{self.units:g} read units",
+                f"cost      {bound}${self.dollars_per_million:,.2f} a million "
                 f"(list price, {prices.REGION}, since {prices.AS_OF})",
             ]
         )
@@ -70,26 +74,40 @@ def explain(
     request: dict[str, Any] = {"TableName": path.table, "Key": path.key()} if path.is_exact else path.request()
     if consistent:
         request["ConsistentRead"] = True
-    known_rows, known_bytes, source = _expectation(path, measured, rows, row_bytes, sample)
-    read = 1 if path.is_exact else known_rows
-    units = read_units(read * known_bytes, consistent)
-    return Explanation(repr(path), operation, request, path.layout.index, read, known_bytes, units, source)
+    expected = _expectation(path, measured, rows, row_bytes, sample)
+    read = 1 if path.is_exact else expected.rows
+    units = read_units(read * expected.row_bytes, consistent)
+    return Explanation(
+        repr(path), operation, request, path.layout.index, read, expected.row_bytes, units, *expected[2:]
+    )
+
+
+class _Expectation(NamedTuple):
+    rows: int
+    row_bytes: int
+    source: str
+    at_most: bool = False
 
 
 def _expectation(
     path: Path[Any], measured: Reading | None, rows: int | None, row_bytes: int | None, sample: Sequence[Item]
-) -> tuple[int, int, str]:
+) -> _Expectation:
     if rows is not None and row_bytes is not None:
-        return rows, row_bytes, "as given"
+        return _Expectation(rows, row_bytes, "as given")
     if sample:
         size = sum(size_of(item) for item in sample) // len(sample)
-        return rows or len(sample), row_bytes or size, f"sample of {len(sample)}"
+        return _Expectation(rows or len(sample), row_bytes or size, f"sample of {len(sample)}")
     if measured is not None and measured.rows_read:
         per_call = max(1, round(measured.rows_read / measured.calls))
-        # Units are rounded up per request, so this is an upper bound.
-        size = int(measured.units * 2 * READ_UNIT_BYTES / measured.rows_read)
-        return rows or per_call, row_bytes or size or GUESSED_BYTES, f"measured over {measured.calls:,} calls"
-    return rows or (1 if path.is_exact else GUESSED_ROWS), row_bytes or GUESSED_BYTES, "a guess"
+        source = f"measured over {measured.calls:,} {'call' if measured.calls == 1 else 'calls'}"
+        if row_bytes is not None:
+            return _Expectation(rows or per_call, row_bytes, f"{source}; bytes as given")
+        # A store that does not report consumed capacity leaves the size unknown.
+        bound = int(measured.blocks_read * READ_UNIT_BYTES / measured.rows_read)
+        if not bound:
+            return _Expectation(rows or per_call, GUESSED_BYTES, f"{source}; bytes are a guess")
+        return _Expectation(rows or per_call, bound, f"{source}; bytes from the capacity units", at_most=True)
+    return _Expectation(rows or (1 if path.is_exact else GUESSED_ROWS), row_bytes or GUESSED_BYTES, "a guess")
 
 
 def size_of(item: Item) -> int:

@@ -35,6 +35,8 @@ class Reading:
     """Rows that no class of the table recognises by their key."""
     rows_undecodable: int = 0
     """Rows that `undecodable="skip"` left out."""
+    blocks_read: float = 0.0
+    """Blocks of 4 KB that the read units stand for. Each request is rounded up, so this bounds the size of the rows."""
 
     @property
     def amplification(self) -> float:
@@ -49,11 +51,21 @@ class Reading:
 class _Sums:
     """The running totals of one path: mutable, since every request adds to them."""
 
-    __slots__ = ("calls", "rows_read", "rows_returned", "seconds", "undecodable", "units", "unrecognised", "warned")
+    __slots__ = (
+        "blocks",
+        "calls",
+        "rows_read",
+        "rows_returned",
+        "seconds",
+        "undecodable",
+        "units",
+        "unrecognised",
+        "warned",
+    )
 
     def __init__(self) -> None:
         self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = 0
-        self.units = self.seconds = 0.0
+        self.units = self.seconds = self.blocks = 0.0
         self.warned = False
 
     def reading(self, path: str) -> Reading:
@@ -66,6 +78,7 @@ class _Sums:
             self.seconds,
             self.unrecognised,
             self.undecodable,
+            self.blocks,
         )
 
 
@@ -76,12 +89,15 @@ class Meter:
         self._lock = threading.Lock()
         self._paths: defaultdict[str, _Sums] = defaultdict(_Sums)
 
-    def requested(self, path: str, operation: str, answer: Mapping[str, Any], seconds: float) -> None:
+    def requested(
+        self, path: str, operation: str, answer: Mapping[str, Any], seconds: float, consistent: bool = False
+    ) -> None:
         """Adds an answered request; the rows returned are added by `returned`."""
         count = _ROWS_READ.get(operation)
-        self.add(path, 0 if count is None else count(answer), 0, _units(answer.get("ConsumedCapacity")), seconds)
+        read = 0 if count is None else count(answer)
+        self.add(path, read, 0, _units(answer.get("ConsumedCapacity")), seconds, consistent)
 
-    def add(self, path: str, read: int, returned: int, units: float, seconds: float) -> None:
+    def add(self, path: str, read: int, returned: int, units: float, seconds: float, consistent: bool = False) -> None:
         """Adds one request."""
         with self._lock:
             sums = self._paths[path]
@@ -89,6 +105,7 @@ class Meter:
             sums.rows_read += read
             sums.rows_returned += returned
             sums.units += units
+            sums.blocks += units if consistent else units + units
             sums.seconds += seconds
 
     def returned(self, path: str, rows: int, read: int = 0) -> None:

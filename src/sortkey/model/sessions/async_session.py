@@ -278,7 +278,8 @@ class AsyncSession(AnySession[AsyncClient]):
             answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
         else:
             answer = await self.client._call(call.operation, call.members)
-        self._context.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self._context.meter.requested(call.path, call.operation, answer, seconds, call.is_consistent)
         return answer
 
     async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:

@@ -47,9 +47,9 @@ class FastReads:
         )
         seconds = perf_counter() - started
         if stored is None:
-            self._meter.add(path.name, 0, 0, units, seconds)
+            self._meter.add(path.name, 0, 0, units, seconds, consistent)
             return None
-        self._meter.add(path.name, 1, 1, units, seconds)
+        self._meter.add(path.name, 1, 1, units, seconds, consistent)
         # The key belongs to this class, so the row does.
         item: T = decode_item(path.schema, stored)
         return item
@@ -81,7 +81,7 @@ class FastReads:
         if found is None:
             return None
         stored, count, units = found
-        self._meter.add(key.name, count, count, units, perf_counter() - started)
+        self._meter.add(key.name, count, count, units, perf_counter() - started, consistent)
         return stored
 
 

@@ -39,6 +39,13 @@ class Call(NamedTuple):
     binary: bool = True
     """Whether binary may occur in the members of such a request."""
 
+    @property
+    def is_consistent(self) -> bool:
+        """Whether it is a consistent read, which costs twice as much."""
+        if self.operation == "BatchGetItem":
+            return any("ConsistentRead" in table for table in self.members["RequestItems"].values())
+        return "ConsistentRead" in self.members
+
 
 class ParallelCalls(NamedTuple):
     calls: tuple[Call, ...]

@@ -271,7 +271,8 @@ class Session(AnySession[Client]):
         # The embedded engine does not wait for anything.
         left = None if self._context.capabilities is EMBEDDED else deadline.left()
         answer = self._send(call) if left is None else self._send_within(left, call, deadline)
-        self._context.meter.requested(call.path, call.operation, answer, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self._context.meter.requested(call.path, call.operation, answer, seconds, call.is_consistent)
         return answer
 
     def _send(self, call: Call) -> Answer:
