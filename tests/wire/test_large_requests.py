@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from sortkey.engine.database import Database
 from sortkey.engine.requests.pieces import PIECE_BYTES
 from sortkey.values import attribute
-from sortkey.wire.large_requests import LargeRequests
+from sortkey.wire.large_requests import ITEM_BODY_BYTES, LargeRequests
 from tests.wire.serving import item, request, table
 from tests.wire.stepped_endpoint import Clients
 
@@ -142,6 +143,25 @@ def test_a_bug_is_an_internal_error(
     clients.go_on_with_large()
     assert transport.statuses() == [500]
     assert "PutItem failed" in caplog.text
+
+
+# A client that sends batches of 16 MB, each of which takes a second, must not delay another client's item.
+def test_an_item_does_not_wait_for_a_batch() -> None:
+    calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    large = LargeRequests(calls.put)
+    released = threading.Event()
+    ended: list[str | None] = []
+    works: list[tuple[int, Callable[[], str]]] = [
+        (ITEM_BODY_BYTES + 1, lambda: "batch" if released.wait(60) else "late"),
+        (ITEM_BODY_BYTES, lambda: "item"),
+    ]
+    for size, work in works:
+        large.begin(size, work, lambda result, _: ended.append(result))
+    calls.get(timeout=60)()
+    released.set()
+    calls.get(timeout=60)()
+    large.close()
+    assert ended == ["item", "batch"]
 
 
 def test_a_stop_drops_what_waits() -> None:
