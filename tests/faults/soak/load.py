@@ -16,6 +16,8 @@ KEYS: Final = 400
 """Of each client; no two clients write the same items."""
 KINDS: Final = ("red", "green", "blue")
 PAUSE_SECONDS: Final = 0.008
+REQUESTS_OF_A_CONNECTION: Final = 200
+"""The system chooses a worker for each connection; a worker that is new gets none of those that are open."""
 EXPECTED: Final = ("ConditionalCheckFailedException", "TransactionCanceledException")
 
 
@@ -56,8 +58,12 @@ class Client:
         while not over.wait(PAUSE_SECONDS):
             kind = self._changes if self._random.random() < 0.4 else self._reads
             self._call(*self._random.choice(kind)())
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
+        self._connection = None
 
     def _call(self, operation: str, members: dict[str, Any]) -> None:
         try:
@@ -68,11 +74,11 @@ class Client:
         # An answer that is cut off has no status in its first line.
         except (OSError, IndexError):
             self.broken += 1
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+            self._disconnect()
             return
         self.answered += 1
+        if self.answered % REQUESTS_OF_A_CONNECTION == 0:
+            self._disconnect()
         if answer.status != 200 and not json.loads(answer.body).get("__type", "").endswith(EXPECTED):
             self.wrong.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
 
