@@ -217,3 +217,55 @@ def test_large_writes_are_left_to_the_thread(database: Database) -> None:
         assert writes.threads == ["sortkey-writer"]
 
     run(story)
+
+
+LARGE = commit_scheduler.LARGE_BYTES + 1
+
+
+def recorder(names: list[str], name: str, writes: Writes) -> Callable[[PendingWrite], None]:
+    def finish(write: PendingWrite) -> None:
+        names.append(name)
+        writes.finished.put_nowait(write)
+
+    return finish
+
+
+# Four batches of 10 MB that wait would be four long commits for a write of one item.
+def test_a_small_write_waits_for_one_large_one_at_most(database: Database) -> None:
+    async def story() -> None:
+        writes = Writes(database)
+        order: list[str] = []
+        for name, size in (("large 1", LARGE), ("large 2", LARGE), ("large 3", LARGE), ("small", 1)):
+            writes.begin(recorder(order, name, writes), size)
+        await writes.finish(4)
+        assert order == ["large 1", "small", "large 2", "large 3"]
+
+    run(story)
+
+
+def test_a_large_write_that_cannot_be_answered_holds_up_no_other(database: Database) -> None:
+    def broken(_write: PendingWrite) -> None:
+        raise ZeroDivisionError
+
+    async def story() -> None:
+        writes = Writes(database)
+        for finish in (broken, None, None):
+            writes.begin(finish, LARGE)
+        await writes.finish(2)
+
+    run(story)
+
+
+# A client must not wait for ever, whatever happens to the store.
+def test_large_writes_that_wait_when_the_store_closes_are_answered() -> None:
+    async def story() -> None:
+        database = Database.open()
+        writes = Writes(database)
+        for _ in range(3):
+            writes.begin(None, LARGE)
+        # It commits what is in the queue, the first of them.
+        database.close()
+        await writes.finish(3)
+        assert len(writes.threads) == 3
+
+    run(story)
