@@ -9,7 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.items.item import schema_of
-from tests.model.sessions.shop import SHOP, Order, numbers, order
+from tests.model.sessions.shop import SHOP, Order, Parcel, numbers, order
 
 ONE = Order.key(customer="ada", number=1)
 
@@ -167,3 +167,35 @@ def test_what_is_not_declared_is_kept(db: sk.Session) -> None:
         client.put_item(TableName=SHOP.name, Item=row)
         db.update(ONE, {"status": "DONE"})
         assert client.get_item(TableName=SHOP.name, Key=ONE.key())["Item"]["legacy"] == {"S": "kept"}
+
+
+# A counter that makes its item: the first call creates it, with its index keys, and later ones change it.
+def test_upsert_creates_or_updates(db: sk.Session) -> None:
+    assert db.upsert(ONE, {"visits": sk.add(2), "city": "Rome", "tags": sk.add({"a"})}) == order(
+        1, visits=2, city="Rome", tags={"a"}
+    )
+    assert db.upsert(ONE, {"visits": sk.add(3)}) == order(1, visits=5, city="Rome", tags={"a"})
+    assert db.get(ONE, consistent=True) == order(1, visits=5, city="Rome", tags={"a"})
+    assert db.count(Order.by_city(city="Rome", status="OPEN", visits=5)) == 1
+
+
+def test_an_upsert_needs_what_has_no_default(memory: sk.Session) -> None:
+    path = Parcel.key(parcel="p")
+    assert memory.upsert(path, {"status": "NEW"}) == Parcel(parcel="p", status="NEW")
+    with pytest.raises(sk.EncodeError, match="a new item would lack width; add them to the changes"):
+        memory.upsert(Thing.key(thing="t"), {"visits": 1})
+
+
+# Two writers create the same item: the second finds it, and updates it.
+def test_an_upsert_that_loses_the_race_updates(memory: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = memory.client._call
+    meddled: list[dict[str, Any]] = []
+
+    def meddling(operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        if operation == "PutItem" and not meddled:
+            meddled.append(members)
+            call("PutItem", {"TableName": "shop", "Item": schema_of(Order).encode(order(1, visits=9))})
+        return call(operation, members)
+
+    monkeypatch.setattr(memory.client, "_call", meddling)
+    assert memory.upsert(ONE, {"visits": sk.add(1)}) == order(1, visits=10)

@@ -145,6 +145,11 @@ class AsyncSession(AnySession[AsyncClient]):
         ItemMissing, or ConditionFailed if the item does not match `where`."""
         return await self._run(updates.update(self._context, path, changes, where))
 
+    async def upsert(self, path: Path[T], changes: Mapping[str, Any]) -> T:
+        """Change fields of one item as `update` does, or create it: from its key, the defaults and the changes, which
+        must have all other fields. Returns the item afterwards."""
+        return await self._run(updates.upsert(self._context, path, changes))
+
     async def put_entry(
         self,
         path: Path[T],

@@ -148,6 +148,11 @@ class Session(AnySession[Client]):
         ItemMissing, or ConditionFailed if the item does not match `where`."""
         return self._run(updates.update(self._context, path, changes, where))
 
+    def upsert(self, path: Path[T], changes: Mapping[str, Any]) -> T:
+        """Change fields of one item as `update` does, or create it: from its key, the defaults and the changes, which
+        must have all other fields. Returns the item afterwards."""
+        return self._run(updates.upsert(self._context, path, changes))
+
     def put_entry(
         self,
         path: Path[T],

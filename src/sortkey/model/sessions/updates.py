@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
+from msgspec import NODEFAULT
+
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.errors import ConditionFailed, ItemMissing, KeyChange
+from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions import writes
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
 from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps
@@ -76,6 +79,22 @@ class Update(ConditionalWrite):
         if row is None:
             return ItemMissing(f"{self.path!r} does not exist")
         return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
+
+    def new_item(self) -> Any:
+        """The item that the changes make of nothing: the fields of the key, defaults and changes. Raises EncodeError if
+        it would lack a field."""
+        codec = self.schema.codec
+        values = {**self.path.given, **self.assigned}
+        for name, operator in self.operators.items():
+            default = codec.if_absent(name)
+            values[name] = operator.apply(None if default is NODEFAULT else default)
+        gaps = {name: codec.if_absent(name) for name in codec.required - values.keys()}
+        lacking = sorted(name for name, value in gaps.items() if value is NODEFAULT)
+        if lacking:
+            raise EncodeError(
+                f"{self.schema.name}: a new item would lack {', '.join(lacking)}; add them to the changes"
+            )
+        return self.schema.owner(**values, **gaps)
 
     def _fields(self, row: Row) -> dict[str, Any]:
         item = self.schema.decode(row)
@@ -158,7 +177,28 @@ def expression(clauses: Iterable[Clause]) -> str:
 
 def update(context: Context, path: Path[T], changes: Changes, where: Where | None) -> Steps[T]:
     """The item after the update."""
-    wanted = Update(context.adapt(path), changes, where)
+    return (yield from _updated(context, path, Update(context.adapt(path), changes, where)))
+
+
+def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
+    """The item after the update, or the new item."""
+    wanted = Update(context.adapt(path), changes, None)
+    made = wanted.new_item()
+    attempt = 0
+    while True:
+        try:
+            return (yield from _updated(context, path, wanted))
+        except ItemMissing:
+            # Another writer may create the item first; then it is updated.
+            created = yield from writes.put(context, made, None, True, None)
+        if created:
+            item: T = made
+            return item
+        yield context.pacing.pause(attempt)
+        attempt += 1
+
+
+def _updated(context: Context, path: Path[T], wanted: Update) -> Steps[T]:
     prepared, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
     row: Row | dict[str, Value] = answer["Attributes"] if prepared.action == "Update" else prepared.members["Item"]
     item: T = decode_written(wanted.schema, row, f"{path!r} was updated")
