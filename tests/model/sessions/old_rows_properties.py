@@ -15,15 +15,16 @@ from tests.model.sessions.plain_items import (
     NULL,
     SHELF,
     Change,
+    FieldTest,
     OldRow,
     OneVersion,
-    Requirement,
     Stored,
     Thing,
     TwoVersions,
+    Wanted,
+    all_tests,
     index_keys,
     is_absent,
-    matches,
 )
 
 NUMBERS = st.integers(1, 3)
@@ -76,7 +77,7 @@ OLD_ROWS = st.lists(
 )
 
 
-def comparison(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Requirement]:
+def comparison(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[FieldTest]:
     """Conditions on a field that has an order."""
     kinds: list[tuple[Callable[[Any], Any], Callable[[Any, Any], bool]]] = [
         (lambda value: value, lambda shown, value: bool(shown == value)),
@@ -88,25 +89,25 @@ def comparison(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[
         (lambda value: sk.one_of(value, value), lambda shown, value: bool(shown == value)),
     ]
     return st.builds(
-        lambda kind, value: Requirement(field, kind[0](value), lambda shown: kind[1](shown, value)),
+        lambda kind, value: FieldTest(field, kind[0](value), lambda shown: kind[1](shown, value)),
         st.sampled_from(kinds),
         values,
     )
 
 
-def existence(field: str) -> st.SearchStrategy[Requirement]:
+def existence(field: str) -> st.SearchStrategy[FieldTest]:
     return st.sampled_from(
         [
-            Requirement(field, None, is_absent),
-            Requirement(field, sk.absent, is_absent),
-            Requirement(field, sk.present, lambda shown: not is_absent(shown)),
+            FieldTest(field, None, is_absent),
+            FieldTest(field, sk.absent, is_absent),
+            FieldTest(field, sk.present, lambda shown: not is_absent(shown)),
         ]
     )
 
 
-def size(field: str) -> st.SearchStrategy[Requirement]:
+def size(field: str) -> st.SearchStrategy[FieldTest]:
     return st.integers(0, 2).map(
-        lambda most: Requirement(field, sk.sized(at_most=most), lambda shown: len(shown or ()) <= most)
+        lambda most: FieldTest(field, sk.sized(at_most=most), lambda shown: len(shown or ()) <= most)
     )
 
 
@@ -123,10 +124,63 @@ TESTS = st.one_of(
     existence("marks"),
     size("marks"),
     size("notes"),
-    st.builds(lambda value: Requirement("marks", value, lambda shown: bool(shown == value)), SETS),
-    st.builds(lambda value: Requirement("notes", value, lambda shown: bool(shown == value)), LISTS),
+    st.builds(lambda word: FieldTest("marks", sk.contains(word), lambda shown: word in (shown or ())), WORDS),
+    st.builds(lambda word: FieldTest("notes", sk.contains(word), lambda shown: word in (shown or ())), WORDS),
+    st.builds(
+        lambda start: FieldTest("alias", sk.starting(start), lambda shown: (shown or "").startswith(start)),
+        st.sampled_from(["n", "none", "a"]),
+    ),
+    st.builds(
+        lambda part: FieldTest("status", sk.contains(part), lambda shown: part in (shown or "")),
+        st.sampled_from(["ive", "clos"]),
+    ),
+    st.builds(lambda value: FieldTest("marks", value, lambda shown: bool(shown == value)), SETS),
+    st.builds(lambda value: FieldTest("notes", value, lambda shown: bool(shown == value)), LISTS),
 )
-WHERE = st.lists(TESTS, max_size=2, unique_by=lambda test: test.field)
+
+
+def joined(test: FieldTest, other: FieldTest, every: bool) -> FieldTest:
+    """Two conditions on one field."""
+    if every:
+        condition = test.condition & other.condition
+        return FieldTest(test.field, condition, lambda shown: test.holds(shown) and other.holds(shown))
+    condition = test.condition | other.condition
+    return FieldTest(test.field, condition, lambda shown: test.holds(shown) or other.holds(shown))
+
+
+def negated(test: FieldTest) -> FieldTest:
+    return FieldTest(test.field, ~test.condition, lambda shown: not test.holds(shown))
+
+
+AMOUNT_BOUNDS = comparison("credit", AMOUNTS).filter(lambda test: not isinstance(test.condition, int))
+LIMIT_BOUNDS = comparison("limit", SMALL).filter(lambda test: not isinstance(test.condition, int))
+BOUNDS = st.one_of(
+    st.builds(joined, AMOUNT_BOUNDS, AMOUNT_BOUNDS, st.booleans()),
+    st.builds(joined, LIMIT_BOUNDS, LIMIT_BOUNDS, st.booleans()),
+)
+MAPPINGS = st.lists(
+    TESTS | BOUNDS | BOUNDS.map(negated) | LIMIT_BOUNDS.map(negated), max_size=2, unique_by=lambda test: test.field
+).map(all_tests)
+
+
+def combined(name: str, parts: list[Wanted]) -> Wanted:
+    combine = {
+        "any_of": lambda shown: any(part.matches(shown) for part in parts),
+        "all_of": lambda shown: all(part.matches(shown) for part in parts),
+        "none_of": lambda shown: not any(part.matches(shown) for part in parts),
+    }
+    return Wanted(getattr(sk, name)(*(part.where for part in parts)), combine[name])
+
+
+WHERE = st.recursive(
+    MAPPINGS,
+    lambda inner: st.builds(
+        combined,
+        st.sampled_from(["any_of", "all_of", "none_of"]),
+        st.lists(inner.filter(lambda wanted: bool(wanted.where)), min_size=1, max_size=2),
+    ),
+    max_leaves=4,
+)
 
 
 def assigned(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Change]:
@@ -204,29 +258,27 @@ class World:
         made: Thing = self.cls(**stored.shown)
         return made
 
-    def update(self, which: int, changes: list[Change], where: list[Requirement]) -> None:
+    def update(self, which: int, changes: list[Change], where: Wanted) -> None:
         stored = self.items.get(which)
         wanted = {change.field: change.change for change in changes}
-        conditions = {test.field: test.condition for test in where}
-        if stored is None or not matches(where, stored.shown):
+        if stored is None or not where.matches(stored.shown):
             with pytest.raises(sk.ItemMissing if stored is None else sk.ConditionFailed):
-                self.db.update(self.path(which), wanted, where=conditions)
+                self.db.update(self.path(which), wanted, where=where.where)
             return
         for change in changes:
             stored.shown[change.field] = change.result(stored.shown[change.field])
         stored.touch({change.field for change in changes})
-        assert self.db.update(self.path(which), wanted, where=conditions) == self.item(stored)
+        assert self.db.update(self.path(which), wanted, where=where.where) == self.item(stored)
 
-    def delete(self, which: int, where: list[Requirement]) -> None:
+    def delete(self, which: int, where: Wanted) -> None:
         stored = self.items.get(which)
-        conditions = {test.field: test.condition for test in where}
-        if matches(where, None if stored is None else stored.shown):
-            deleted = self.db.delete(self.path(which), where=conditions)
+        if where.matches(None if stored is None else stored.shown):
+            deleted = self.db.delete(self.path(which), where=where.where)
             assert deleted == (None if stored is None else self.item(stored))
             self.items.pop(which, None)
             return
         with pytest.raises(sk.ConditionFailed):
-            self.db.delete(self.path(which), where=conditions)
+            self.db.delete(self.path(which), where=where.where)
 
     def put(self, which: int, credit: int, condition: str) -> None:
         """Puts a changed copy of the item that a reader has, or a new item."""
@@ -248,7 +300,7 @@ class World:
         stored.shown |= {"credit": credit, "revision": item.revision}
         stored.keys, stored.outdated = dict(index_keys(stored.shown)), False
 
-    def check(self, where: list[Requirement]) -> None:
+    def check(self, where: Wanted) -> None:
         rows = self.db.client.scan(TableName=self.table)["Items"]
         for foreign in FOREIGN:
             assert foreign in rows
@@ -258,9 +310,9 @@ class World:
             assert found == (None if stored is None else self.item(stored))
             if stored is not None and found is not None:
                 assert sk.extra(found) == stored.extra
-        self._check_paths([test for test in where if test.field != "shelf"])
+        self._check_paths(where)
 
-    def _check_paths(self, where: list[Requirement]) -> None:
+    def _check_paths(self, where: Wanted) -> None:
         self._check_path(self.cls.key(shelf=SHELF), where, lambda _: True)
         for owner in ("ann", "bob"):
             self._check_path(self.cls.by_owner(owner=owner), where, in_index("gsi1", f"OWNER#{owner}"))
@@ -276,12 +328,11 @@ class World:
         for each in self.db.whole(parts):
             assert each == self.item(self.items[each.number])
 
-    def _check_path(self, path: sk.Path[Any], where: list[Requirement], belongs: Callable[[Stored], bool]) -> None:
-        conditions = {test.field: test.condition for test in where}
-        expected = sorted(which for which, each in self.items.items() if belongs(each) and matches(where, each.shown))
-        assert self._numbers(self.db.iterate(path, where=conditions)) == expected
-        assert self._numbers(self.db.page(path, where=conditions).items) == expected
-        assert self.db.count(path, where=conditions) == len(expected)
+    def _check_path(self, path: sk.Path[Any], where: Wanted, belongs: Callable[[Stored], bool]) -> None:
+        expected = sorted(which for which, each in self.items.items() if belongs(each) and where.matches(each.shown))
+        assert self._numbers(self.db.iterate(path, where=where.where)) == expected
+        assert self._numbers(self.db.page(path, where=where.where).items) == expected
+        assert self.db.count(path, where=where.where) == len(expected)
 
     def _numbers(self, items: Any) -> list[int]:
         return sorted(each.number for each in items)
@@ -308,7 +359,7 @@ STEPS = st.lists(
 @pytest.mark.parametrize("cls", [OneVersion, TwoVersions])
 @given(rows=OLD_ROWS, steps=STEPS, where=WHERE)
 def test_sessions_agree_with_the_plain_model(
-    cls: type[Any], rows: list[OldRow], steps: list[tuple[Any, ...]], where: list[Requirement]
+    cls: type[Any], rows: list[OldRow], steps: list[tuple[Any, ...]], where: Wanted
 ) -> None:
     with sk.connect("memory:", tables=[cls]) as db:
         db.create_tables()

@@ -159,8 +159,8 @@ class OldRow:
         return Stored(dict(self.shown), dict(self.extra), keys, "user" in row)
 
 
-class Requirement(NamedTuple):
-    """A condition, and what it means for a value that an item shows."""
+class FieldTest(NamedTuple):
+    """A condition on a field, and what it means for a value that an item shows."""
 
     field: str
     condition: Any
@@ -170,13 +170,25 @@ class Requirement(NamedTuple):
         return f"{self.field} {self.condition!r}"
 
 
+class Wanted(NamedTuple):
+    """A `where`, and what it means for what an item shows; None is a missing item, whose fields are absent."""
+
+    where: Any
+    matches: Callable[[Mapping[str, Any] | None], bool]
+
+    def __repr__(self) -> str:
+        return repr(self.where)
+
+
+def all_tests(tests: list[FieldTest]) -> Wanted:
+    return Wanted(
+        {test.field: test.condition for test in tests},
+        lambda shown: all(test.holds(None if shown is None else shown[test.field]) for test in tests),
+    )
+
+
 def is_absent(value: Any) -> bool:
     return value is None or value == set()
-
-
-def matches(where: list[Requirement], shown: Mapping[str, Any] | None) -> bool:
-    """Whether an item matches; None is a missing item, whose fields are absent."""
-    return all(test.holds(None if shown is None else shown[test.field]) for test in where)
 
 
 class Change(NamedTuple):

@@ -43,3 +43,16 @@ def element_count(value: Value) -> int:
     """The store's `size`: elements, bytes, or characters, of which those beyond the basic plane count twice."""
     ((tag, content),) = value.items()
     return len(content.encode("utf-16-le")) // 2 if tag == "S" else len(content)
+
+
+def contains_element(value: Value, element: Value) -> bool:
+    """The store's `contains`: an element of a set or list, a part of a string or binary."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "L":
+            return any(_tagged(each) == _tagged(element) for each in content)
+        case "SS" | "NS" | "BS":
+            return any(comparable({tag[0]: each}) == comparable(element) for each in content)
+        case "S" | "B":
+            return tag in element and element[tag] in content
+    return False

@@ -9,38 +9,19 @@ default. So each condition has two forms that agree: an expression for the store
 
 from __future__ import annotations
 
+import builtins
 import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_origin
 
 from msgspec import NODEFAULT
 
-from sortkey.model.changes.comparable import comparable, element_count, is_ordered
+from sortkey.model.changes.comparable import comparable, contains_element, element_count, is_ordered
+from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
-
-Where = Mapping[str, Any]
-
-
-class Condition(ABC):
-    """A condition on one field."""
-
-    if_absent: bool = False
-    """What the store's expression is for a row without the attribute."""
-    if_null: bool = False
-    """What the store's expression is for NULL."""
-
-    @abstractmethod
-    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        """The condition in DynamoDB's syntax."""
-
-    @abstractmethod
-    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
-        """The condition on the value that an item shows, encoded; None for None and the empty set."""
-
 
 _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq,
@@ -85,6 +66,57 @@ class _OneOf(Condition):
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         return any(_Comparison("=", value).holds(schema, field, shown) for value in self.values)
+
+
+class _Contains(Condition):
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def __repr__(self) -> str:
+        return f"contains {self.element!r}"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        name = placeholders.name(attribute_of(schema, field))
+        return f"contains({name}, {placeholders.value(self._encoded(schema, field))})"
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        element = self._encoded(schema, field)
+        return shown is not None and contains_element(shown, element)
+
+    def _encoded(self, schema: Schema[Any], field: str) -> Value:
+        """The element, encoded by the field that contains it."""
+        base = schema.codec.by_name[field].annotation.base
+        match get_origin(base):
+            case builtins.list:
+                element: Value = encoded(schema, field, [self.element])["L"][0]
+                return element
+            case builtins.set | builtins.frozenset:
+                ((tag, (content,)),) = encoded(schema, field, {self.element}).items()
+                return {tag[0]: content}
+        if base in (str, bytes):
+            return encoded(schema, field, self.element)
+        raise EncodeError(f"{schema.name}.{field}: sk.contains needs a set, a list, a str or bytes")
+
+
+class _Starting(Condition):
+    def __init__(self, beginning: str | bytes) -> None:
+        self.beginning = beginning
+
+    def __repr__(self) -> str:
+        return f"starting with {self.beginning!r}"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        name = placeholders.name(attribute_of(schema, field))
+        return f"begins_with({name}, {placeholders.value(self._encoded(schema, field))})"
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        ((tag, beginning),) = self._encoded(schema, field).items()
+        return shown is not None and tag in shown and shown[tag].startswith(beginning)
+
+    def _encoded(self, schema: Schema[Any], field: str) -> Value:
+        if schema.codec.by_name[field].annotation.base not in (str, bytes):
+            raise EncodeError(f"{schema.name}.{field}: sk.starting needs a str or bytes")
+        return encoded(schema, field, self.beginning)
 
 
 class _Absent(Condition):
@@ -164,17 +196,23 @@ def one_of(*values: Any) -> Condition:
     return _OneOf(values)
 
 
+def contains(element: Any) -> Condition:
+    """A set or list has this element; a string or binary has this part."""
+    return _Contains(element)
+
+
+def starting(beginning: str | bytes) -> Condition:
+    """A string or binary starts with `beginning`."""
+    return _Starting(beginning)
+
+
 def sized(at_most: int) -> Condition:
     """A set, list or map has at most this many elements, a string this many characters. An absent one has 0."""
     return _SizeLimit(at_most)
 
 
-def conditions(where: Where | None) -> dict[str, Condition]:
-    """The condition of each field."""
-    return {field: _condition(wanted) for field, wanted in (where or {}).items()}
-
-
-def _condition(wanted: Any) -> Condition:
+def condition_of(wanted: Any) -> Condition:
+    """The condition that `where` has for a field: itself, equal to a value, or absent for None."""
     if isinstance(wanted, Condition):
         return wanted
     return absent if wanted is None else _Comparison("=", wanted)

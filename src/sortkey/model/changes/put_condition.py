@@ -1,4 +1,4 @@
-"""The conditions of a put: `newer_by`, `if_absent` and `if_version`.
+"""The conditions of a put: `newer_by`, `if_absent`, `if_version` and `where`.
 
 Like every condition, they are of what the stored item shows (see `changes/item_condition.py`): a row that lacks the
 field has its default, and a row of an older version is upgraded before it is compared.
@@ -7,12 +7,14 @@ field has its default, and a row of an older version is upgraded before it is co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.conditions import attribute_of, below, encoded, holds_on
+from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import EncodeError
 from sortkey.model.items.converter import NULL
 from sortkey.model.items.item import Item
@@ -110,13 +112,38 @@ class SameVersion(PutCondition):
         return (version or 0) == self.version
 
 
-def put_condition(
-    schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
-) -> PutCondition | None:
-    if sum((newer_by is not None, if_absent, if_version is not None)) > 1:
-        raise ValueError("a put takes one of newer_by, if_absent and if_version")
+class Matching(PutCondition):
+    """The stored item matches `where`. A missing item has no fields."""
+
+    def __init__(self, schema: Schema[Any], item: Item, where: Where) -> None:
+        super().__init__(schema)
+        self.where = where
+        self._condition = ItemCondition(schema, where, {name: getattr(item, name) for name in schema.primary.fields})
+
+    def test(self, placeholders: Placeholders) -> str:
+        return self._condition.test_of_any(None, placeholders)
+
+    def accepts(self, stored: Any) -> bool:
+        return self._condition.accepts(stored)
+
+
+class PutOptions(NamedTuple):
+    """The arguments of a put, at most one of them given."""
+
+    newer_by: str | None = None
+    if_absent: bool = False
+    if_version: str | None = None
+    where: Where | None = None
+
+
+def put_condition(schema: Schema[Any], item: Item, options: PutOptions) -> PutCondition | None:
+    newer_by, if_absent, if_version, where = options
+    if sum((newer_by is not None, if_absent, if_version is not None, bool(where))) > 1:
+        raise ValueError("a put takes one of newer_by, if_absent, if_version and where")
     if if_absent:
         return IfAbsent(schema)
+    if where:
+        return Matching(schema, item, where)
     if newer_by is not None:
         return NewerBy(schema, item, newer_by)
     return None if if_version is None else SameVersion(schema, item, if_version)

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.model.changes.conditions import (
-    Where,
-    attribute_of,
-    conditions,
-    holds_on,
-    render_condition,
-    result_if_absent,
-)
-from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.conditions import attribute_of, render_condition
+from sortkey.model.changes.placeholders import Placeholders, any_of
+from sortkey.model.changes.requirements import Leaf, Requirement, Where
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
@@ -28,20 +22,15 @@ class QueryFilter:
         """Raises NoAccessPath for a path without a filter, and for fields that a filter cannot use."""
         if path.collection:
             raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
-        for field in where.keys() & path.layout.unfiltered:
-            raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
         self._schema: Schema[Any] = path.schema
-        for field in where:
-            attribute_of(self._schema, field)
+        self._requirement = Requirement(path.schema, where, path.given)
+        fields = {leaf.field for leaf in self._requirement.leaves}
+        for field in fields & path.layout.unfiltered:
+            raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
         if path.layout.projection != "ALL":
-            self._reject_unprojected(path, where)
-        self._conditions = conditions(where)
-        self._if_absent = {
-            field: result_if_absent(self._schema, field, condition, path.given)
-            for field, condition in self._conditions.items()
-        }
+            self._reject_unprojected(path, fields)
 
-    def _reject_unprojected(self, path: Path[Any], where: Where) -> None:
+    def _reject_unprojected(self, path: Path[Any], fields: set[str]) -> None:
         """The store would take an attribute that the index does not have for an absent one."""
         if self._schema.version > 1:
             raise NoAccessPath(
@@ -49,27 +38,25 @@ class QueryFilter:
                 f"upgraded, and where cannot be used"
             )
         held = projected_attributes(self._schema, path.layout)
-        for field in where:
+        for field in fields:
             if attribute_of(self._schema, field) not in held:
                 raise NoAccessPath(f"{path!r}: where cannot use {field}, which {path.layout.index} does not project")
 
     @property
     def is_exact(self) -> bool:
         """Whether the store drops all rows that do not match."""
-        return self._schema.version == 1 and None not in self._if_absent.values()
+        return self._schema.version == 1 and all(leaf.if_absent is not None for leaf in self._requirement.leaves)
 
     def accepts(self, item: Any) -> bool:
-        return all(
-            holds_on(self._schema, field, condition, getattr(item, field))
-            for field, condition in self._conditions.items()
-        )
+        return self._requirement.accepts(item)
 
     def expression(self, placeholders: Placeholders) -> str:
-        tests = all_of(
-            render_condition(self._schema, field, condition, self._if_absent[field] is not False, placeholders)
-            for field, condition in self._conditions.items()
-        )
+        tests = self._requirement.render(lambda leaf: self._loose(leaf, placeholders))
         if self._schema.version == 1:
             return tests
         current = placeholders.value(self._schema.version_mark[1])
         return any_of(f"{placeholders.name(VERSION_ATTRIBUTE)} <> {current}", tests)
+
+    def _loose(self, leaf: Leaf, placeholders: Placeholders) -> str:
+        if_absent = leaf.if_absent is not False
+        return render_condition(self._schema, leaf.field, leaf.condition, if_absent, placeholders)

@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, async_client
 from sortkey.client.capabilities import EMBEDDED
-from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
@@ -132,13 +133,20 @@ class AsyncSession(AnySession[AsyncClient]):
         return await self._run(lookups.lookup_as(self._context, key, fields, read)) if found is None else found
 
     async def put(
-        self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
+        self,
+        item: Item,
+        *,
+        newer_by: str | None = None,
+        if_absent: bool = False,
+        if_version: str | None = None,
+        where: Where | None = None,
     ) -> bool:
         """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
         stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
-        that must equal the stored one, and is incremented in the store and in `item`; if not equal, raises
-        ConditionFailed."""
-        return await self._run(writes.put(self._context, item, newer_by, if_absent, if_version))
+        that must equal the stored one, and is incremented in the store and in `item`; `where` are conditions on the
+        stored item. The last two raise ConditionFailed if they are not met."""
+        options = PutOptions(newer_by, if_absent, if_version, where)
+        return await self._run(writes.put(self._context, item, options))
 
     async def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises

@@ -7,10 +7,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.model.changes.change_plan import plan_changes
-from sortkey.model.changes.conditions import Where, attribute_of
+from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
@@ -49,9 +50,7 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     except ClientError as error:
         row = row_of_failed_condition(error)
         if row is None:
-            raise ItemMissing(
-                f"{path!r} does not exist, and a new item does not match {dict(put.where or {})}"
-            ) from None
+            raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where or {}}") from None
         return PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], f"an entry of {path!r} was written"))
 

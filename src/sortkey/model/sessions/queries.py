@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.changes.conditions import Where
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
+from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors

@@ -16,7 +16,8 @@ from sortkey.client import Client
 from sortkey.client import client as open_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.client.deadline import DEADLINE
-from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
@@ -135,13 +136,20 @@ class Session(AnySession[Client]):
         return self._run(lookups.lookup_as(self._context, key, fields, read)) if found is None else found
 
     def put(
-        self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
+        self,
+        item: Item,
+        *,
+        newer_by: str | None = None,
+        if_absent: bool = False,
+        if_version: str | None = None,
+        where: Where | None = None,
     ) -> bool:
         """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
         stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
-        that must equal the stored one, and is incremented in the store and in `item`; if not equal, raises
-        ConditionFailed."""
-        return self._run(writes.put(self._context, item, newer_by, if_absent, if_version))
+        that must equal the stored one, and is incremented in the store and in `item`; `where` are conditions on the
+        stored item. The last two raise ConditionFailed if they are not met."""
+        options = PutOptions(newer_by, if_absent, if_version, where)
+        return self._run(writes.put(self._context, item, options))
 
     def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
-from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
@@ -45,13 +46,20 @@ class Transaction:
         self.actions: list[Action] = []
 
     def put(
-        self, item: Item, *, newer_by: str | None = None, if_absent: bool = False, if_version: str | None = None
+        self,
+        item: Item,
+        *,
+        newer_by: str | None = None,
+        if_absent: bool = False,
+        if_version: str | None = None,
+        where: Where | None = None,
     ) -> None:
         """Add a put of a whole item; see `Session.put`."""
         require_item(item)
         schema = schema_of(type(item))
-        joined = None if schema.joined is None else Put(schema.joined, item, newer_by, if_absent, if_version)
-        self.actions.append(Action(Put(schema, item, newer_by, if_absent, if_version), joined))
+        options = PutOptions(newer_by, if_absent, if_version, where)
+        joined = None if schema.joined is None else Put(schema.joined, item, options)
+        self.actions.append(Action(Put(schema, item, options), joined))
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
         """Add an update of some fields; see `Session.update`."""

@@ -13,10 +13,12 @@ from typing import Any, Final, TypeVar
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
-from sortkey.model.changes.conditions import Where, attribute_of
+from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value
@@ -190,7 +192,7 @@ def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
             return (yield from _updated(context, path, wanted))
         except ItemMissing:
             # Another writer may create the item first; then it is updated.
-            created = yield from writes.put(context, made, None, True, None)
+            created = yield from writes.put(context, made, PutOptions(if_absent=True))
         if created:
             item: T = made
             return item

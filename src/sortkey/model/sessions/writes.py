@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
-from sortkey.model.changes.conditions import Where
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.put_condition import SameVersion, put_condition
+from sortkey.model.changes.put_condition import Matching, PutOptions, SameVersion, put_condition
+from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
@@ -25,16 +25,21 @@ from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, Paral
 T = TypeVar("T")
 
 
+_UNCONDITIONAL: Final = PutOptions()
+
+
+class NotPut(ConditionFailed):
+    """Inside of `put`, which returns False for it."""
+
+
 class Put(ConditionalWrite):
-    def __init__(
-        self, schema: Schema[Any], item: Item, newer_by: str | None, if_absent: bool, if_version: str | None
-    ) -> None:
+    def __init__(self, schema: Schema[Any], item: Item, options: PutOptions) -> None:
         self.schema = schema
         self.item = item
-        self.condition = put_condition(schema, item, newer_by, if_absent, if_version)
+        self.condition = put_condition(schema, item, options)
         self.metered = f"put {schema.name}"
         self.description = f"put of {schema.name}"
-        self.row = schema.encode(item if if_version is None else _next_version(item, if_version))
+        self.row = schema.encode(item if options.if_version is None else _next_version(item, options.if_version))
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
 
     def prepare(self, row: Row | None) -> Prepared:
@@ -50,18 +55,26 @@ class Put(ConditionalWrite):
                 current = placeholders.equal(*self.schema.version_mark)
                 test = all_of([test, any_of(self.condition.no_item(placeholders), current)])
             members["ConditionExpression"] = test
-        if isinstance(self.condition, SameVersion) or (self.condition.compares and self.schema.version > 1):
+        if self._raises or (self.condition.compares and self.schema.version > 1):
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared("Put", placeholders.added_to(members))
+
+    @property
+    def _raises(self) -> bool:
+        """Whether a put whose condition is not met raises; other puts return False."""
+        return isinstance(self.condition, SameVersion | Matching)
 
     def accepts(self, row: Row) -> bool:
         return self.condition is not None and self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
-        if not isinstance(self.condition, SameVersion):
-            return ConditionFailed(f"{self.schema.name} was not put")
-        field, version = self.condition.field, self.condition.version
         stored = None if row is None else self.schema.decode(row)
+        if isinstance(self.condition, Matching):
+            found = f"the stored {self.schema.name}" if stored is not None else f"a missing {self.schema.name}"
+            return ConditionFailed(f"{found} does not match {self.condition.where}", stored)
+        if not isinstance(self.condition, SameVersion):
+            return NotPut(f"{self.schema.name} was not put")
+        field, version = self.condition.field, self.condition.version
         found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
         return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
 
@@ -75,21 +88,19 @@ def _next_version(item: Item, field: str) -> Item:
     return replace(item, **{field: getattr(item, field) + 1})
 
 
-def put(context: Context, item: Item, newer_by: str | None, if_absent: bool, if_version: str | None) -> Steps[bool]:
+def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     """Whether the item was written."""
     require_item(item)
     schema = context.schema(type(item))
-    if newer_by is None and not if_absent and if_version is None:
+    if options == _UNCONDITIONAL:
         members = {"TableName": schema.table, "Item": schema.encode(item)}
         yield from context.send("PutItem", members, f"put {schema.name}")
         return True
-    write = Put(schema, item, newer_by, if_absent, if_version)
+    write = Put(schema, item, options)
     try:
         yield from carry_out(context, write)
-    except ConditionFailed:
-        if if_version is None:
-            return False
-        raise
+    except NotPut:
+        return False
     write.written()
     return True
 

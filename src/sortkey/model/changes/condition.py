@@ -1,0 +1,85 @@
+"""`Condition`: the base of conditions on one field, and how they are joined: `sk.above(1) & sk.below(5)`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.items.converter import Value
+from sortkey.model.items.schema import Schema
+
+
+class Condition(ABC):
+    """A condition on one field. `&`, `|` and `~` join and negate conditions on the same field."""
+
+    if_absent: bool = False
+    """What the store's expression is for a row without the attribute."""
+    if_null: bool = False
+    """What the store's expression is for NULL."""
+
+    @abstractmethod
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        """The condition in DynamoDB's syntax."""
+
+    @abstractmethod
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        """The condition on the value that an item shows, encoded; None for None and the empty set."""
+
+    def __and__(self, other: Condition) -> Condition:
+        return _Joined(True, (self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return _Joined(False, (self, other))
+
+    def __invert__(self) -> Condition:
+        return _Negated(self)
+
+
+class _Joined(Condition):
+    """All, or any, of several conditions."""
+
+    def __init__(self, every: bool, parts: tuple[Condition, ...]) -> None:
+        for part in parts:
+            if not isinstance(part, Condition):
+                raise TypeError(f"& and | join conditions, such as sk.above(1), not {part!r}")
+        self.every = every
+        self.parts = parts
+        joined = all if every else any
+        self.if_absent = joined(part.if_absent for part in parts)
+        self.if_null = joined(part.if_null for part in parts)
+
+    def __repr__(self) -> str:
+        return f"({(' and ' if self.every else ' or ').join(map(repr, self.parts))})"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        texts = [part.render(schema, field, placeholders) for part in self.parts]
+        return all_of(texts) if self.every else any_of(*texts)
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        results = (part.holds(schema, field, shown) for part in self.parts)
+        return all(results) if self.every else any(results)
+
+    def __invert__(self) -> Condition:
+        return _Joined(not self.every, tuple(~part for part in self.parts))
+
+
+class _Negated(Condition):
+    """The opposite of a condition that is one test."""
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+        self.if_absent = not condition.if_absent
+        self.if_null = not condition.if_null
+
+    def __repr__(self) -> str:
+        return f"not {self.condition!r}"
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        return f"NOT {self.condition.render(schema, field, placeholders)}"
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        return not self.condition.holds(schema, field, shown)
+
+    def __invert__(self) -> Condition:
+        return self.condition
