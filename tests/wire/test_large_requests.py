@@ -145,6 +145,21 @@ def test_a_bug_is_an_internal_error(
     assert "PutItem failed" in caplog.text
 
 
+# Two batches of 16 MB that wait for the disk must not reject another client's item of 300 KB.
+def test_batches_leave_room_for_items(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sortkey.wire.endpoint.UNDER_WAY_BYTES", 2 * ITEM_BODY_BYTES)
+    (earlier, _), (batching, batched), (writing, written) = (clients.connect() for _ in range(3))
+    earlier.data_received(PUT)
+    puts = [{"PutRequest": {"Item": LARGE_ITEM | item(number)}} for number in range(12)]
+    batching.data_received(request("BatchWriteItem", {"RequestItems": {"orders": puts}}))
+    writing.data_received(PUT)
+    assert batched.statuses() == [503]
+    for _ in range(2):
+        clients.go_on_with_large()
+        clients.commits.commit_one()
+    assert written.statuses() == [200]
+
+
 # A client that sends batches of 16 MB, each of which takes a second, must not delay another client's item.
 def test_an_item_does_not_wait_for_a_batch() -> None:
     calls: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -36,7 +36,7 @@ from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_writes import CostlyWrites
-from sortkey.wire.large_requests import LARGE_BYTES, LargeRequests
+from sortkey.wire.large_requests import ITEM_BODY_BYTES, LARGE_BYTES, LargeRequests
 from sortkey.wire.metrics import FAMILIES, Metrics
 from sortkey.wire.protocol import CoralError
 from sortkey.wire.response import TEXT, Responses
@@ -48,6 +48,8 @@ UNDER_WAY_BYTES: Final = 64 * MIB
 """Of the bodies of requests that are not answered yet. Decoded, they take about twice as much."""
 ROOM_FOR_SMALL: Final = 4
 """One part of this many is left for requests that are not large, so that a few large ones lock nobody out."""
+ROOM_FOR_ITEMS: Final = 2
+"""And one of this many for requests that a single item can have, so that batches do not lock them out."""
 
 HEALTHY: Final = b"healthy: dynamodb.local\n"
 UNKNOWN: Final = "Unknown"
@@ -223,8 +225,7 @@ class Endpoint:
         if route.writes and self.queued >= QUEUED_WRITES:
             raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
         used = self.queued_bytes + self._slices.bytes + self._large.bytes
-        most = UNDER_WAY_BYTES if size <= LARGE_BYTES else UNDER_WAY_BYTES - UNDER_WAY_BYTES // ROOM_FOR_SMALL
-        if used and used + size > most:
+        if used and used + size > _room_for(size):
             raise CoralError(503, "ServiceUnavailableException", "Too many bytes are under way; retry in a moment.")
 
     def _finish(self, write: PendingWrite) -> None:
@@ -341,6 +342,13 @@ class Endpoint:
             return self._responses.answer(request, 405, protocol.error_json(error), headers=allow)
         unknown = UnknownOperationException("An unknown operation was requested.")
         return self._error(request, self._unknown, unknown, perf_counter())
+
+
+def _room_for(size: int) -> int:
+    """How many bytes may be under way with a request of this size."""
+    if size <= LARGE_BYTES:
+        return UNDER_WAY_BYTES
+    return UNDER_WAY_BYTES - UNDER_WAY_BYTES // (ROOM_FOR_SMALL if size <= ITEM_BODY_BYTES else ROOM_FOR_ITEMS)
 
 
 def _decode(route: Route, caller: Caller | None, body: bytes) -> Any:
