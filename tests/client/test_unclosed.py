@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import sortkey as sk
 from sortkey.engine.database import Database
-from sortkey.storage import QueueClosed
+from sortkey.engine.janitor.janitor import Janitor
+from sortkey.storage import QueueClosed, Store
 from tests.client.orders import ORDERS, key
 from tests.storage.byte_store import wait_until
 
@@ -102,3 +104,27 @@ sys.stdout.write("done")
 def test_hundreds_of_unclosed_sessions_in_little_address_space(sessions: str) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, sessions], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("done", "")
+
+
+def test_a_dropped_remote_client_closes_its_connections(our_endpoint: str) -> None:
+    client = sk.client(our_endpoint)
+    client.list_tables()
+    (botocore_client,) = client._clients.values()  # type: ignore[attr-defined]
+    with patch.object(botocore_client, "close", wraps=botocore_client.close) as close:
+        with pytest.warns(ResourceWarning, match=UNCLOSED):
+            del client
+        close.assert_called_once()
+
+
+def test_a_store_whose_janitor_cannot_start_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Janitor) -> None:
+        raise RuntimeError("can't start new thread")
+
+    closed: list[Store[Any]] = []
+    monkeypatch.setattr(Janitor, "start", fail)
+    monkeypatch.setattr(Store, "close", lambda store: closed.append(store))
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        sk.client("memory:")
+    assert len(closed) == 1
+    monkeypatch.undo()
+    closed[0].close()

@@ -84,5 +84,8 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
         with self._opening:
             self._closed = True
             clients, self._clients = self._clients, {}
+        self._abandon(clients)
+
+    def _abandon(self, clients: dict[str, Any]) -> None:
         for client in clients.values():
             client.close()

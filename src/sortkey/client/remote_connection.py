@@ -48,9 +48,13 @@ class AnyRemoteClient(AnyClient[R]):
         self.meta = ClientMeta(url, self._connection.region)
 
     def __del__(self) -> None:
-        # The connections are closed when botocore's clients are collected.
-        if getattr(self, "_clients", None):
+        clients: dict[str, Any] = getattr(self, "_clients", {})
+        if clients:
+            self._abandon(clients)
             warn_unclosed(self, self.meta.endpoint_url)
+
+    def _abandon(self, clients: dict[str, Any]) -> None:
+        """Release the connections of a client that is collected."""
 
     def _check_open(self) -> None:
         if self._closed:

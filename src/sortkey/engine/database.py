@@ -41,7 +41,12 @@ class Database(Core):
     ) -> Database:
         """Open a folder (created if missing), or memory if `path` is None, and start its janitor."""
         database = cls(None if path is None else Path(path), clock, settings)
-        database.janitor.start()
+        try:
+            database.janitor.start()
+        except BaseException:
+            # There may be no memory for a thread.
+            database.store.close()
+            raise
         return database
 
     def execute(self, operation: str, request: Shape) -> Answer:

@@ -55,6 +55,18 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         name, *limits = self.range
         return f"{made}.{name}({', '.join(map(repr, limits))})"
 
+    def __hash__(self) -> int:
+        return hash((self.entity, self.layout.name, self.collection, frozenset(self.given.items()), self.range))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The schema has functions that were made for the class; the class has them wherever the path is read.
+        return _rebuilt, (self.schema.owner, self.layout.name, dict(self.given), self.range, self.collection)
+
+    def of_all_classes(self) -> Path[Any]:
+        """The path to the rows of all classes in the partition."""
+        decode = self.schema.owner.__table__.decode
+        return msgspec.structs.replace(self, condition=None, decode=decode, collection=True)
+
     def between(self, low: Any, high: Any) -> Path[T_co]:
         """The items whose next sort-key field is from `low` to `high`, both included."""
         sort, values = self._next("between")
@@ -157,6 +169,13 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             return {part.name: source[part.name] for part in (*self.primary.attributes, *self.layout.attributes)}
         except KeyError as error:
             raise KeyPartError(f"{self.name}: the row has no {error}") from None
+
+
+def _rebuilt(owner: Any, name: str, given: dict[str, Any], range_: tuple[Any, ...], collection: bool) -> Path[Any]:
+    path: Path[Any] = getattr(owner, name)(**given)
+    if collection:
+        return path.of_all_classes()
+    return getattr(path, range_[0])(*range_[1:]) if range_ else path
 
 
 def _rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import msgspec
-
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
@@ -20,5 +18,4 @@ def collection(key: BoundKey[T], /, **partition: Any) -> Path[Item]:
     if set(partition) != set(needed):
         given = ", ".join(partition) or "nothing"
         raise NoAccessPath(f"a collection of {key.name} needs exactly {', '.join(needed)}, not {given}")
-    path: Path[Item] = key(**partition)
-    return msgspec.structs.replace(path, condition=None, decode=key.schema.owner.__table__.decode, collection=True)
+    return key(**partition).of_all_classes()

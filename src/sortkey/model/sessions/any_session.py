@@ -60,6 +60,9 @@ class AnySession(Generic[C]):
         reads = client.in_process_reads
         self._fast = None if reads is None else FastReads(reads, context.meter)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.client.meta.endpoint_url!r}>"
+
     @property
     def meter(self) -> Meter:
         """What each access path has cost so far."""

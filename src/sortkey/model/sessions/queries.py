@@ -7,7 +7,7 @@ the page has `has_next`, and its end cursor is where the reading stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
@@ -78,6 +78,12 @@ class Page(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<page of {self._path!r}: {len(self.items)} items>"
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
 
     def cursor(self, index: int) -> str:
         """The cursor of one item, for `after` or `before`."""
@@ -164,12 +170,20 @@ class Wanted(NamedTuple):
 
     accepts: ItemTest | None
     undecodable: Undecodable
+    most: int | None = None
+    """How many at most; None for all."""
+
+    def less(self, items: int) -> Wanted:
+        """The same after this many items."""
+        return self if self.most is None else self._replace(most=self.most - items)
 
 
-def wanted_items(path: Path[Any], where: Where | None, undecodable: Undecodable) -> Wanted:
+def wanted_items(path: Path[Any], where: Where | None, undecodable: Undecodable, most: int | None = None) -> Wanted:
+    if most is not None and most < 1:
+        raise ValueError(f"limit must be at least 1, not {most}")
     if undecodable not in ("raise", "skip"):
         raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
-    return Wanted(item_test(path, where), undecodable)
+    return Wanted(item_test(path, where), undecodable, most)
 
 
 def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
@@ -218,10 +232,25 @@ def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row 
     members = dict(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
+    if wanted.most is not None:
+        members["Limit"] = max(wanted.most, _FILTERED_LIMIT) if "FilterExpression" in query else wanted.most
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = _decode(context, path, answer["Items"], wanted).items
+    items = _decode(context, path, answer["Items"], wanted).items[: wanted.most]
     context.meter.returned(path.name, len(items))
-    return Chunk(items, answer.get("LastEvaluatedKey"))
+    done = wanted.most is not None and len(items) == wanted.most
+    return Chunk(items, None if done else answer.get("LastEvaluatedKey"))
+
+
+def first(context: Context, path: Path[T], where: Where | None, descending: bool, consistent: bool) -> Steps[T | None]:
+    """The first item, read with as few rows as possible."""
+    path = context.adapt(path)
+    query = query_of(path, where, descending, consistent)
+    wanted = wanted_items(path, where, "raise", most=1)
+    start: Row | None = None
+    while True:
+        items, start = yield from chunk(context, path, query, start, wanted)
+        if items or start is None:
+            return items[0] if items else None
 
 
 def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:

@@ -209,19 +209,27 @@ class Session(AnySession[Client]):
         where: Where | None = None,
         descending: bool = False,
         consistent: bool = False,
+        limit: int | None = None,
         undecodable: Undecodable = "raise",
     ) -> Iterator[T]:
-        """All items of a path, in its order. A row that its class cannot read raises DecodeError, or is left out if
-        `undecodable` is "skip"."""
+        """All items of a path, in its order, or the first `limit` of them, reading as few rows as possible. A row that
+        its class cannot read raises DecodeError, or is left out if `undecodable` is "skip"."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
-        wanted = queries.wanted_items(path, where, undecodable)
+        wanted = queries.wanted_items(path, where, undecodable, limit)
         start: Row | None = None
         while True:
             items, start = self._run(queries.chunk(self._context, path, query, start, wanted))
+            wanted = wanted.less(len(items))
             yield from items
             if start is None:
                 return
+
+    def first(
+        self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
+    ) -> T | None:
+        """The first item of a path, or None. With `descending`, the last one."""
+        return self._run(queries.first(self._context, path, where, descending, consistent))
 
     def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
         """The number of items of a path. Reads all of them."""

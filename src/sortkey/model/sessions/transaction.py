@@ -45,6 +45,9 @@ class Transaction:
     def __init__(self) -> None:
         self.actions: list[Action] = []
 
+    def __repr__(self) -> str:
+        return f"<transaction: {', '.join(action.write.description for action in self.actions) or 'no actions'}>"
+
     def put(
         self,
         item: Item,
