@@ -57,6 +57,7 @@ FIELDS = {
     "instant": Kind(datetime, "", instants, delimited=True),
     "date": Kind(date, "", st.dates(), delimited=True),
     "uuid": Kind(UUID, "", st.uuids(), delimited=True),
+    "raw": Kind(str, "raw", texts.map(lambda text: text.replace("#", "")), delimited=False, ordered=False),
     "seconds": Kind(datetime, "%Y-%m-%dT%H:%M:%SZ", instants.map(lambda time: time.replace(microsecond=0)), True),
     "milliseconds": Kind(datetime, "%s%L", milliseconds, delimited=True),
     "compact": Kind(date, "%Y%m%d", st.dates(), delimited=True),

@@ -119,7 +119,7 @@ def test_members_stand_for_their_values() -> None:
     [
         (float, "", "a key cannot contain"),
         (list[str], "", "a key cannot contain"),
-        (str, "06", "the format '06' is for int, datetime, date or UUID, not for <class 'str'>"),
+        (str, "06", "the format '06' of a text is not raw"),
         (int, "6", "is not d, nor 0 and a width"),
         (int, "x", "is not d, nor 0 and a width"),
         (Mixed, "", "are not of one type"),

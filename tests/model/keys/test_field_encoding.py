@@ -38,6 +38,8 @@ def template(text: str, **types: Any) -> Template:
 @pytest.mark.parametrize(
     ("base", "spec", "value", "text"),
     [
+        (str, "raw", "New York $5", "New York $5"),
+        (str, "raw", "", ""),
         (int, "d", 3, "3"),
         (int, "d", 0, "0"),
         (int, "d", -30, "-30"),
@@ -75,6 +77,7 @@ def test_times_are_written_in_utc() -> None:
 @pytest.mark.parametrize(
     ("base", "spec", "text"),
     [
+        (str, "raw", "a#b"),
         (int, "d", "03"),
         (int, "d", "-0"),
         (int, "d", "+3"),
@@ -100,6 +103,8 @@ def test_texts_that_the_format_would_not_write_are_not_read(base: Any, spec: str
 @pytest.mark.parametrize(
     ("base", "spec", "value", "said"),
     [
+        (str, "raw", "a#b", "contains # or U\\+10FFFF"),
+        (str, "raw", 3, "expected str"),
         (int, "d", True, "expected int"),
         (int, "d", "3", "expected int"),
         (UUID, "upper", str(ID), "expected UUID"),
@@ -121,7 +126,8 @@ def test_values_that_the_format_cannot_write_are_rejected(base: Any, spec: str, 
 @pytest.mark.parametrize(
     ("base", "spec", "said"),
     [
-        (str, "upper", "is for int, datetime, date or UUID"),
+        (str, "upper", "the format 'upper' of a text is not raw"),
+        (bool, "d", "is for str, int, datetime, date or UUID"),
         (int, "x", "is not d, nor 0 and a width"),
         (UUID, "lower", "is not one of upper, hex, HEX"),
         (datetime, "%Y-%m", "must have %Y, %m and %d, or %s alone"),
@@ -163,6 +169,21 @@ def test_a_range_needs_texts_that_sort() -> None:
     for ranged, limits in ranges:
         with pytest.raises(sk.NoAccessPath, match=r"keys do not sort by (number|at), because of its format"):
             ranged(*limits)
+
+
+# "New York#" is below "New#", since a space is below the separator.
+def test_a_raw_text_has_ranges_at_the_end_only() -> None:
+    class Place(sk.Item, table="formatted-places"):
+        country: str
+        city: str
+        street: str
+        key = sk.Key("{country:raw}", "{city:raw}#{street:raw}")
+
+    with pytest.raises(sk.NoAccessPath, match="keys do not sort by city"):
+        Place.key(country="US").starting("New")
+    path = Place.key(country="US", city="New York").starting("5th ")
+    assert path.condition is not None
+    assert path.condition.values == ({"S": "New York#5th "},)
 
 
 # 1 is a prefix of 12: after 1, only a separator ends it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -29,7 +29,9 @@ from sortkey.model.keys.template import Template, parse_template
         ("ORDER#{number}", {"number": int}, "ORDER#three", None),
         ("ORDER#{number}", {"number": int}, "INVOICE#3", None),
         ("ORDER#{number}", {"number": int}, "ORDER#3#4", None),
-        ("USER#{name}", {"name": str}, "USER#a$b", None),
+        ("USER#{name}", {"name": str}, "USER#a$b", "USER#{name:raw}"),
+        ("CITY#{city}#{n}", {"city": str, "n": int}, "CITY#New York#7", "CITY#{city:raw}#{n:d}"),
+        ("{colour}", {"colour": Literal["red"]}, "blue", None),
     ],
 )
 def test_hints(template: str, types: dict[str, Any], text: str, hint: str | None) -> None:

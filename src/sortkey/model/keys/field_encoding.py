@@ -1,5 +1,6 @@
 """The encoding of a field in a template: the one of its type, or the format that the template declares.
 
+    {city:raw}                  str: without escapes, so without #        New York
     {number}                    int: sorts as the numbers do              a3
     {number:06}                 int: six digits, zero-padded              000003
     {number:d}                  int: as it is written, in text order      3
@@ -8,8 +9,8 @@
     {id:hex}, {id:HEX}          UUID: 32 digits                           6ba7b8109dad11d180b400c04fd430c8
 
 Formats are for keys that other programs wrote. Every one is exact: a value that it cannot write is rejected, and a text
-that it would not write is not read. Texts of `:d` and of some time formats do not sort as the values do; such a field
-cannot have a range.
+that it would not write is not read. Texts of `:d`, of some time formats, and of `:raw` where the key continues, do not
+sort as the values do; such a field cannot have a range.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from uuid import UUID
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import Encoding, default_encoding, expect, in_whole_seconds
+from sortkey.model.keys.encoding import SEPARATOR, TOP, Encoding, default_encoding, expect, in_whole_seconds
 from sortkey.model.keys.time_format import time_encoding
 
 
@@ -36,8 +37,10 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
         return _choice_encoding({member: member.value for member in base}, spec, followed)
     if not spec:
         return default_encoding(annotation, followed=followed)
+    if base is str:
+        return _of_text(spec, followed)
     if base not in _FORMATS:
-        raise DeclarationError(f"the format {spec!r} is for int, datetime, date or UUID, not for {base}")
+        raise DeclarationError(f"the format {spec!r} is for str, int, datetime, date or UUID, not for {base}")
     made = _FORMATS[base](spec)
     return made._replace(encode=in_whole_seconds(made.encode)) if annotation.epoch else made
 
@@ -60,6 +63,21 @@ def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encod
     return Encoding(
         encode, choices.__getitem__, f"(?:{pattern})", inner.delimited, tuple(choices), ordered=inner.ordered
     )
+
+
+def _of_text(spec: str, followed: bool) -> Encoding:
+    if spec != "raw":
+        raise DeclarationError(f"the format {spec!r} of a text is not raw")
+    # Characters below the separator sort before it, so the text of a shorter value would come after a longer one.
+    return Encoding(_encode_raw, str, f"[^#{TOP}]*", delimited=False, textual=True, ordered=not followed)
+
+
+def _encode_raw(value: Any) -> str:
+    expect(str, value)
+    text = str.__str__(value)
+    if SEPARATOR in text or TOP in text:
+        raise KeyPartError(f"{text!r} contains # or U+10FFFF, which the format raw cannot write")
+    return text
 
 
 def _of_int(spec: str) -> Encoding:

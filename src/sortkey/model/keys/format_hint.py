@@ -14,6 +14,7 @@ from sortkey.model.keys.field_encoding import encoding_of
 from sortkey.model.keys.template import Part, Template
 
 _SPECS: Final[dict[Any, tuple[str, ...]]] = {
+    str: ("", "raw"),
     int: ("", "d"),
     UUID: ("", "upper", "hex", "HEX"),
     date: ("", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y"),
