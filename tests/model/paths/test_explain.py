@@ -61,7 +61,7 @@ def test_measured_paths_are_predicted_from_what_was_measured() -> None:
         explained = db.explain(path)
         assert explained.rows == 40
         assert explained.units == db.meter.reading("Order.by_status").units
-        assert explained.source == "measured over 1 call; bytes from the capacity units"
+        assert explained.source == "measured over 1 call; average bytes from the capacity units"
 
 
 # A read of a few bytes costs as much as one of 4 KB: the units tell at most how large a row is.
@@ -76,7 +76,7 @@ def test_a_measured_size_is_a_bound(db: sk.Session, consistent: bool) -> None:
     assert size_of(order(1)) <= explained.row_bytes == 4096
     assert explained.units == (1.0 if consistent else 0.5)
     text = str(explained)
-    assert "1 of at most 4,096 bytes (measured over 3 calls; bytes from the capacity units)" in text
+    assert "1 of at most 4,096 bytes (measured over 3 calls; average bytes from the capacity units)" in text
     assert "capacity  at most " in text
     assert not db.explain(path, row_bytes=200).at_most
     assert db.explain(path, row_bytes=200).source == "measured over 3 calls; bytes as given"

@@ -43,8 +43,8 @@ def test_unrecognised_rows_are_counted_and_warned_of_once(
     (record,) = caplog.records
     assert record.getMessage() == (
         "Order.key: table shop has a row with the key pk='CUSTOMER#ada', sk='ORDER#12', which no class recognises, so "
-        "it is not returned; Order.key reads it as sk.Key('CUSTOMER#{customer}', 'ORDER#{number:d}'). The meter counts "
-        "such rows"
+        "it is not returned; Order.key = sk.Key('CUSTOMER#{customer}', 'ORDER#{number:d}') would read it. The meter "
+        "counts such rows"
     )
     read(db)
     assert len(caplog.records) == 1

@@ -106,7 +106,7 @@ def _expectation(
         bound = int(measured.blocks_read * READ_UNIT_BYTES / measured.rows_read)
         if not bound:
             return _Expectation(rows or per_call, GUESSED_BYTES, f"{source}; bytes are a guess")
-        return _Expectation(rows or per_call, bound, f"{source}; bytes from the capacity units", at_most=True)
+        return _Expectation(rows or per_call, bound, f"{source}; average bytes from the capacity units", at_most=True)
     return _Expectation(rows or (1 if path.is_exact else GUESSED_ROWS), row_bytes or GUESSED_BYTES, "a guess")
 
 

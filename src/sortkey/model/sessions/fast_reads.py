@@ -15,8 +15,8 @@ from sortkey.model.keys.each import Each
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.keys.key_layout import TextKeys
 from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.arguments import reject_key, reject_path
 from sortkey.model.paths.meter import Meter
-from sortkey.model.sessions.arguments import reject_key, reject_path
 from sortkey.model.sessions.item_decoder import decode_item, decode_items_by_key
 from sortkey.values.key_product import KeyProduct
 

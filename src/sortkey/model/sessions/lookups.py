@@ -16,7 +16,7 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.arguments import require_key, require_path
+from sortkey.model.paths.arguments import require_key, require_path
 from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 

@@ -16,7 +16,7 @@ from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupporte
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.arguments import require_path
+from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
 from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps

@@ -61,7 +61,7 @@ def _advice(path: Path[Any], row: Row) -> str:
     for schema in dict.fromkeys((path.schema, *path.schema.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:
-            return f"{schema.name}.{schema.primary.name} reads it as sk.Key({', '.join(map(repr, hints))})"
+            return f"{schema.name}.{schema.primary.name} = sk.Key({', '.join(map(repr, hints))}) would read it"
     return "declare a class with such a key to read it"
 
 

@@ -22,8 +22,8 @@ from sortkey.model.errors import DeadlineExceeded, Unsupported
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.arguments import reject_path
 from sortkey.model.paths.meter import Meter
-from sortkey.model.sessions.arguments import reject_path
 
 T = TypeVar("T")
 Answer = dict[str, Any]

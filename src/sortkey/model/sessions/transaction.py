@@ -19,7 +19,7 @@ from sortkey.model.errors import TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.arguments import require_item, require_path
+from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, may_succeed, read
 from sortkey.model.sessions.steps import Context, Steps, code_of
 from sortkey.model.sessions.updates import Changes, Update

@@ -17,7 +17,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.arguments import require_item, require_path
+from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
 from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of

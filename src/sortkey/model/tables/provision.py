@@ -20,8 +20,14 @@ Members = dict[str, Any]
 
 def tables_of(declared: Iterable[type[Item] | Table]) -> tuple[Table, ...]:
     """The tables of these classes, each once; without arguments, all tables that were declared by name."""
-    tables = [each if isinstance(each, Table) else each.__table__ for each in declared]
-    return tuple(dict.fromkeys(tables)) or Table.all_named()
+    return tuple(dict.fromkeys(map(_table_of, declared))) or Table.all_named()
+
+
+def _table_of(declared: type[Item] | Table) -> Table:
+    table = declared if isinstance(declared, Table) else getattr(declared, "__table__", None)
+    if not isinstance(table, Table):
+        raise TypeError(f"expected sk.Table objects or classes with a table, not {declared!r}")
+    return table
 
 
 def require_support(tables: Iterable[Table], store: Capabilities) -> None:

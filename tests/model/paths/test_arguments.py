@@ -58,6 +58,20 @@ def test_get_and_lookup_on_every_store(db: sk.Session) -> None:
         db.lookup(Customer, [{"customer": "ada"}])  # type: ignore[arg-type]
 
 
+def test_a_collection_needs_a_key() -> None:
+    with pytest.raises(TypeError, match=r"expected a key, such as Order\.key, not the class Order"):
+        sk.collection(Order, customer="ada")  # type: ignore[arg-type]
+
+
+def test_tables_are_tables_or_classes(memory: sk.Session) -> None:
+    for wrong in ("shop", Note, order(1).key):
+        given: Any = wrong
+        with pytest.raises(TypeError, match=r"expected sk\.Table objects or classes with a table, not "):
+            memory.create_tables(given)
+        with pytest.raises(TypeError, match=r"expected sk\.Table objects or classes with a table, not "):
+            sk.connect("memory:", tables=[given])
+
+
 @pytest.mark.parametrize(
     "call",
     [
