@@ -22,6 +22,7 @@ from sortkey.model.changes.operators import add as add
 from sortkey.model.changes.operators import append as append
 from sortkey.model.changes.operators import discard as discard
 from sortkey.model.changes.operators import initially as initially
+from sortkey.model.changes.places import place as place
 from sortkey.model.changes.requirements import all_of as all_of
 from sortkey.model.changes.requirements import any_of as any_of
 from sortkey.model.changes.requirements import none_of as none_of

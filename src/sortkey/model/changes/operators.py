@@ -17,7 +17,7 @@ from msgspec import NODEFAULT
 
 from sortkey.model.changes.conditions import attribute_of, encoded, shown_value
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.items.converter import Value
+from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
 SET: Final = "SET"
@@ -42,6 +42,19 @@ class Operator(ABC):
     @abstractmethod
     def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
         """The change in DynamoDB's syntax."""
+
+    def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
+        return [self.clause(schema, field, placeholders)]
+
+    def tests(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[str]:
+        """The tests that the store can apply it to the row."""
+        if not schema.codec.by_name[field].nullable:
+            return []
+        return [f"{placeholders.name(attribute_of(schema, field))} <> {placeholders.value(dict(NULL))}"]
+
+    def applies_to(self, value: Value | None) -> bool:
+        """Whether the store can apply it to an attribute with this value; None if the row lacks it."""
+        return value != NULL
 
     @abstractmethod
     def apply(self, current: Any) -> Any:

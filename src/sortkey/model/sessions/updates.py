@@ -16,12 +16,13 @@ from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.operators import SET, Clause, Operator
+from sortkey.model.changes.place_changes import PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
@@ -32,6 +33,7 @@ from sortkey.model.sessions.steps import Context, Steps
 
 T = TypeVar("T")
 Changes = Mapping[str, Any]
+"""By field, or by place in a field."""
 
 _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
@@ -46,8 +48,9 @@ class Update(ConditionalWrite):
         self.metered = f"update {path.entity}"
         self.description = f"update of {path!r}"
         self.condition = ItemCondition(path.schema, where, path.given)
-        self.assigned = {name: value for name, value in changes.items() if not isinstance(value, Operator)}
-        self.operators = {name: value for name, value in changes.items() if isinstance(value, Operator)}
+        fields = by_field(path.schema, changes)
+        self.assigned = {name: value for name, value in fields.items() if not isinstance(value, Operator)}
+        self.operators = {name: value for name, value in fields.items() if isinstance(value, Operator)}
         self._plan = plan_changes(self.schema, self.assigned, path.given)
         """What can be planned without the row; impossible changes are rejected before anything is sent."""
         for name in self.operators:
@@ -69,8 +72,10 @@ class Update(ConditionalWrite):
         if self.schema.is_outdated(row):
             return Prepared("Put", self._upgraded(row))
         known = self._fields(row)
-        computed = self.computed.union(name for name in self.operators if row.get(self._attribute(name)) == NULL)
-        values = {name: self.operators[name].apply(known[name]) for name in computed}
+        computed = self.computed.union(
+            name for name, operator in self.operators.items() if not operator.applies_to(row.get(self._attribute(name)))
+        )
+        values = {name: self._applied(name, known[name], row) for name in computed}
         planned = plan_changes(self.schema, {**self.assigned, **values}, known, row)
         return Prepared("Update", self._members(planned, computed, row))
 
@@ -89,7 +94,10 @@ class Update(ConditionalWrite):
         values = {**self.path.given, **self.assigned}
         for name, operator in self.operators.items():
             default = codec.if_absent(name)
-            values[name] = operator.apply(None if default is NODEFAULT else default)
+            try:
+                values[name] = operator.apply(None if default is NODEFAULT else default)
+            except PlaceMissing as error:
+                raise EncodeError(f"{self.schema.name}: a new item would have no {error}") from None
         gaps = {name: codec.if_absent(name) for name in codec.required - values.keys()}
         lacking = sorted(name for name, value in gaps.items() if value is NODEFAULT)
         if lacking:
@@ -114,9 +122,10 @@ class Update(ConditionalWrite):
             ),
             *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
             *(
-                operator.clause(self.schema, name, placeholders)
+                clause
                 for name, operator in self.operators.items()
                 if name not in computed
+                for clause in operator.clauses(self.schema, name, placeholders)
             ),
         ]
         read = [*planned.guards, *map(self._attribute, sorted(computed))]
@@ -124,7 +133,12 @@ class Update(ConditionalWrite):
             self._there(placeholders),
             *(placeholders.equal(name, (row or {}).get(name)) for name in read),
             *(f"attribute_exists({placeholders.name(name)})" for name in sorted(planned.beside)),
-            *(self._not_null(name, placeholders) for name in self._operands_that_may_be_null(computed)),
+            *(
+                test
+                for name, operator in self.operators.items()
+                if name not in computed
+                for test in operator.tests(self.schema, name, placeholders)
+            ),
             *(() if planned.version is None else [placeholders.equal(*self.schema.version_mark)]),
             *self.condition.tests(row, placeholders),
         ]
@@ -142,18 +156,17 @@ class Update(ConditionalWrite):
         # Without this, an update of a missing item would create one with only some attributes.
         return f"attribute_exists({placeholders.name(self.schema.primary.partition.name)})"
 
-    def _operands_that_may_be_null(self, computed: frozenset[str]) -> list[str]:
-        """The fields whose operators the store applies, and whose attribute may be NULL, on which it would fail."""
-        fields = self.schema.codec.by_name
-        return [name for name in self.operators if name not in computed and fields[name].nullable]
-
-    def _not_null(self, field: str, placeholders: Placeholders) -> str:
-        return f"{placeholders.name(self._attribute(field))} <> {placeholders.value(dict(NULL))}"
+    def _applied(self, name: str, current: Any, row: Row) -> Any:
+        """The value of a field after its operator. Raises ConditionFailed if it changes a place that is not there."""
+        try:
+            return self.operators[name].apply(current)
+        except PlaceMissing as error:
+            raise ConditionFailed(f"{self.path!r} has no {error}", self.schema.decode(row)) from None
 
     def _upgraded(self, row: Row) -> dict[str, Any]:
         """The PutItem that replaces a row of an older version, if nothing in it has changed."""
         item = self.schema.decode(row)
-        values = {name: operator.apply(getattr(item, name)) for name, operator in self.operators.items()}
+        values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
         placeholders = Placeholders()
         tests = unchanged(row, self.key, placeholders)
         if not self.condition.accepts(item):

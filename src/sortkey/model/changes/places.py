@@ -1,0 +1,163 @@
+"""Places inside a field: `address.city`, `lines[0].quantity`, `counts.monday`.
+
+A place is a field and the steps into it: fields of nested structs, keys of dicts and numbers of list elements.
+`sk.place("counts", "a.b")` names a place by its steps, which may have any text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, get_args, get_origin
+
+import msgspec
+
+from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.errors import UnknownField, unknown_field
+from sortkey.model.items.annotation import Annotation
+from sortkey.model.items.codec import Codec, Field, codec_of
+from sortkey.model.items.converter import NULL, Value
+from sortkey.model.items.schema import Schema
+
+Step = str | int
+Steps = tuple[Step, ...]
+
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_PLACE: Final = re.compile(rf"([^.\[\]]+)((?:{_STEP.pattern})*)")
+
+
+class PlaceName(str):
+    """A place whose steps may have any text."""
+
+    __slots__ = ("parsed",)
+
+    parsed: tuple[str, Steps]
+
+
+def place(field: str, *steps: Step) -> str:
+    """The name of a place in a field, for `update` and `where`: `sk.place("counts", "a.b")` for a key with a dot."""
+    name = PlaceName(place_text(field, steps))
+    name.parsed = field, steps
+    return name
+
+
+def parse_place(name: str) -> tuple[str, Steps]:
+    """The field and the steps into it. Raises UnknownField for a text that is not a place."""
+    if isinstance(name, PlaceName):
+        return name.parsed
+    match = _PLACE.fullmatch(name)
+    if match is None:
+        raise UnknownField(f"{name!r} is neither a field nor a place in one, such as 'address.city' or 'lines[0].text'")
+    return match[1], tuple(key or int(index) for key, index in _STEP.findall(match[2]))
+
+
+def place_text(field: str, steps: Steps) -> str:
+    return field + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+
+
+class Fields:
+    """What conditions and operators need to know of a struct, in the place of a schema."""
+
+    def __init__(self, name: str, codec: Any) -> None:
+        self.name = name
+        self.codec = codec
+
+
+class ElementCodec:
+    """The codec of a dict's value or a list's element: None and the empty set are stored as NULL."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._codec = codec_of(msgspec.defstruct("Element", [("element", annotation)]))
+
+    @property
+    def by_name(self) -> Mapping[str, Field]:
+        return self._codec.by_name
+
+    def encode_field(self, name: str, value: Any, *, check: bool = False) -> Value | None:
+        made = self._codec.encode_field(name, value, check=check)
+        return dict(NULL) if made is None else made
+
+    def if_absent(self, _name: str) -> Any:
+        return msgspec.NODEFAULT
+
+
+class Place(NamedTuple):
+    """A place, found in the declarations."""
+
+    stored: Steps
+    """The steps as they are stored: attribute names instead of field names."""
+    fields: Any
+    """The `Fields` that its last step belongs to; conditions and operators take it for a schema."""
+    name: str
+    """Its field in `fields`."""
+
+    @property
+    def parent_type(self) -> str:
+        """The attribute type that the value around it must have."""
+        return "L" if isinstance(self.stored[-1], int) else "M"
+
+
+def find_place(schema: Schema[Any], field: str, steps: Steps) -> Place:
+    """Raises UnknownField if the declarations have no such place."""
+    annotation = schema.codec.by_name[field].annotation
+    stored: list[Step] = []
+    fields, name = Fields(schema.name, schema.codec), field
+    for depth, step in enumerate(steps):
+        around = f"{schema.name}.{place_text(field, steps[:depth])}"
+        fields, name, attribute = _enter(annotation, step, around)
+        stored.append(attribute)
+        annotation = fields.codec.by_name[name].annotation
+    return Place(tuple(stored), fields, name)
+
+
+def _enter(annotation: Annotation, step: Step, around: str) -> tuple[Fields, str, Step]:
+    base, origin = annotation.base, get_origin(annotation.base)
+    if isinstance(base, type) and issubclass(base, msgspec.Struct) and isinstance(step, str):
+        codec: Codec = codec_of(base)
+        if step not in codec.by_name:
+            raise unknown_field(base.__name__, step, codec.by_name)
+        return Fields(base.__name__, codec), step, codec.by_name[step].attribute
+    if origin is dict and isinstance(step, str):
+        return Fields(around, ElementCodec(get_args(base)[1])), "element", step
+    if origin is list and isinstance(step, int):
+        return Fields(around, ElementCodec(get_args(base)[0])), "element", step
+    shown = f"[{step}]" if isinstance(step, int) else f".{step}"
+    raise UnknownField(f"{around} is {getattr(base, '__name__', base)}, so it has no {shown}")
+
+
+class PlacePlaceholders(Placeholders):
+    """Placeholders whose names are places inside one attribute: `#n0.#n1[0]`."""
+
+    def __init__(self, outer: Placeholders, attribute: str, stored: Steps) -> None:
+        super().__init__()
+        self._outer = outer
+        self._path = (attribute, *stored)
+
+    def name(self, _attribute: str) -> str:
+        return self.text(len(self._path))
+
+    def value(self, value: Value) -> str:
+        return self._outer.value(value)
+
+    def text(self, length: int) -> str:
+        """The path of the place, or of one around it."""
+        names = [f"[{step}]" if isinstance(step, int) else f".{self._outer.name(step)}" for step in self._path[:length]]
+        return "".join(names).removeprefix(".")
+
+    @property
+    def around(self) -> str:
+        """The path of the value that contains the place."""
+        return self.text(len(self._path) - 1)
+
+
+def stored_at(value: Value | None, stored: Steps) -> Value | None:
+    """The attribute value at a place of another; None if there is none."""
+    for step in stored:
+        if value is None:
+            return None
+        if isinstance(step, int):
+            elements = value.get("L", [])
+            value = elements[step] if step < len(elements) else None
+        else:
+            value = value.get("M", {}).get(step)
+    return value
