@@ -58,6 +58,27 @@ def test_get_and_lookup_on_every_store(db: sk.Session) -> None:
         db.lookup(Customer, [{"customer": "ada"}])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("keys", "error", "said"),
+    [
+        ([("ada", 1)], TypeError, r"each key is a mapping with customer, number, not tuple \('ada', 1\)"),
+        ({"customer": "ada", "number": 1}, TypeError, "not str 'customer'"),
+        ([order(1)], TypeError, r"not Order Order\("),
+        ([{"customer": "ada", "nmber": 1}], sk.KeyPartError, "key takes exactly customer, number, not customer, nmber"),
+        ([{"customer": "ada"}], sk.KeyPartError, "key takes exactly customer, number, not customer"),
+    ],
+)
+def test_the_keys_of_a_lookup(db: sk.Session, keys: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        db.lookup(Order.key, keys)
+
+
+def test_a_transaction_is_expected(memory: sk.Session) -> None:
+    items: Any = [order(1)]
+    with pytest.raises(TypeError, match=r"expected an sk\.Transaction, not list"):
+        memory.transact(items)
+
+
 def test_a_collection_needs_a_key() -> None:
     with pytest.raises(TypeError, match=r"expected a key, such as Order\.key, not the class Order"):
         sk.collection(Order, customer="ada")  # type: ignore[arg-type]

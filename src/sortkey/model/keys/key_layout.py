@@ -91,12 +91,18 @@ class KeyLayout:
 
     def key_from_fields(self, given: Mapping[str, Any]) -> Row:
         """The key attributes, from all fields of the key and no others. Raises KeyPartError."""
-        if len(given) != len(self.fields):
-            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}")
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"each key is a mapping with {', '.join(self.fields)}, not {type(given).__name__} {given!r}"
+            )
         try:
-            return self._key_from_fields(given)
-        except KeyError as error:
-            raise KeyPartError(f"{self.name} takes exactly {', '.join(self.fields)}; {error} is missing") from None
+            if len(given) == len(self.fields):
+                return self._key_from_fields(given)
+        except KeyError:
+            pass
+        raise KeyPartError(
+            f"{self.name} takes exactly {', '.join(self.fields)}, not {', '.join(map(str, given)) or 'nothing'}"
+        )
 
     def text_keys(self, wanted: Sequence[Mapping[str, Any]] | Each) -> TextKeys | None:
         """The keys as pairs of strings; None for keys of other types, or with other fields: see `key_from_fields`."""

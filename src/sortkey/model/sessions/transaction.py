@@ -80,6 +80,8 @@ class Transaction:
 
 
 def transact(context: Context, transaction: Transaction) -> Steps[None]:
+    if not isinstance(transaction, Transaction):
+        raise TypeError(f"expected an sk.Transaction, not {type(transaction).__name__}")
     context.require_transactions("transact")
     if not 1 <= len(transaction.actions) <= TRANSACTION_ACTIONS:
         raise ValueError(f"a transaction has 1 to {TRANSACTION_ACTIONS} actions, not {len(transaction.actions)}")
