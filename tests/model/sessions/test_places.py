@@ -31,6 +31,7 @@ class Basket(sk.Item, table=BASKETS):
     status: str = "OPEN"
     address: Address = sk.field(default_factory=Address)
     billing: Address | None = None
+    shop: Address = sk.field(default_factory=lambda: Address(city="Paris"))
     lines: list[Line] = sk.field(default_factory=list)
     counts: dict[str, int] = sk.field(default_factory=dict)
     notes: dict[str, str | None] = sk.field(default_factory=dict)
@@ -148,3 +149,78 @@ def test_transactions_and_upserts_change_places(baskets: sk.Session) -> None:
 def test_impossible_places(db: sk.Session, changes: dict[str, Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         db.update(ONE, changes)
+
+
+PLACES_ON_FULL = [
+    ({"address.city": "Rome"}, True),
+    ({"address.city": sk.starting("R") & sk.other_than("Rom")}, True),
+    ({"address.visits": sk.at_least(10)}, True),
+    ({"address.zip_code": None}, True),
+    ({"billing.city": "Berlin"}, False),
+    ({"billing.city": None}, True),
+    ({"lines[1].quantity": sk.above(3) & sk.below(5)}, True),
+    ({"lines[2].quantity": sk.above(0)}, False),
+    ({"lines[2].quantity": sk.absent}, True),
+    ({"lines[1].labels": sk.contains("x")}, True),
+    ({"lines[0].labels": sk.absent}, True),
+    ({"counts.mon": 1}, True),
+    ({"counts.tue": None}, True),
+    ({"counts.tue": sk.other_than(1)}, True),
+    ({sk.place("counts", "mon"): sk.above(1)}, False),
+    ({"marks[0]": "m", "marks[1]": ~sk.one_of("m")}, True),
+    (sk.none_of({"counts.mon": 1}), False),
+]
+PLACES_ON_EMPTY = [
+    ({"address.city": "Berlin"}, True),
+    ({"address.city": sk.other_than("Berlin")}, False),
+    ({"address.visits": sk.below(10)}, False),
+    ({"address.zip_code": sk.present}, False),
+    ({"billing.visits": 10}, False),
+    ({"billing.visits": sk.absent}, True),
+    ({"lines[0].quantity": 1}, False),
+    ({"counts.mon": sk.absent}, True),
+    (sk.none_of({"address.city": "Berlin"}), False),
+]
+
+
+def check_where(baskets: sk.Session, where: Any, matches: bool) -> None:
+    assert baskets.count(ONE, where=where) == matches
+    assert len(list(baskets.iterate(ONE, where=where))) == matches
+    if matches:
+        assert baskets.update(ONE, {"status": "OPEN"}, where=where).status == "OPEN"
+        assert baskets.delete(ONE, where=where) is not None
+        return
+    with pytest.raises(sk.ConditionFailed):
+        baskets.update(ONE, {"status": "OPEN"}, where=where)
+    with pytest.raises(sk.ConditionFailed):
+        baskets.delete(ONE, where=where)
+
+
+@pytest.mark.parametrize(("where", "matches"), PLACES_ON_FULL)
+def test_conditions_on_places(baskets: sk.Session, where: Any, matches: bool) -> None:
+    baskets.put(full())
+    check_where(baskets, where, matches)
+
+
+# Nothing of this is stored; the item shows defaults, of fields and of what is inside them.
+@pytest.mark.parametrize("stored", [{}, {"address": {"M": {}}, "billing": {"NULL": True}}])
+@pytest.mark.parametrize(("where", "matches"), PLACES_ON_EMPTY)
+def test_conditions_on_places_that_a_row_lacks(
+    baskets: sk.Session, stored: dict[str, Any], where: Any, matches: bool
+) -> None:
+    put_row(baskets, {"pk": {"S": "BASKET#1"}, "id": {"S": "1"}, **stored}, "place-baskets")
+    check_where(baskets, where, matches)
+
+
+# Only the row tells which default it is, so the store cannot decide.
+@pytest.mark.parametrize(("stored", "city"), [({}, "Paris"), ({"shop": {"M": {}}}, "Berlin")])
+def test_conditions_on_places_with_two_defaults(baskets: sk.Session, stored: dict[str, Any], city: str) -> None:
+    for wanted in ("Paris", "Berlin", "Rome"):
+        put_row(baskets, {"pk": {"S": "BASKET#1"}, "id": {"S": "1"}, **stored}, "place-baskets")
+        check_where(baskets, {"shop.city": wanted}, wanted == city)
+
+
+def test_conditions_on_impossible_places(memory: sk.Session) -> None:
+    for where, said in (({"address.cty": "x"}, "did you mean 'city'"), ({"status[0]": "x"}, "has no .0.")):
+        with pytest.raises(sk.UnknownField, match=said):
+            memory.count(ONE, where=where)

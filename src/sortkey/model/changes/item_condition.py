@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sortkey.model.changes.conditions import attribute_of, render_condition
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.requirements import Leaf, Requirement, Where
+from sortkey.model.changes.requirements import Requirement, Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
@@ -37,24 +36,18 @@ class ItemCondition:
         row if it is known."""
         if not self.where:
             return []
-        if row is not None and self._depends_on_keys(row) and self.accepts(self.schema.decode(row)):
+        if row is not None and self._depends_on_gaps(row) and self.accepts(self.schema.decode(row)):
             return self._unchanged(row, placeholders)
-        return [self._requirement.render(lambda leaf: self._strict(leaf, placeholders))]
+        return [self._requirement.render(lambda leaf: leaf.render(bool(leaf.if_absent), placeholders))]
 
-    def _strict(self, leaf: Leaf, placeholders: Placeholders) -> str:
-        return render_condition(self.schema, leaf.field, leaf.condition, bool(leaf.if_absent), placeholders)
-
-    def _depends_on_keys(self, row: Row) -> bool:
-        """Whether the row lacks an attribute that the item shows from an index key."""
-        return any(
-            leaf.if_absent is None and attribute_of(self.schema, leaf.field) not in row
-            for leaf in self._requirement.leaves
-        )
+    def _depends_on_gaps(self, row: Row) -> bool:
+        """Whether the row lacks something that the item shows from an index key or, inside a field, from a default."""
+        return any(leaf.if_absent is None and leaf.is_absent_in(row) for leaf in self._requirement.leaves)
 
     def _unchanged(self, row: Row, placeholders: Placeholders) -> list[str]:
         """The tests that nothing has changed which decides whether the item matches."""
         keys = [part.name for layout in self.schema.indexes.values() for part in layout.attributes]
-        used = dict.fromkeys([*(attribute_of(self.schema, leaf.field) for leaf in self._requirement.leaves), *keys])
+        used = dict.fromkeys([*(leaf.attribute for leaf in self._requirement.leaves), *keys])
         return [placeholders.equal(name, row.get(name)) for name in used]
 
     def test_of_any(self, row: Row | None, placeholders: Placeholders) -> str:
@@ -62,7 +55,7 @@ class ItemCondition:
         version = [] if self.schema.version == 1 else [placeholders.equal(*self.schema.version_mark)]
         test = all_of([*version, *self.tests(row, placeholders)])
         result = not version and self._requirement.holds(lambda leaf: bool(leaf.if_absent))
-        wanted = self._requirement.holds(lambda leaf: leaf.condition.holds(self.schema, leaf.field, None))
+        wanted = self._requirement.holds(lambda leaf: leaf.holds(None))
         if result == wanted:
             return test
         partition = placeholders.name(self.schema.primary.partition.name)

@@ -161,3 +161,29 @@ def stored_at(value: Value | None, stored: Steps) -> Value | None:
         else:
             value = value.get("M", {}).get(step)
     return value
+
+
+def value_at(value: Any, steps: Steps) -> Any:
+    """The value at a place of a field's value; None if there is none."""
+    for step in steps:
+        if value is None:
+            return None
+        if isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else getattr(value, step)
+    return value
+
+
+def values_if_absent(schema: Schema[Any], field: str, steps: Steps) -> list[Any]:
+    """What an item may show at a place that its row lacks: the row may lack the place, or anything that contains it."""
+    values: list[Any] = []
+    for depth in range(len(steps) + 1):
+        fields, name = (schema, field) if depth == 0 else find_place(schema, field, steps[:depth])[1:]
+        default = fields.codec.if_absent(name)
+        if default is not msgspec.NODEFAULT:
+            values.append(value_at(default, steps[depth:]))
+        # An element that is not there is absent, and so is what NULL would contain.
+        if isinstance(fields.codec, ElementCodec) or fields.codec.by_name[name].nullable:
+            values.append(None)
+    return values

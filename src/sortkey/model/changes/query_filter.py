@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.model.changes.conditions import attribute_of, render_condition
+from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.placeholders import Placeholders, any_of
-from sortkey.model.changes.requirements import Leaf, Requirement, Where
+from sortkey.model.changes.requirements import Requirement, Where
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
@@ -51,12 +51,8 @@ class QueryFilter:
         return self._requirement.accepts(item)
 
     def expression(self, placeholders: Placeholders) -> str:
-        tests = self._requirement.render(lambda leaf: self._loose(leaf, placeholders))
+        tests = self._requirement.render(lambda leaf: leaf.render(leaf.if_absent is not False, placeholders))
         if self._schema.version == 1:
             return tests
         current = placeholders.value(self._schema.version_mark[1])
         return any_of(f"{placeholders.name(VERSION_ATTRIBUTE)} <> {current}", tests)
-
-    def _loose(self, leaf: Leaf, placeholders: Placeholders) -> str:
-        if_absent = leaf.if_absent is not False
-        return render_condition(self._schema, leaf.field, leaf.condition, if_absent, placeholders)

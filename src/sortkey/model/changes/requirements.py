@@ -7,12 +7,28 @@ negated at the leaves, so that a test that only errs on one side keeps its side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sortkey.model.changes import placeholders
 from sortkey.model.changes.condition import Condition
-from sortkey.model.changes.conditions import attribute_of, condition_of, holds_on, result_if_absent
+from sortkey.model.changes.conditions import (
+    attribute_of,
+    condition_of,
+    render_condition,
+    result_if_absent,
+    shown_value,
+)
+from sortkey.model.changes.places import (
+    PlacePlaceholders,
+    Steps,
+    find_place,
+    parse_place,
+    stored_at,
+    value_at,
+    values_if_absent,
+)
+from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
 
@@ -49,10 +65,38 @@ def none_of(*parts: Where) -> Combination:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
+    """A condition on a field, or on a place inside it."""
+
     field: str
+    steps: Steps
     condition: Condition
+    fields: Any
+    """What the field, or the last step, belongs to: a schema, or `Fields`."""
+    name: str
+    """Its name there."""
+    path: Steps
+    """The attribute, and the steps into it as they are stored."""
     if_absent: bool | None
-    """The result for a row without the attribute; None if only the row's keys tell."""
+    """The result for a row without the attribute, or without the place; None if only the row tells."""
+
+    @property
+    def attribute(self) -> str:
+        return str(self.path[0])
+
+    def accepts(self, item: Any) -> bool:
+        return self.holds(value_at(getattr(item, self.field), self.steps))
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value meets the condition."""
+        shown = None if value is None else shown_value(self.fields, self.name, value)
+        return self.condition.holds(self.fields, self.name, shown)
+
+    def is_absent_in(self, row: Row) -> bool:
+        return stored_at(row.get(self.attribute), self.path[1:]) is None
+
+    def render(self, if_absent: bool, outer: placeholders.Placeholders) -> str:
+        names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
+        return render_condition(self.fields, self.name, self.condition, if_absent, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +126,25 @@ class Requirement:
             parts = tuple(self._parse(part, inner) for part in where.parts)
             # "Not all" is "any not", and "none" is "all not".
             return Branch(not inner if where.name == "all_of" else inner, parts)
-        leaves = (self._leaf(field, condition_of(wanted), negated) for field, wanted in where.items())
+        leaves = (self._leaf(name, condition_of(wanted), negated) for name, wanted in where.items())
         return Branch(not negated, tuple(leaves))
 
-    def _leaf(self, field: str, condition: Condition, negated: bool) -> Leaf:
-        attribute_of(self._schema, field)
+    def _leaf(self, name: str, condition: Condition, negated: bool) -> Leaf:
+        field, steps = parse_place(name)
+        attribute = attribute_of(self._schema, field)
         wanted = ~condition if negated else condition
-        return Leaf(field, wanted, result_if_absent(self._schema, field, wanted, self._given))
+        if not steps:
+            if_absent = result_if_absent(self._schema, field, wanted, self._given)
+            return Leaf(field, (), wanted, self._schema, field, (attribute,), if_absent)
+        found = find_place(self._schema, field, steps)
+        leaf = Leaf(field, steps, wanted, found.fields, found.name, (attribute, *found.stored), None)
+        results = {leaf.holds(value) for value in values_if_absent(self._schema, field, steps)}
+        # A place may be absent with all that contains it, and then show another default.
+        return replace(leaf, if_absent=results.pop() if len(results) == 1 else None)
 
     def accepts(self, item: Any) -> bool:
         """Whether an item meets it."""
-        return self.holds(lambda leaf: holds_on(self._schema, leaf.field, leaf.condition, getattr(item, leaf.field)))
+        return self.holds(lambda leaf: leaf.accepts(item))
 
     def holds(self, leaf_holds: Callable[[Leaf], bool]) -> bool:
         return _holds(self.root, leaf_holds)
