@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import orjson
 import pytest
 
+from sortkey.engine.database import Database
 from sortkey.engine.requests import decode
+from sortkey.engine.requests.batches import BatchWriteItem
 from sortkey.engine.requests.pieces import PIECE_BYTES, decode_in_pieces
-from sortkey.errors import DynamoDBError, ValidationException
+from sortkey.errors import DynamoDBError, SerializationException, ValidationException
+from tests.engine.conftest import Call
+from tests.engine.samples import create
 
 ITEM = {"p": {"S": "a"}, "l": {"L": [{"N": "1"}, {"M": {"x": {"NULL": True}}}]}}
 PUT = {"PutRequest": {"Item": ITEM}}
@@ -34,7 +39,10 @@ ACTIONS = [
 )
 def test_the_request_is_the_same(operation: str, members: dict[str, Any]) -> None:
     body = orjson.dumps(members)
-    assert decode_in_pieces(operation, body) == decode(operation, body)
+    found = decode_in_pieces(operation, body)
+    if isinstance(found, BatchWriteItem):
+        found.request_items = {name: list(writes) for name, writes in found.request_items.items()}
+    assert found == decode(operation, body)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +53,11 @@ def test_the_request_is_the_same(operation: str, members: dict[str, Any]) -> Non
         ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT] * 26}})),
         ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [{"PutRequest": {"Item": "x"}}]}})),
         ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT, {"PutRequest": {}}]}})),
+        ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT, {"PutRequest": {"Item": None}}]}})),
+        ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT, {"DeleteRequest": {"Key": [1]}}]}})),
+        ("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT, 7]}})),
+        ("BatchWriteItem", b'{"RequestItems":{"one":[{"PutRequest":{"Item":{"p":{"S":"\xff"}}}}]}}'),
+        ("BatchWriteItem", b'{"RequestItems":{"one":[{"PutRequest":{"Item":{"p":{"S":"\\ud800"}}}}]}}'),
         ("TransactWriteItems", orjson.dumps({"TransactItems": [*ACTIONS, {"Put": {"TableName": "one"}}]})),
         ("TransactWriteItems", orjson.dumps({"TransactItems": []})),
     ],
@@ -62,3 +75,32 @@ def test_an_item_that_is_surely_too_large_is_not_decoded() -> None:
     large = {"PutRequest": {"Item": ITEM | {"t": {"S": "x" * PIECE_BYTES}}}}
     with pytest.raises(ValidationException, match="Item size has exceeded the maximum allowed size"):
         decode_in_pieces("BatchWriteItem", orjson.dumps({"RequestItems": {"one": [PUT, large]}}))
+
+
+# The outline of a request does not show it, so it is found when the request is taken.
+def test_a_number_out_of_every_range_is_not_json() -> None:
+    batch = decode_in_pieces("BatchWriteItem", b'{"RequestItems":{"one":[{"PutRequest":{"Item":{"p":{"N":1e400}}}}]}}')
+    assert isinstance(batch, BatchWriteItem)
+    with pytest.raises(SerializationException):
+        list(batch.request_items["one"])
+
+
+# 16 MB of tiny attributes took 300 MB, because all items were decoded before the first became text.
+def test_a_batch_takes_the_memory_of_one_decoded_item(db: Database, call: Call) -> None:
+    create(call, "one", "p:S")
+    tiny = {f"a{number}": {"N": "1"} for number in range(3000)}
+    puts = [{"PutRequest": {"Item": tiny | {"p": {"S": str(number)}}}} for number in range(25)]
+    one, many = (orjson.dumps({"RequestItems": {"one": given}}) for given in (puts[:1], puts))
+    # An item becomes text if its table is known.
+    db.store.write(db.plan("BatchWriteItem", decode_in_pieces("BatchWriteItem", one)))
+    assert peak_of_plan(db, many) - len(many) < 3 * peak_of_plan(db, one)
+
+
+def peak_of_plan(db: Database, body: bytes) -> int:
+    """Bytes that decoding and planning the batch took at most."""
+    tracemalloc.start()
+    try:
+        db.plan("BatchWriteItem", decode_in_pieces("BatchWriteItem", body))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -9,6 +9,7 @@ takes the writer a fraction of the time then, and as text its items take a tenth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sortkey.engine import write
@@ -84,6 +85,8 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
     if sum(map(len, request.request_items.values())) > BATCH_WRITE_REQUESTS:
         raise ValidationException("Too many items requested for the BatchWriteItem call")
     parts = [_part(core.catalog, table_name_of(given), requests) for given, requests in request.request_items.items()]
+    # The requests go now: a large batch would keep its body while it waits.
+    request.request_items = {}
 
     def work(batch: WriteBatch) -> Answer:
         tables = [core.catalog.require(batch.transaction, name) for name, _ in parts]
@@ -99,7 +102,7 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
     return work
 
 
-def _part(catalog: Catalog, name: str, requests: list[WriteRequest]) -> tuple[str, list[_Write]]:
+def _part(catalog: Catalog, name: str, requests: Sequence[WriteRequest]) -> tuple[str, list[_Write]]:
     known = catalog.last_seen(name)
     return name, [_Write(each, known) for each in requests]
 

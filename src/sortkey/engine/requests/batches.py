@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -44,7 +45,8 @@ class WriteRequest(Shape, kw_only=True):
     delete_request: DeleteRequest | None = None
 
 
-WriteRequests = Annotated[list[WriteRequest], Meta(min_length=1, max_length=limits.BATCH_WRITE_REQUESTS)]
+# A list, or a sequence that decodes each request when it is taken (see `pieces`).
+WriteRequests = Annotated[Sequence[WriteRequest], Meta(min_length=1, max_length=limits.BATCH_WRITE_REQUESTS)]
 
 
 class BatchWriteItem(Shape, kw_only=True):

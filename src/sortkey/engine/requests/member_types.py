@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -58,7 +59,7 @@ def member_type_of(annotation: Any, meta: Meta = NO_BOUNDS) -> MemberType:
         return member_type_of(arguments[0], arguments[1])
     if origin is Literal:
         return MemberType(str, meta, words=arguments)
-    if origin is list:
+    if origin in (list, Sequence):
         return MemberType(list, meta, inner=(member_type_of(arguments[0]),))
     if origin is dict:
         return MemberType(dict, meta, inner=(member_type_of(arguments[0]), member_type_of(arguments[1])))

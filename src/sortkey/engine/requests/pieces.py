@@ -2,22 +2,25 @@
 
 msgspec decodes a body in one call, during which no other thread runs. 16 MB can have a million values, which takes
 half a second. So a thread that decodes large bodies first finds where each item is, and then decodes one at a time.
+
+Tiny values take twenty times as much memory as their text. So a request of BatchWriteItem is decoded only when it is
+taken, and the operation makes its item text again before it takes the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Final, overload
 
 import msgspec
 from msgspec import Meta
 
 from sortkey import limits
-from sortkey.engine.requests import decode
+from sortkey.engine.requests import NOT_JSON, decode
 from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
 from sortkey.engine.requests.shapes import ReturnConsumedCapacity, ReturnItemCollectionMetrics, Shape, TableName
 from sortkey.engine.requests.transactions import TransactWriteItem, TransactWriteItems
-from sortkey.errors import ValidationException
+from sortkey.errors import SerializationException, ValidationException
 from sortkey.limits import MIB
 from sortkey.values.errors import ITEM_TOO_LARGE
 
@@ -36,6 +39,19 @@ class _BatchWriteItem(Shape, kw_only=True):
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
 
 
+class _PutRequest(Shape, kw_only=True):
+    item: msgspec.Raw
+
+
+class _DeleteRequest(Shape, kw_only=True):
+    key: msgspec.Raw
+
+
+class _WriteRequest(Shape, kw_only=True):
+    put_request: _PutRequest | None = None
+    delete_request: _DeleteRequest | None = None
+
+
 class _TransactWriteItems(Shape, kw_only=True):
     transact_items: Annotated[list[msgspec.Raw], Meta(min_length=1, max_length=limits.TRANSACTION_ACTIONS)]
     return_consumed_capacity: ReturnConsumedCapacity | None = None
@@ -45,8 +61,36 @@ class _TransactWriteItems(Shape, kw_only=True):
 
 _batch = msgspec.json.Decoder(_BatchWriteItem).decode
 _write = msgspec.json.Decoder(WriteRequest).decode
+_outline = msgspec.json.Decoder(_WriteRequest).decode
 _transaction = msgspec.json.Decoder(_TransactWriteItems).decode
 _action = msgspec.json.Decoder(TransactWriteItem).decode
+
+
+class WritesInPieces(Sequence[WriteRequest]):
+    """The requests for one table, each decoded when it is taken, and every time."""
+
+    def __init__(self, pieces: Sequence[msgspec.Raw]) -> None:
+        """The pieces have the outline of a request."""
+        self._pieces = pieces
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @overload
+    def __getitem__(self, index: int) -> WriteRequest: ...
+    @overload
+    def __getitem__(self, index: slice) -> WritesInPieces: ...
+    def __getitem__(self, index: int | slice) -> WriteRequest | WritesInPieces:
+        if isinstance(index, slice):
+            return WritesInPieces(self._pieces[index])
+        try:
+            return _write(self._pieces[index])
+        except msgspec.DecodeError as error:
+            # The outline says nothing of numbers that are out of every range.
+            raise SerializationException(NOT_JSON) from error
+
+    def __iter__(self) -> Iterator[WriteRequest]:
+        return map(self.__getitem__, range(len(self)))
 
 
 def decode_in_pieces(operation: str, body: bytes) -> Shape:
@@ -65,11 +109,30 @@ def decode_in_pieces(operation: str, body: bytes) -> Shape:
 def _decode_batch(body: bytes) -> BatchWriteItem:
     batch = _batch(body)
     _check(piece for pieces in batch.request_items.values() for piece in pieces)
+    for pieces in batch.request_items.values():
+        for piece in pieces:
+            _check_outline(piece)
     return BatchWriteItem(
-        request_items={name: [_write(piece) for piece in pieces] for name, pieces in batch.request_items.items()},
+        request_items={name: WritesInPieces(pieces) for name, pieces in batch.request_items.items()},
         return_consumed_capacity=batch.return_consumed_capacity,
         return_item_collection_metrics=batch.return_item_collection_metrics,
     )
+
+
+def _check_outline(piece: msgspec.Raw) -> None:
+    """Raises what decoding it would raise, but makes no values. Errors inside values are found later, item by item."""
+    # msgspec does not look at the encoding of what it skips.
+    str(memoryview(piece), "utf-8")
+    outline = _outline(piece)
+    if outline.put_request is not None:
+        _check_object(outline.put_request.item)
+    if outline.delete_request is not None:
+        _check_object(outline.delete_request.key)
+
+
+def _check_object(text: msgspec.Raw) -> None:
+    if bytes(memoryview(text)[:1]) != b"{":
+        raise msgspec.ValidationError("An item or a key is an object.")
 
 
 def _decode_transaction(body: bytes) -> TransactWriteItems:
