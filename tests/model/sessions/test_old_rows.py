@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -268,6 +269,58 @@ def test_conditions_see_a_field_that_an_index_key_holds(old: sk.Session) -> None
         old.update(ONE, {"credit": 1}, where={"owner": "bob"})
     assert old.update(ONE, {"credit": 1}, where={"owner": "ann"}).credit == 1
     assert old.delete(ONE, where={"owner": "ann"}) is not None
+
+
+class Visit(sk.Item, table=OLD):
+    id: str
+    at: datetime
+    left: datetime | None = None
+    status: str = "new"
+
+    key = sk.Key("VISIT#{id}")
+
+
+TEN = datetime(2026, 1, 4, 10, tzinfo=UTC)
+HALF_HOUR = timedelta(minutes=30)
+
+
+# The same instant, as three programs store it; their texts have another order than the times.
+@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
+@pytest.mark.parametrize(
+    ("where", "matches"),
+    [
+        ({"at": TEN}, True),
+        ({"at": sk.other_than(TEN)}, False),
+        ({"at": sk.above(TEN + HALF_HOUR)}, False),
+        ({"at": sk.above(TEN - HALF_HOUR) & sk.below(TEN + HALF_HOUR)}, True),
+        ({"at": ~sk.one_of(TEN)}, False),
+        ({"left": sk.below(TEN)}, False),
+        ({"left": sk.absent, "at": sk.present}, True),
+    ],
+)
+def test_conditions_compare_times_in_any_form(
+    old: sk.Session, stored: str, where: dict[str, Any], matches: bool
+) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+    path = Visit.key(id="1")
+    assert old.count(path, where=where) == matches
+    assert len(list(old.iterate(path, where=where))) == matches
+    if matches:
+        assert old.update(path, {"status": "seen"}, where=where).status == "seen"
+        assert old.delete(path, where=where) is not None
+        return
+    with pytest.raises(sk.ConditionFailed):
+        old.update(path, {"status": "seen"}, where=where)
+    with pytest.raises(sk.ConditionFailed):
+        old.delete(path, where=where)
+
+
+@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
+def test_newer_by_compares_times_in_any_form(old: sk.Session, stored: str) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+    assert not old.put(Visit(id="1", at=TEN), newer_by="at")
+    assert old.put(Visit(id="1", at=TEN + HALF_HOUR), newer_by="at")
+    assert old.put(Visit(id="2", at=TEN), newer_by="at")
 
 
 def undecodable(old: sk.Session) -> None:

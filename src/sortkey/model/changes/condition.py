@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
+
+INSTANT_LENGTH: Final = len("2026-08-24T12:00:00.000000Z")
+"""The length of a time in our form."""
 
 
 class Condition(ABC):
@@ -17,6 +21,8 @@ class Condition(ABC):
     """What the store's expression is for a row without the attribute."""
     if_null: bool = False
     """What the store's expression is for NULL."""
+    compares: bool = False
+    """Whether it compares the stored value with another, so that the form in which it is stored matters."""
 
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
@@ -48,6 +54,7 @@ class _Joined(Condition):
         joined = all if every else any
         self.if_absent = joined(part.if_absent for part in parts)
         self.if_null = joined(part.if_null for part in parts)
+        self.compares = any(part.compares for part in parts)
 
     def __repr__(self) -> str:
         return f"({(' and ' if self.every else ' or ').join(map(repr, self.parts))})"
@@ -71,6 +78,7 @@ class _Negated(Condition):
         self.condition = condition
         self.if_absent = not condition.if_absent
         self.if_null = not condition.if_null
+        self.compares = condition.compares
 
     def __repr__(self) -> str:
         return f"not {self.condition!r}"
@@ -83,3 +91,29 @@ class _Negated(Condition):
 
     def __invert__(self) -> Condition:
         return self.condition
+
+
+class InOwnForm(Condition):
+    """A comparison of times, which are texts to the store. Other programs store times in other forms, of which texts
+    say nothing. So the result for those is given: `otherwise`."""
+
+    def __init__(self, condition: Condition, otherwise: bool) -> None:
+        self.condition = condition
+        self.otherwise = otherwise
+        # The size of an absent attribute, or of NULL, differs from every number.
+        self.if_absent = self.if_null = otherwise
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        test = self.condition.render(schema, field, placeholders)
+        size = f"size({placeholders.name(schema.codec.by_name[field].attribute)})"
+        length = placeholders.value({"N": str(INSTANT_LENGTH)})
+        return any_of(test, f"{size} <> {length}") if self.otherwise else all_of([test, f"{size} = {length}"])
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        return self.condition.holds(schema, field, shown)
+
+
+def is_text_of_time(schema: Schema[Any], field: str) -> bool:
+    """Whether the field is a time that is stored as text."""
+    known = schema.codec.by_name[field]
+    return known.annotation.base is datetime and known.tag == "S"

@@ -34,6 +34,8 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 class _Comparison(Condition):
+    compares = True
+
     def __init__(self, operator: str, value: Any) -> None:
         self.operator = operator
         self.value = value
@@ -54,6 +56,8 @@ class _Comparison(Condition):
 
 
 class _OneOf(Condition):
+    compares = True
+
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
 

@@ -1,7 +1,8 @@
 """The condition of a write on one item: `update(path, …, where=…)`, `delete`, and the checks of a transaction.
 
 The store tests it, and only if it says no, the program looks again at the row that the error holds. Both may differ:
-the row may have an older version, whose attributes are others, or lack an attribute that the item shows from a key.
+the row may have an older version, whose attributes are others, lack something that the item shows from a key, or have a
+time in another form.
 Then the write is sent again, conditional on that row. So the store's test must never be true where the item does not
 match; it may be false where the item does.
 """
@@ -36,13 +37,13 @@ class ItemCondition:
         row if it is known."""
         if not self.where:
             return []
-        if row is not None and self._depends_on_gaps(row) and self.accepts(self.schema.decode(row)):
+        if row is not None and self._needs_program(row) and self.accepts(self.schema.decode(row)):
             return self._unchanged(row, placeholders)
-        return [self._requirement.render(lambda leaf: leaf.render(bool(leaf.if_absent), placeholders))]
+        return [self._requirement.render(lambda leaf: leaf.render(False, placeholders))]
 
-    def _depends_on_gaps(self, row: Row) -> bool:
-        """Whether the row lacks something that the item shows from an index key or, inside a field, from a default."""
-        return any(leaf.if_absent is None and leaf.is_absent_in(row) for leaf in self._requirement.leaves)
+    def _needs_program(self, row: Row) -> bool:
+        """Whether the store cannot judge the row."""
+        return any(leaf.needs_program(row) for leaf in self._requirement.leaves)
 
     def _unchanged(self, row: Row, placeholders: Placeholders) -> list[str]:
         """The tests that nothing has changed which decides whether the item matches."""

@@ -135,7 +135,7 @@ def by_field(schema: Schema[Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     places: dict[str, dict[Steps, Any]] = {}
     for name, change in changes.items():
-        field, steps = parse_place(name)
+        field, steps = (name, ()) if name in schema.codec.by_name else parse_place(name)
         if not steps:
             found[field] = change
             continue

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec import NODEFAULT
 
+from sortkey.model.changes.condition import InOwnForm, is_text_of_time
 from sortkey.model.changes.conditions import attribute_of, below, encoded, holds_on
 from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
@@ -35,6 +36,11 @@ class PutCondition(ABC):
     @abstractmethod
     def accepts(self, stored: Any) -> bool:
         """Whether an item may be replaced."""
+
+    @property
+    def needs_row(self) -> bool:
+        """Whether the store cannot judge every row, so that a failed put must return the row."""
+        return self.compares and self.schema.version > 1
 
     def no_item(self, placeholders: Placeholders) -> str:
         """The test that there is no item."""
@@ -65,13 +71,24 @@ class NewerBy(PutCondition):
         default = self.schema.codec.if_absent(self.field)
         if_absent = default is NODEFAULT or self._is_older(default)
         attribute = attribute_of(self.schema, self.field)
-        tests = [below(self.value).render(self.schema, self.field, placeholders)]
+        older = below(self.value)
+        if self._is_of_time:
+            older = InOwnForm(older, otherwise=False)
+        tests = [older.render(self.schema, self.field, placeholders)]
         if self.schema.codec.by_name[self.field].nullable:
             tests.append(placeholders.equal(attribute, dict(NULL)))
         return any_of(placeholders.equal(attribute, None) if if_absent else self.no_item(placeholders), *tests)
 
     def accepts(self, stored: Any) -> bool:
         return self._is_older(getattr(stored, self.field))
+
+    @property
+    def needs_row(self) -> bool:
+        return self._is_of_time or super().needs_row
+
+    @property
+    def _is_of_time(self) -> bool:
+        return is_text_of_time(self.schema, self.field)
 
     def _is_older(self, value: Any) -> bool:
         return value is None or holds_on(self.schema, self.field, below(self.value), value)

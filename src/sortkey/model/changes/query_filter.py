@@ -1,7 +1,8 @@
 """The filter of a query: `iterate(path, where=…)`, `page` and `count`.
 
 The store drops rows that cannot match. It lets pass what only the program can tell: rows of an older version, and rows
-that lack an attribute which the item shows from a key. Their items are tested after they are decoded.
+that lack something which the item shows from a key, and times in the form of another program. Their items are tested
+after they are decoded.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ class QueryFilter:
     @property
     def is_exact(self) -> bool:
         """Whether the store drops all rows that do not match."""
-        return self._schema.version == 1 and all(leaf.if_absent is not None for leaf in self._requirement.leaves)
+        return self._schema.version == 1 and all(leaf.is_exact for leaf in self._requirement.leaves)
 
     def accepts(self, item: Any) -> bool:
         return self._requirement.accepts(item)
 
     def expression(self, placeholders: Placeholders) -> str:
-        tests = self._requirement.render(lambda leaf: leaf.render(leaf.if_absent is not False, placeholders))
+        tests = self._requirement.render(lambda leaf: leaf.render(True, placeholders))
         if self._schema.version == 1:
             return tests
         current = placeholders.value(self._schema.version_mark[1])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sortkey.model.changes import placeholders
-from sortkey.model.changes.condition import Condition
+from sortkey.model.changes.condition import INSTANT_LENGTH, Condition, InOwnForm, is_text_of_time
 from sortkey.model.changes.conditions import (
     attribute_of,
     condition_of,
@@ -91,12 +91,28 @@ class Leaf:
         shown = None if value is None else shown_value(self.fields, self.name, value)
         return self.condition.holds(self.fields, self.name, shown)
 
-    def is_absent_in(self, row: Row) -> bool:
-        return stored_at(row.get(self.attribute), self.path[1:]) is None
+    @property
+    def is_exact(self) -> bool:
+        """Whether the store can tell for every row."""
+        return self.if_absent is not None and not self._is_of_time
 
-    def render(self, if_absent: bool, outer: placeholders.Placeholders) -> str:
+    @property
+    def _is_of_time(self) -> bool:
+        return self.condition.compares and is_text_of_time(self.fields, self.name)
+
+    def needs_program(self, row: Row) -> bool:
+        """Whether the store cannot tell for this row."""
+        stored = stored_at(row.get(self.attribute), self.path[1:])
+        if stored is None:
+            return self.if_absent is None
+        return self._is_of_time and len(stored.get("S", "")) != INSTANT_LENGTH
+
+    def render(self, otherwise: bool, outer: placeholders.Placeholders) -> str:
+        """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell."""
         names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
-        return render_condition(self.fields, self.name, self.condition, if_absent, names)
+        condition = InOwnForm(self.condition, otherwise) if self._is_of_time else self.condition
+        if_absent = otherwise if self.if_absent is None else self.if_absent
+        return render_condition(self.fields, self.name, condition, if_absent, names)
 
 
 @dataclass(frozen=True, slots=True)

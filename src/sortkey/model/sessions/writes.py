@@ -55,7 +55,7 @@ class Put(ConditionalWrite):
                 current = placeholders.equal(*self.schema.version_mark)
                 test = all_of([test, any_of(self.condition.no_item(placeholders), current)])
             members["ConditionExpression"] = test
-        if self._raises or (self.condition.compares and self.schema.version > 1):
+        if self._raises or self.condition.needs_row:
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared("Put", placeholders.added_to(members))
 
