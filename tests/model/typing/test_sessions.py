@@ -24,6 +24,8 @@ def test_the_sync_session() -> None:
         assert_type(page.items, list[Order])
         assert_type(page.edges[0].item, Order)
         assert_type(db.iterate(ADA), Iterator[Order])
+        assert_type(db.first(ADA), Order | None)
+        assert_type(list(page), list[Order])
         assert_type(db.update(order(1).key, {"status": "DONE"}), Order)
         assert_type(db.delete(order(1).key), Order | None)
         assert_type(db.iterate(sk.collection(Customer.key, customer="ada")), Iterator[sk.Item])
@@ -39,6 +41,7 @@ def test_the_async_session() -> None:
             assert_type(await db.lookup(Order.key, KEYS), list[Order | None])
             assert_type((await db.page(ADA, first=1)).items, list[Order])
             assert_type(db.iterate(ADA), AsyncIterator[Order])
+            assert_type(await db.first(ADA), Order | None)
             assert_type(await db.update(order(1).key, {"status": "DONE"}), Order)
             assert_type(await db.delete(order(1).key), Order | None)
 

@@ -58,4 +58,8 @@ def test_mistakes_are_found() -> None:
         Price("1", "P")  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         _ = PRICE.price  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        PRICE.price = Decimal(1)  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"takes its fields by name: Price\.by_product\(kind=…, product=…, "):
+        Price.by_product("Base", "P")  # type: ignore[arg-type]
     Price(store=1, product="P", effective=PRICE.effective, amount=PRICE.amount)  # type: ignore[arg-type]

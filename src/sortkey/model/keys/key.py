@@ -7,7 +7,7 @@ path of that item.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, Never, TypeVar, overload
 
 import msgspec
 
@@ -47,10 +47,13 @@ class BoundKey(Generic[T]):
     def __repr__(self) -> str:
         return f"<{self.name}: {', '.join(map(repr, self.layout.attributes))}>"
 
-    def __call__(self, **given: Any) -> Path[T]:
+    def __call__(self, /, *positional: Never, **given: Any) -> Path[T]:
         """The access path to the items with these fields: all of the partition key, and the first ones of the sort key,
         or none. Raises NoAccessPath for other fields, and names the nearest key or index."""
         layout, schema = self.layout, self.schema
+        if positional:
+            names = ", ".join(f"{field}=…" for field in layout.fields)
+            raise TypeError(f"{self.name} takes its fields by name: {self.name}({names})")
         try:
             # The number of fields determines which ones they must be: if none of those is missing, none is too many.
             equal, condition = layout.key_conditions[self._depths[len(given)]](given)
