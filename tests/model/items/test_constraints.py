@@ -87,6 +87,11 @@ def test_a_constraint_that_cannot_apply_is_rejected_at_import() -> None:
         class Odd(sk.Item):
             name: Annotated[str, Meta(ge=0)]
 
+    with pytest.raises(sk.DeclarationError, match=r"Empty.tags: msgspec.Meta\(min_length=1\) cannot apply to set"):
+
+        class Empty(sk.Item):
+            tags: Annotated[set[str], Meta(min_length=1)]
+
 
 def test_another_type_is_named_before_a_constraint() -> None:
     wrong: Any = "many"

@@ -26,12 +26,14 @@ _BOUNDS: Final = {
     "le": (le, "at most"),
 }
 _NUMBERS: Final = (int, Decimal, float)
-_SIZED: Final = (str, bytes, list, dict, set, frozenset)
+_SIZED: Final = (str, bytes, list, dict)
+_SETS: Final = (set, frozenset)
 _APPLIES_TO: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((*_BOUNDS, "multiple_of"), _NUMBERS),
     "pattern": (str,),
+    # An empty set is an absent attribute, which is not written.
     "min_length": _SIZED,
-    "max_length": _SIZED,
+    "max_length": (*_SIZED, *_SETS),
     "tz": (datetime,),
 }
 
