@@ -124,7 +124,7 @@ def write_dense() -> Request:
 
 
 def stalled_body() -> Request:
-    return Request("PutItem", b" " * BODY_BYTES)
+    return Request("BatchWriteItem", b" " * BODY_BYTES)
 
 
 def get_large() -> Request:

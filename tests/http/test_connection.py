@@ -8,7 +8,7 @@ from sortkey.http import connection as limits
 from sortkey.http.arriving_bodies import PROGRESS_SECONDS, ArrivingBodies
 from sortkey.http.connection import Connection, Defer, PendingAnswer
 from sortkey.http.receiving_turns import TURN_BYTES
-from sortkey.http.request_parser import Request, RequestError
+from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import ResponseWriter
 from sortkey.http.unsent_answers import UnsentAnswers
 from tests.http.connecting import Host, Transport, connect
@@ -37,6 +37,9 @@ class Handler:
 
     def reject(self, error: RequestError) -> bytes:
         return self._responses.whole(None, error.status, b"", error.message.encode())
+
+    def body_limit(self, _headers: dict[bytes, bytes]) -> int:
+        return BODY_BYTES
 
     def may_overlap(self, request: Request) -> bool:
         return request.method != b"GET"

@@ -163,6 +163,31 @@ def test_a_longer_chunked_one_is_rejected_when_it_gets_too_long() -> None:
     assert rejected(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 17) == 413
 
 
+# A limit that depends on the headers, as an operation's.
+@pytest.mark.parametrize(
+    ("headers", "most"), [(b"X-Kind: short\r\n", 1_000_000), (b"X-Kind: long\r\n", 2_000_000), (b"", 2_000_000)]
+)
+def test_the_limit_can_depend_on_the_headers(headers: bytes, most: int) -> None:
+    parsers = [RequestParser(lambda given: 1_000_000 if given.get(b"x-kind") == b"short" else 2_000_000) for _ in "123"]
+    by_length = HEAD + headers + b"Content-Length: %d\r\n\r\n"
+    assert parsers[0].feed(by_length % most) == []
+    (error,) = parsers[1].feed(by_length % (most + 1))
+    assert isinstance(error, RequestError)
+    assert (error.status, error.message) == (413, f"The request's body has more than {most} bytes.")
+    chunked = HEAD + headers + b"Transfer-Encoding: chunked\r\n\r\n"
+    assert parsers[2].feed(chunked + b"%x\r\n%b\r\n" % (most, bytes(most))) == []
+    (error,) = parsers[2].feed(b"1\r\nx\r\n")
+    assert isinstance(error, RequestError)
+
+
+def test_a_limit_counts_for_its_request_only() -> None:
+    parser = RequestParser(lambda given: 1_000_000 if given.get(b"x-kind") == b"short" else 2_000_000)
+    request = HEAD + b"Content-Length: %d\r\n\r\n"
+    only(parser.feed(HEAD + b"X-Kind: short\r\nContent-Length: 1000000\r\n\r\n" + bytes(1_000_000)))
+    only(parser.feed(request % 3 + b"abc"))
+    only(parser.feed(request % 2_000_000 + bytes(2_000_000)))
+
+
 def test_too_many_headers_are_rejected() -> None:
     headers = b"".join(b"h%d: v\r\n" % number for number in range(HEADERS + 1))
     assert rejected(HEAD + headers + b"\r\n") == 431

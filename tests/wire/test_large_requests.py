@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -114,11 +115,23 @@ def test_a_wrong_request_gets_its_error(
 
 
 # Only batches may have more than one item.
-def test_a_body_that_no_item_needs_is_rejected_before_it_is_decoded(clients: Clients) -> None:
+def test_a_body_that_no_item_needs_is_rejected_before_it_is_received(clients: Clients) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.%b\r\nContent-Length: %d\r\n\r\n"
+    (putting, put), (batching, batched) = clients.connect(), clients.connect()
+    putting.data_received(head % (b"PutItem", PIECE_BYTES + 1))
+    batching.data_received(head % (b"BatchWriteItem", PIECE_BYTES + 1))
+    assert put.statuses() == [413]
+    assert put.state == "ended"
+    assert batched.statuses() == []
+
+
+def test_a_compressed_body_that_no_item_needs_is_rejected_before_it_is_decoded(clients: Clients) -> None:
     connection, transport = clients.connect()
-    connection.data_received(
-        request("PutItem", {"TableName": "orders", "Item": item(1) | {"text": {"S": "x" * PIECE_BYTES}}})
+    body = gzip.compress(b"{}".ljust(PIECE_BYTES + 1))
+    head = (
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Encoding: gzip\r\n"
     )
+    connection.data_received(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     assert transport.statuses() == [413]
     assert b"The body of PutItem has 4194304 bytes at most." in transport.written
 

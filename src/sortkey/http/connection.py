@@ -88,6 +88,9 @@ class RequestHandler(Protocol):
     def reject(self, error: RequestError) -> bytes:
         """The answer to bytes that are not acceptable HTTP."""
 
+    def body_limit(self, headers: dict[bytes, bytes]) -> int:
+        """The most bytes that the body of a request with these headers may have: a million or more."""
+
     def may_overlap(self, request: Request) -> bool:
         """Whether the request may begin before the requests before it are answered."""
 
@@ -123,7 +126,6 @@ class Connection(asyncio.Protocol):
         self._handler: RequestHandler
         self._metrics = host.metrics
         self.outbox = host.outbox
-        self._parser = RequestParser()
         self._backlog: deque[Event] = deque()
         self._pending: deque[PendingAnswer] = deque()
         self._transport: asyncio.Transport
@@ -139,6 +141,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._handler = self._host.handler_for(address[0] if address else "")
+        self._parser = RequestParser(self._handler.body_limit)
         keep_alive(transport.get_extra_info("socket"))
         if not self._host.add(self):
             self._send_last(self._handler.reject(RequestError(503, "Too many connections are open.")))

@@ -8,11 +8,13 @@
 
 httptools (llhttp) knows the grammar: chunked bodies, pipelined requests, contradicting lengths. It sets no limits;
 those on the size of the head, the number of headers and the size of the body are enforced here. So are RFC 9112's rules
-that llhttp does not know: exactly one Host, and no Transfer-Encoding in HTTP/1.0.
+that llhttp does not know: exactly one Host, and no Transfer-Encoding in HTTP/1.0. A body that announces a length beyond
+its limit is rejected before it is received.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import httptools
@@ -22,6 +24,11 @@ from sortkey import limits
 HEAD_BYTES: Final = 64 * limits.KIB
 HEADERS: Final = 100
 BODY_BYTES: Final = 16 * limits.MIB
+SHORT_LENGTH: Final = 6
+"""Digits of a Content-Length that every limit on bodies allows."""
+
+BodyLimit: TypeAlias = Callable[[dict[bytes, bytes]], int]
+"""The most bytes that the body of a request with these headers may have: a million or more."""
 
 
 class Request:
@@ -74,12 +81,15 @@ class _Stop(Exception):
 class RequestParser:
     """The names of the callbacks (`on_…`) are those of httptools."""
 
-    def __init__(self) -> None:
+    def __init__(self, body_limit: BodyLimit = lambda _: BODY_BYTES) -> None:
         self.receiving = False
         """A request has begun and is not complete."""
         self.body_bytes = 0
         """Bytes of its body that have arrived."""
         self._parser = httptools.HttpRequestParser(self)
+        self._body_limit = body_limit
+        self._most_bytes = BODY_BYTES
+        """Of the body that is arriving."""
         self._events: list[Event] = []
         self._rejected = False
         self._fed = 0
@@ -155,8 +165,11 @@ class RequestParser:
             self._stop(400, "HTTP/1.0 has no Transfer-Encoding.")
         if len(headers) > HEADERS:
             self._stop(431, f"The request has more than {HEADERS} headers.")
-        if len(headers.get(b"content-length", b"")) > 7 and int(headers[b"content-length"]) > BODY_BYTES:
-            self._stop(413, f"The request's body has more than {BODY_BYTES} bytes.")
+        length = headers.get(b"content-length")
+        if length is None or len(length) > SHORT_LENGTH:
+            self._most_bytes = self._body_limit(headers)
+            if length is not None and int(length) > self._most_bytes:
+                self._stop_long_body()
         if b"expect" in headers:
             if headers[b"expect"].lower() != b"100-continue":
                 self._stop(417, "The only Expect that is supported is 100-continue.")
@@ -166,8 +179,8 @@ class RequestParser:
         self._silent = 0
         self._expects = False
         self.body_bytes += len(body)
-        if self.body_bytes > BODY_BYTES:
-            self._stop(413, f"The request's body has more than {BODY_BYTES} bytes.")
+        if self.body_bytes > self._most_bytes:
+            self._stop_long_body()
         if not self._body:
             self._body = body
         elif type(self._body) is bytearray:
@@ -205,6 +218,9 @@ class RequestParser:
         # A repeated header is kept once, but all bytes after the first piece belong to this head.
         if max(size, self._fed - self._first_bytes) > HEAD_BYTES or len(self._headers) > HEADERS:
             self._stop(431, f"The request has more than {HEADERS} headers, or more than {HEAD_BYTES} bytes of headers.")
+
+    def _stop_long_body(self) -> None:
+        self._stop(413, f"The request's body has more than {self._most_bytes} bytes.")
 
     def _stop(self, status: int, message: str) -> None:
         self._reject(status, message)

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from sortkey.http.connection import Defer, PendingAnswer
-from sortkey.http.request_parser import Request, RequestError
+from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER, ResponseWriter
 from sortkey.http.server import HttpServer
 from sortkey.server.errors import CODES, INVALID, ErrorAnswer, internal_error
@@ -81,6 +81,10 @@ class AppRequestHandler:
         answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)
         headers = _lines([JSON_TYPE]) + (RETRY_AFTER if error.status == 503 else b"")
         return self._responses.whole(None, answer.status, headers, answer.json())
+
+    def body_limit(self, _headers: dict[bytes, bytes]) -> int:
+        """The largest: routes have limits of their own."""
+        return BODY_BYTES
 
     def may_overlap(self, _request: Request) -> bool:
         """Never: requests of one connection are answered one after the other."""

@@ -29,7 +29,7 @@ from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingExcepti
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.http.prometheus import Samples, render
-from sortkey.http.request_parser import Request, RequestError
+from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.wire import protocol
@@ -83,6 +83,11 @@ class Endpoint:
         self._unknown = metrics.requests(UNKNOWN)
         self.queued = 0
         self.queued_bytes = 0
+
+    def body_limit(self, headers: dict[bytes, bytes]) -> int:
+        """Only batches need more than the largest item. Others are rejected before they are received."""
+        operation = protocol.TARGETS.get(headers.get(b"x-amz-target", b""))
+        return BODY_BYTES if operation in BATCHES else PIECE_BYTES
 
     def may_overlap(self, request: Request) -> bool:
         """Writes may: the write queue keeps their order."""
@@ -164,6 +169,7 @@ class Endpoint:
     ) -> None:
         """Leave a request to the thread for large ones, up to its first slice or the writer's turn."""
         size = len(body)
+        # It was compressed: the parser has rejected others by their heads.
         if size > PIECE_BYTES and route.operation not in BATCHES:
             raise CoralError(413, protocol.TOO_LARGE, f"The body of {route.operation} has {PIECE_BYTES} bytes at most.")
         self._require_room(route, size)
