@@ -6,10 +6,12 @@ from collections.abc import Callable
 from decimal import Context, Decimal, Inexact
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.errors import ValidationException
+from sortkey.limits import NUMBER_DIGITS
 from sortkey.values import errors, number
 from tests.values.strategies import decimals, number_texts
 
@@ -27,6 +29,17 @@ def test_equal_numbers_have_equal_text(decimal: Decimal) -> None:
     texts = {number.canonical(text) for text in (str(decimal), format(decimal, "f"), format(decimal, "E"))}
     assert len(texts) == 1
     assert number.canonical(*texts) in texts
+
+
+# Short ones do not reach the pattern. Digits of other scripts are none.
+@given(st.text("0123456789", min_size=1, max_size=45) | st.text("01²٣", min_size=1, max_size=5))
+def test_digits_are_an_integer_or_rejected(text: str) -> None:
+    if text.isascii() and len(text.strip("0")) <= NUMBER_DIGITS:
+        assert number.canonical(text) == str(int(text))
+        return
+    with pytest.raises(ValidationException) as rejected:
+        number.canonical(text)
+    assert rejected.value.message == (errors.TOO_MANY_DIGITS if text.isascii() else errors.not_a_number(text).message)
 
 
 @given(decimals, decimals)

@@ -12,6 +12,13 @@ SMALLEST = "0." + "0" * 129 + "1"
 DIGITS_38 = "12345678901234567890123456789012345678"
 
 
+# A body can have hundreds of thousands of them.
+@pytest.mark.parametrize("text", ["1", "10", "7345", DIGITS_38])
+def test_a_plain_integer_needs_no_pattern(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(number, "_is_canonical_fast")
+    assert number.canonical(text) is text
+
+
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [

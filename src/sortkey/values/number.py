@@ -42,6 +42,9 @@ _COMPLEMENT: Final = bytes(255 - byte for byte in range(256))
 
 def canonical(text: str) -> str:
     """The canonical text of a number, the same object if it is canonical already."""
+    # Most numbers are plain integers. This takes half the time of the pattern.
+    if text.isdigit() and len(text) <= NUMBER_DIGITS and text[0] != "0" and text.isascii():
+        return text
     if _is_canonical_fast(text):
         return text
     if not _is_number(text):
