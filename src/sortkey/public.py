@@ -18,6 +18,7 @@ from sortkey.model.changes.conditions import other_than as other_than
 from sortkey.model.changes.conditions import present as present
 from sortkey.model.changes.conditions import sized as sized
 from sortkey.model.changes.conditions import starting as starting
+from sortkey.model.changes.field_comparison import value_of as value_of
 from sortkey.model.changes.operators import add as add
 from sortkey.model.changes.operators import append as append
 from sortkey.model.changes.operators import discard as discard

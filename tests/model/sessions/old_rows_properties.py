@@ -3,7 +3,8 @@ attribute that nobody named is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -172,8 +173,27 @@ def combined(name: str, parts: list[Wanted]) -> Wanted:
     return Wanted(getattr(sk, name)(*(part.where for part in parts)), combine[name])
 
 
+def between_fields(field: str, other: str, kind: str, negated: bool) -> Wanted:
+    """A comparison of two fields: false if one is absent, unless they are to differ."""
+    conditions: dict[str, Callable[[Any], Any]] = {"<>": sk.other_than, "<": sk.below, ">=": sk.at_least}
+    test = conditions.get(kind, lambda value: value)(sk.value_of(other))
+    compare = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, ">=": operator.ge}[kind]
+
+    def matches(shown: Mapping[str, Any] | None) -> bool:
+        values = (None, None) if shown is None else (shown[field], shown[other])
+        result = kind == "<>" if None in values else bool(compare(*values))
+        return result != negated
+
+    return Wanted(sk.none_of({field: test}) if negated else {field: test}, matches)
+
+
+KINDS = st.sampled_from(["=", "<>", "<", ">="])
+BETWEEN_FIELDS = st.builds(
+    between_fields, st.just("credit"), st.sampled_from(["limit", "revision"]), KINDS, st.booleans()
+) | st.builds(between_fields, st.just("limit"), st.sampled_from(["credit", "revision"]), KINDS, st.booleans())
+
 WHERE = st.recursive(
-    MAPPINGS,
+    MAPPINGS | BETWEEN_FIELDS,
     lambda inner: st.builds(
         combined,
         st.sampled_from(["any_of", "all_of", "none_of"]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.model.items.item import schema_of
 from tests.model.sessions.shop import Customer, Order, numbers, order
 
 ADA = Order.key(customer="ada")
@@ -58,6 +60,36 @@ def test_conditions_of_queries_and_writes(db: sk.Session, where: Any, expected: 
             assert error.value.item == each
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"visits": sk.value_of("updated")}, [1]),
+        ({"visits": sk.above(sk.value_of("updated"))}, [2, 3]),
+        ({"visits": sk.above(sk.value_of("updated")) & sk.below(9)}, [2]),
+        ({"visits": ~sk.above(sk.value_of("updated"))}, [1]),
+        (sk.none_of({"visits": sk.at_least(sk.value_of("total"))}), [3]),
+        ({"status": sk.value_of("city")}, []),
+        ({"status": sk.other_than(sk.value_of("city"))}, [1, 2, 3]),
+        ({"city": sk.below(sk.value_of("status"))}, [2, 3]),
+    ],
+)
+def test_fields_compare_with_fields(db: sk.Session, where: Any, expected: list[int]) -> None:
+    totals = {1: Decimal(0), 2: Decimal(5), 3: Decimal(10)}
+    orders = [sk.replace(each, total=totals[each.number]) for each in ORDERS]
+    rows = [{**schema_of(Order).encode(each), "updated": None} for each in orders]
+    for row in rows:
+        # Older than the field, which shows its default, 0.
+        db.client.put_item(TableName="shop", Item={name: value for name, value in row.items() if value is not None})
+    assert numbers(list(db.iterate(ADA, where=where))) == expected
+    assert db.count(ADA, where=where) == len(expected)
+    for each in orders:
+        if each.number in expected:
+            assert db.update(each.key, {"revision": 1}, where=where).revision == 1
+        else:
+            with pytest.raises(sk.ConditionFailed):
+                db.delete(each.key, where=where)
+
+
 def test_a_put_with_conditions_replaces_only_what_matches(db: sk.Session) -> None:
     with pytest.raises(sk.ConditionFailed, match="a missing Order does not match"):
         db.put(order(1), where={"status": "OPEN"})
@@ -80,6 +112,9 @@ def test_a_put_with_conditions_replaces_only_what_matches(db: sk.Session) -> Non
         ({"tags": sk.contains(1)}, sk.EncodeError, r"Order\.tags: expected str"),
         ({"statu": ~sk.present}, sk.UnknownField, "did you mean 'status'"),
         (sk.any_of({"statu": "x"}), sk.UnknownField, "did you mean 'status'"),
+        ({"visits": sk.below(sk.value_of("statu"))}, sk.UnknownField, "did you mean 'status'"),
+        ({"visits": sk.value_of("visits")}, sk.EncodeError, r"Order\.visits is compared with itself"),
+        ({"visits": sk.below(sk.value_of("status"))}, sk.EncodeError, "stored as N and status as S"),
     ],
 )
 def test_impossible_conditions_are_rejected(memory: sk.Session, where: Any, kind: type[Exception], said: str) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
 from sortkey.model.items.converter import Value
 
+_COMPARATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _ORDERED: Final = frozenset({"S", "N", "B"})
 
 
@@ -37,6 +47,13 @@ def comparable(value: Value) -> Any:
 def _tagged(value: Value) -> tuple[str, Any]:
     # Inside lists and maps, values of different types may meet.
     return next(iter(value)), comparable(value)
+
+
+def compare(comparator: str, value: Value, other: Value) -> bool:
+    """The store's comparison of two values."""
+    if comparator not in ("=", "<>") and not (is_ordered(value) and is_ordered(other)):
+        return False
+    return _COMPARATORS[comparator](comparable(value), comparable(other))
 
 
 def element_count(value: Value) -> int:

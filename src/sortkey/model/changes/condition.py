@@ -32,6 +32,19 @@ class Condition(ABC):
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         """The condition on the value that an item shows, encoded; None for None and the empty set."""
 
+    @property
+    def others(self) -> frozenset[str]:
+        """The other fields that it compares the field with."""
+        return frozenset()
+
+    def for_item(self, _schema: Schema[Any], _item: Any) -> Condition:
+        """The condition with the values of an item's other fields."""
+        return self
+
+    def settled(self, _otherwise: bool) -> Condition:
+        """The condition for the store, with this result where other fields do not let it tell."""
+        return self
+
     def __and__(self, other: Condition) -> Condition:
         return _Joined(True, (self, other))
 
@@ -66,6 +79,16 @@ class _Joined(Condition):
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         results = (part.holds(schema, field, shown) for part in self.parts)
         return all(results) if self.every else any(results)
+
+    @property
+    def others(self) -> frozenset[str]:
+        return frozenset().union(*(part.others for part in self.parts))
+
+    def for_item(self, schema: Schema[Any], item: Any) -> Condition:
+        return _Joined(self.every, tuple(part.for_item(schema, item) for part in self.parts))
+
+    def settled(self, otherwise: bool) -> Condition:
+        return _Joined(self.every, tuple(part.settled(otherwise) for part in self.parts))
 
     def __invert__(self) -> Condition:
         return _Joined(not self.every, tuple(~part for part in self.parts))

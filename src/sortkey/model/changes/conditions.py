@@ -10,27 +10,18 @@ default. So each condition has two forms that agree: an expression for the store
 from __future__ import annotations
 
 import builtins
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_origin
 
 from msgspec import NODEFAULT
 
-from sortkey.model.changes.comparable import comparable, contains_element, element_count, is_ordered
+from sortkey.model.changes.comparable import compare, contains_element, element_count
 from sortkey.model.changes.condition import Condition
+from sortkey.model.changes.field_comparison import FieldComparison, FieldValue
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
-
-_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class _Comparison(Condition):
@@ -50,9 +41,7 @@ class _Comparison(Condition):
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         wanted = encoded(schema, field, self.value)
-        if self.operator not in ("=", "<>") and not (is_ordered(shown) and is_ordered(wanted)):
-            return False
-        return _OPERATORS[self.operator](comparable(shown or NULL), comparable(wanted))
+        return compare(self.operator, shown or NULL, wanted)
 
 
 class _OneOf(Condition):
@@ -172,27 +161,27 @@ present: Final[Condition] = _Present()
 
 def below(value: Any) -> Condition:
     """The field is less than `value`."""
-    return _Comparison("<", value)
+    return _comparison("<", value)
 
 
 def above(value: Any) -> Condition:
     """The field is greater than `value`."""
-    return _Comparison(">", value)
+    return _comparison(">", value)
 
 
 def at_most(value: Any) -> Condition:
     """The field is less than or equal to `value`."""
-    return _Comparison("<=", value)
+    return _comparison("<=", value)
 
 
 def at_least(value: Any) -> Condition:
     """The field is greater than or equal to `value`."""
-    return _Comparison(">=", value)
+    return _comparison(">=", value)
 
 
 def other_than(value: Any) -> Condition:
     """The field differs from `value`, or is absent."""
-    return _Comparison("<>", value)
+    return _comparison("<>", value)
 
 
 def one_of(*values: Any) -> Condition:
@@ -219,7 +208,13 @@ def condition_of(wanted: Any) -> Condition:
     """The condition that `where` has for a field: itself, equal to a value, or absent for None."""
     if isinstance(wanted, Condition):
         return wanted
-    return absent if wanted is None else _Comparison("=", wanted)
+    return absent if wanted is None else _comparison("=", wanted)
+
+
+def _comparison(operator: str, value: Any) -> Condition:
+    if isinstance(value, FieldValue):
+        return FieldComparison(operator, value, if_missing=operator == "<>")
+    return _Comparison(operator, value)
 
 
 def render_condition(

@@ -48,7 +48,8 @@ class ItemCondition:
     def _unchanged(self, row: Row, placeholders: Placeholders) -> list[str]:
         """The tests that nothing has changed which decides whether the item matches."""
         keys = [part.name for layout in self.schema.indexes.values() for part in layout.attributes]
-        used = dict.fromkeys([*(leaf.attribute for leaf in self._requirement.leaves), *keys])
+        fields = self.schema.codec.by_name
+        used = dict.fromkeys([*(fields[name].attribute for name in sorted(self._requirement.fields)), *keys])
         return [placeholders.equal(name, row.get(name)) for name in used]
 
     def test_of_any(self, row: Row | None, placeholders: Placeholders) -> str:

@@ -25,7 +25,7 @@ class QueryFilter:
             raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
         self._schema: Schema[Any] = path.schema
         self._requirement = Requirement(path.schema, where, path.given)
-        fields = {leaf.field for leaf in self._requirement.leaves}
+        fields = self._requirement.fields
         for field in fields & path.layout.unfiltered:
             raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
         if path.layout.projection != "ALL":

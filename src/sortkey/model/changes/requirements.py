@@ -28,6 +28,7 @@ from sortkey.model.changes.places import (
     value_at,
     values_if_absent,
 )
+from sortkey.model.errors import EncodeError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
@@ -84,12 +85,16 @@ class Leaf:
         return str(self.path[0])
 
     def accepts(self, item: Any) -> bool:
-        return self.holds(value_at(getattr(item, self.field), self.steps))
+        condition = self.condition.for_item(self.fields, item)
+        return self._holds(condition, value_at(getattr(item, self.field), self.steps))
 
     def holds(self, value: Any) -> bool:
-        """Whether a value meets the condition."""
+        """Whether a value meets the condition; other fields are absent."""
+        return self._holds(self.condition, value)
+
+    def _holds(self, condition: Condition, value: Any) -> bool:
         shown = None if value is None else shown_value(self.fields, self.name, value)
-        return self.condition.holds(self.fields, self.name, shown)
+        return condition.holds(self.fields, self.name, shown)
 
     @property
     def is_exact(self) -> bool:
@@ -103,14 +108,16 @@ class Leaf:
     def needs_program(self, row: Row) -> bool:
         """Whether the store cannot tell for this row."""
         stored = stored_at(row.get(self.attribute), self.path[1:])
-        if stored is None:
+        if stored is None or self.condition.others:
             return self.if_absent is None
         return self._is_of_time and len(stored.get("S", "")) != INSTANT_LENGTH
 
     def render(self, otherwise: bool, outer: placeholders.Placeholders) -> str:
         """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell."""
         names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
-        condition = InOwnForm(self.condition, otherwise) if self._is_of_time else self.condition
+        condition = self.condition.settled(otherwise)
+        if self._is_of_time:
+            condition = InOwnForm(condition, otherwise)
         if_absent = otherwise if self.if_absent is None else self.if_absent
         return render_condition(self.fields, self.name, condition, if_absent, names)
 
@@ -149,6 +156,9 @@ class Requirement:
         field, steps = parse_place(name)
         attribute = attribute_of(self._schema, field)
         wanted = ~condition if negated else condition
+        if wanted.others:
+            self._check_others(name, field, steps, wanted)
+            return Leaf(field, (), wanted, self._schema, field, (attribute,), None)
         if not steps:
             if_absent = result_if_absent(self._schema, field, wanted, self._given)
             return Leaf(field, (), wanted, self._schema, field, (attribute,), if_absent)
@@ -157,6 +167,25 @@ class Requirement:
         results = {leaf.holds(value) for value in values_if_absent(self._schema, field, steps)}
         # A place may be absent with all that contains it, and then show another default.
         return replace(leaf, if_absent=results.pop() if len(results) == 1 else None)
+
+    def _check_others(self, name: str, field: str, steps: Steps, condition: Condition) -> None:
+        if steps:
+            raise NoAccessPath(f"{self._schema.name}: {name} is a place in a field; only fields compare with fields")
+        known = self._schema.codec.by_name
+        for other in condition.others:
+            attribute_of(self._schema, other)
+            if other == field:
+                raise EncodeError(f"{self._schema.name}.{field} is compared with itself")
+            if known[other].tag != known[field].tag:
+                raise EncodeError(
+                    f"{self._schema.name}.{field} is stored as {known[field].tag} and {other} as {known[other].tag}, "
+                    f"so they cannot be compared"
+                )
+
+    @property
+    def fields(self) -> set[str]:
+        """The fields that it depends on."""
+        return {field for leaf in self.leaves for field in (leaf.field, *leaf.condition.others)}
 
     def accepts(self, item: Any) -> bool:
         """Whether an item meets it."""
