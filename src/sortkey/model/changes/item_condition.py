@@ -23,14 +23,14 @@ class ItemCondition:
         """`given` has the fields of the primary key. Raises for fields that a condition cannot use."""
         self.schema = schema
         self.where: Where = where or {}
-        self._requirement = Requirement(schema, where, given)
         if where:
+            self._requirement = Requirement(schema, where, given)
             # Reject impossible conditions before anything is sent.
             self.tests(None, Placeholders())
 
     def accepts(self, item: Any) -> bool:
         """Whether an item matches."""
-        return self._requirement.accepts(item)
+        return not self.where or self._requirement.accepts(item)
 
     def tests(self, row: Row | None, placeholders: Placeholders) -> list[str]:
         """The condition on a row of the current version, in DynamoDB's syntax, to be joined by AND. `row` is the item's
