@@ -12,10 +12,11 @@ import pytest
 from sortkey.engine.database import Database
 from sortkey.engine.requests import OPERATIONS
 from sortkey.errors import DynamoDBError
-from tests.faults.fuzz import corpus, signing
+from tests.faults.fuzz import corpus, mutations, signing
 from tests.faults.fuzz.__main__ import summary
 from tests.faults.fuzz.campaign import Campaign
 from tests.faults.fuzz.case import Case, Message, Stream
+from tests.faults.fuzz.json_text import Spot, encode
 from tests.faults.fuzz.operations import Operations, message
 from tests.faults.fuzz.servers import Servers
 from tests.faults.fuzz.shrink import shrink, shrink_sequence
@@ -52,6 +53,15 @@ def requests() -> corpus.Requests:
         corpus.lay_out(database.call, set())
     database.close()
     return found
+
+
+# Six changes that each multiply a text took all memory of the machine.
+@pytest.mark.parametrize("change", mutations.MUTATIONS, ids=lambda change: change.__name__)
+def test_a_change_adds_only_so_much(change: mutations.Mutation) -> None:
+    for seed in range(50):
+        tree = {"a": "x" * mutations.LARGEST}
+        change(Random(seed), Spot(tree, "a"), [{"b": "x"}])
+        assert len(encode(tree)) <= 3 * mutations.LARGEST
 
 
 def test_there_is_a_valid_request_of_every_operation(requests: corpus.Requests) -> None:

@@ -10,6 +10,8 @@ from typing import Final
 from tests.faults.fuzz import values
 from tests.faults.fuzz.json_text import Json, Raw, Spot, clone, encode, spots
 
+Mutation = Callable[[Random, Spot, Sequence[Json]], None]
+
 TOKENS: Final = (
     *("NOT ", "not ", "(", ")", " AND ", " OR ", ", ", " = ", " <> ", " < ", " BETWEEN ", " IN (", " + ", " - ", "."),
     *("size(", "attribute_exists(", "attribute_type(", "contains(", "begins_with(", "list_append(", "if_not_exists("),
@@ -42,7 +44,8 @@ CHANGES: Final = (1, 1, 1, 1, 2, 2, 3, 6)
 EXPRESSION_BYTES: Final = 4096
 """DynamoDB's limit. What is deeper than this allows is rejected before it is read."""
 LARGEST: Final = 1 << 19
-"""Bytes of a body. Larger ones are possible, but say little more and take longer."""
+"""Bytes of a body. Larger ones are possible, but say little more and take longer. No change adds more than this: a few
+that multiply, one after the other, would fill the memory."""
 
 
 def mutated(random: Random, tree: Json, donors: Sequence[Json]) -> Json:
@@ -99,7 +102,7 @@ def _add(random: Random, spot: Spot, _: Sequence[Json]) -> None:
 
 
 def _repeat(random: Random, spot: Spot, _: Sequence[Json]) -> None:
-    times = random.choice((1, 2, 9, 24, 25, 99, 100, 101))
+    times = min(random.choice((1, 2, 9, 24, 25, 99, 100, 101)), LARGEST // len(encode(spot.get())))
     if isinstance(spot.container, list):
         spot.container.extend([clone(spot.get()) for _ in range(times)])
     else:
@@ -164,7 +167,8 @@ def nest_expression(random: Random, tree: Json) -> bool:
 def _join_text(random: Random, spot: Spot, _: Sequence[Json]) -> None:
     text = spot.get()
     if isinstance(text, str):
-        spot.put(random.choice((" AND ", " OR ", ", ", " ", "")).join([text] * random.choice(REPEATS)))
+        times = min(random.choice(REPEATS), LARGEST // max(len(text), 1))
+        spot.put(random.choice((" AND ", " OR ", ", ", " ", "")).join([text] * max(times, 1)))
 
 
 def _cut_text(random: Random, spot: Spot, _: Sequence[Json]) -> None:
@@ -173,7 +177,7 @@ def _cut_text(random: Random, spot: Spot, _: Sequence[Json]) -> None:
         spot.put(text[: random.randrange(len(text))])
 
 
-MUTATIONS: Final[tuple[Callable[[Random, Spot, Sequence[Json]], None], ...]] = (
+MUTATIONS: Final[tuple[Mutation, ...]] = (
     *(_replace, _replace, _replace_alike, _replace_alike, _replace_alike),
     *(_remove, _rename, _add, _repeat, _twice, _transplant, _transplant),
     *(_edit_text, _edit_text, _edit_text, _join_text, _cut_text),
