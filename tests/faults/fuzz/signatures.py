@@ -124,7 +124,8 @@ def meaning(request: Request) -> object:
     plain = {name.lower(): " ".join(value.split()) for name, value in request.headers}
     authorization = plain.pop("authorization", "")
     kind, _, rest = authorization.partition(" ")
-    parts = dict(part.strip().partition("=")[::2] for part in rest.split(","))
+    # Nothing between two commas is not a part: what is signed stays the same.
+    parts = dict(part.strip().partition("=")[::2] for part in rest.split(",") if part.strip())
     return request.method, request.path, dict(request.query), plain, kind, parts, request.body
 
 
