@@ -102,6 +102,7 @@ def test_a_small_row_that_has_changed_is_evaluated_in_the_writers_turn(db: Datab
     finish(work.rehearse(db))
     call("PutItem", TableName="rows", Item={"p": {"S": "a"}, "t": {"S": "z"}})
     db.store.write(work)
+    assert "Item" not in call("GetItem", TableName="rows", Key={"p": {"S": "a"}})
 
 
 def test_a_row_that_was_deleted_is_evaluated_as_missing(db: Database, call: Call) -> None:

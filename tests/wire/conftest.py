@@ -1,4 +1,4 @@
-"""One server for all tests that need nothing of their own."""
+"""One server for all tests that need nothing of their own, and a database for those without a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.serving import RawClient, ServerProcess
+from sortkey.engine.database import Database
+from tests.wire.serving import RawClient, ServerProcess, table
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,12 @@ def client(server: ServerProcess) -> Iterator[RawClient]:
     raw = RawClient(server.url)
     yield raw
     raw.close()
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    """In memory, with the table `orders`."""
+    database = Database(None)
+    database.call("CreateTable", table("orders"))
+    yield database
+    database.close()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from sortkey.engine.database import Database
 from sortkey.wire.costly_writes import REHEARSALS
-from tests.wire.serving import item, request, table
+from tests.wire.serving import item, request
 from tests.wire.stepped_endpoint import Clients
 
 GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
@@ -19,14 +17,6 @@ CONDITION = {
 }
 COSTLY = request("PutItem", {"TableName": "orders", "Item": item(1), **CONDITION})
 DELETE = request("DeleteItem", {"TableName": "orders", "Key": item(1)})
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    database = Database(None)
-    database.call("CreateTable", table("orders"))
-    yield database
-    database.close()
 
 
 @pytest.fixture

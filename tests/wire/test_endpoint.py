@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any, cast
 
@@ -24,7 +23,7 @@ from sortkey.wire.metrics import Metrics
 from sortkey.wire.response import Responses
 from sortkey.wire.slice_scheduler import SliceScheduler
 from tests.http.connecting import Host, Transport, connect
-from tests.wire.serving import item, request, table
+from tests.wire.serving import item, request
 
 GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
 PUT = request("PutItem", {"TableName": "orders", "Item": item(1)})
@@ -44,14 +43,6 @@ class Commits:
         for _ in range(number):
             write = self._durable.get(timeout=60)
             write.finish(write)
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    database = Database(None)
-    database.call("CreateTable", table("orders"))
-    yield database
-    database.close()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sortkey.engine.database import Database
 from sortkey.engine.requests.pieces import PIECE_BYTES
 from sortkey.values import attribute
 from sortkey.wire.large_requests import ITEM_BODY_BYTES, LargeRequests
-from tests.wire.serving import item, request, table
+from tests.wire.serving import item, request
 from tests.wire.stepped_endpoint import Clients
 
 GET = request("GetItem", {"TableName": "orders", "Key": item(1)})
@@ -29,14 +29,6 @@ QUERY = {
     "ExpressionAttributeNames": {"#t": "text"},
     "ExpressionAttributeValues": {":p": item(1)["pk"], ":v": {"S": "y" * 100_000}},
 }
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    database = Database(None)
-    database.call("CreateTable", table("orders"))
-    yield database
-    database.close()
 
 
 @pytest.fixture
