@@ -102,7 +102,18 @@ class Broker:
         wanted = [NewTopic(name, partitions, 1), NewTopic(f"{name}.dead-letters", 1, 1)]
         for made in self.admin.create_topics(wanted).values():
             made.result()
+        self._wait_until_listed({topic.topic for topic in wanted})
         return name
+
+    def _wait_until_listed(self, names: set[str]) -> None:
+        """Kafka answers when its controller has the topics; clients are told of them a moment later."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            listed = self.admin.list_topics(timeout=START_SECONDS).topics
+            # A topic that is listed without partitions has no leader yet.
+            if all(name in listed and listed[name].partitions for name in names):
+                return
+        raise BrokerFailed(f"Kafka does not list {', '.join(sorted(names))}: {self._log.read_text().strip()[-500:]}")
 
     def _format(self) -> None:
         cluster = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
