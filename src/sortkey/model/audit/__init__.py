@@ -1,0 +1,1 @@
+"""Compares stored rows with the declarations, and repairs what follows from them."""

@@ -1,0 +1,104 @@
+"""What an audit says of one row: its findings, and the update that repairs what can be repaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
+
+
+class Kind(StrEnum):
+    UNRECOGNISED = "unrecognised"
+    UNDECODABLE = "undecodable"
+    KEY_DISAGREES = "key-disagrees"
+    INDEX_KEY_MISSING = "index-key-missing"
+    INDEX_KEY_HALF = "index-key-half"
+    INDEX_KEY_STALE = "index-key-stale"
+    INDEX_KEY_IMPOSSIBLE = "index-key-impossible"
+    TTL = "ttl"
+    OLDER_VERSION = "older-version"
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+    @property
+    def is_flaw(self) -> bool:
+        """Whether answers are wrong or incomplete because of it. A row of an older version is read and found."""
+        return self is not Kind.OLDER_VERSION
+
+
+_MEANINGS: Final = {
+    Kind.UNRECOGNISED: "no class has a key of this form",
+    Kind.UNDECODABLE: "its class cannot decode it",
+    Kind.KEY_DISAGREES: "attributes disagree with the primary key",
+    Kind.INDEX_KEY_MISSING: "the index key is missing",
+    Kind.INDEX_KEY_HALF: "the index key is incomplete",
+    Kind.INDEX_KEY_STALE: "the index key is stale",
+    Kind.INDEX_KEY_IMPOSSIBLE: "the index key cannot hold the item's fields",
+    Kind.TTL: "the TTL attribute is not a number of seconds",
+    Kind.OLDER_VERSION: "an older version",
+}
+
+
+class Finding(NamedTuple):
+    kind: Kind
+    subject: str = ""
+    """The name of the index, or of the attribute; empty if it is the whole row."""
+    detail: str = ""
+    """What was found, in words."""
+    repairable: bool = False
+    """Whether the right value follows from the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An update of one row, and what must be unchanged since the row was read."""
+
+    sets: Row
+    removes: tuple[str, ...]
+    guards: dict[str, Value | None]
+    """The attributes that the update depends on and those that it writes, as they were read; None for an absent one."""
+
+    def joined(self, other: Repair) -> Repair:
+        return Repair(
+            {**self.sets, **other.sets},
+            tuple(dict.fromkeys((*self.removes, *other.removes))),
+            {**self.guards, **other.guards},
+        )
+
+    def request(self, table: str, key: Row) -> dict[str, Any]:
+        """The UpdateItem. It names the attributes that it writes, so it leaves all others to their writers."""
+        placeholders = Placeholders()
+        sets = [f"{placeholders.name(name)} = {placeholders.value(value)}" for name, value in self.sets.items()]
+        removes = [placeholders.name(name) for name in self.removes]
+        sections = [f"{section} {', '.join(texts)}" for section, texts in (("SET", sets), ("REMOVE", removes)) if texts]
+        tests = [
+            # An update of a deleted row would create a row that has index keys only.
+            f"attribute_exists({placeholders.name(next(iter(key)))})",
+            *(placeholders.equal(name, value) for name, value in self.guards.items()),
+        ]
+        return placeholders.added_to(
+            {
+                "TableName": table,
+                "Key": key,
+                "UpdateExpression": " ".join(sections),
+                "ConditionExpression": all_of(tests),
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit of one row found."""
+
+    entity: str | None
+    """The name of its class; None if no class recognises it."""
+    findings: tuple[Finding, ...] = ()
+    repair: Repair | None = None
+    """The update that makes the repairable findings disappear; None if there are none."""

@@ -1,0 +1,107 @@
+"""Compares the index keys of a row with those that its item has now.
+
+An index key attribute is *computed* if it exists for the index alone, or *own* if it is a field of the item. A computed
+attribute can be set and removed. An own one is only set where the row lacks it, because other programs may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from sortkey.model.audit.finding import Finding, Kind, Repair
+from sortkey.model.errors import ModelError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import NULL, Value
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.keys.key_layout import KeyLayout
+
+
+class IndexKeyFinding(NamedTuple):
+    finding: Finding
+    repair: Repair | None
+
+
+def audit_index_keys(schema: Schema[Any], item: Any, row: Row) -> Iterator[IndexKeyFinding]:
+    """What is wrong with the row's index keys. `item` is the row as its class shows it."""
+    for layout in schema.indexes.values():
+        try:
+            wanted = layout.attributes_of(item)
+        except ModelError as error:
+            yield IndexKeyFinding(Finding(Kind.INDEX_KEY_IMPOSSIBLE, str(layout.index), str(error)), None)
+            continue
+        found = _lacking_or_differing(schema, layout, row, wanted) if wanted else _surplus(schema, layout, row)
+        if found is not None:
+            yield found
+
+
+def _surplus(schema: Schema[Any], layout: KeyLayout, row: Row) -> IndexKeyFinding | None:
+    """A field of a sparse index is None, so the item must not have a key of the index."""
+    kept = schema.codec.attributes | _primary(schema)
+    stored = _stored(layout, row)
+    surplus = tuple(name for name in stored if name not in kept)
+    if not surplus:
+        return None
+    kind = Kind.INDEX_KEY_STALE if len(stored) == len(layout.attributes) else Kind.INDEX_KEY_HALF
+    finding = Finding(kind, str(layout.index), f"{_shown(row, surplus)}, but the item is not in the index", True)
+    return IndexKeyFinding(finding, Repair({}, surplus, _guards(schema, layout, row)))
+
+
+def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key: Row) -> IndexKeyFinding | None:
+    own, primary, stored = schema.codec.attributes, _primary(schema), _stored(layout, row)
+    wanted = {name: value for name, value in key.items() if name not in primary}
+    lacking = {name: value for name, value in wanted.items() if name not in stored}
+    differing = {name: value for name, value in wanted.items() if name in stored and not is_same(stored[name], value)}
+    if not lacking and not differing:
+        return None
+    kind, index = Kind.INDEX_KEY_STALE, str(layout.index)
+    if lacking:
+        computed = [name for name in wanted if name not in own] or list(wanted)
+        kind = Kind.INDEX_KEY_MISSING if all(name in lacking for name in computed) else Kind.INDEX_KEY_HALF
+    if any(name in own for name in differing):
+        detail = f"{_shown(row, differing)} is also a field, in a form that the index does not find"
+        return IndexKeyFinding(Finding(kind, index, detail), None)
+    sets = {**lacking, **differing}
+    finding = Finding(kind, index, f"{_shown(row, sets)} should be {_shown(sets, sets)}", True)
+    return IndexKeyFinding(finding, Repair(sets, (), _guards(schema, layout, row)))
+
+
+def is_same(stored: Value, value: Value) -> bool:
+    """Whether two key attributes are equal; one number has several texts."""
+    if "N" in stored and "N" in value:
+        return Decimal(stored["N"]) == Decimal(value["N"])
+    return stored == value
+
+
+def _stored(layout: KeyLayout, row: Row) -> Row:
+    """The attributes of the index key that the row has; NULL keeps a row out of an index, as absence does."""
+    return {part.name: row[part.name] for part in layout.attributes if row.get(part.name, NULL) != NULL}
+
+
+def _primary(schema: Schema[Any]) -> frozenset[str]:
+    return frozenset(part.name for part in schema.primary.attributes)
+
+
+def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value | None]:
+    """What the index key is computed from, and what it was: a repair must not undo a later write."""
+    codec, primary = schema.codec, _primary(schema)
+    if schema.is_outdated(row):
+        # The upgrade may compute the fields from any attribute.
+        return {name: value for name, value in row.items() if name not in primary} | _absent(layout, row)
+    fields = [codec.by_name[field].attribute for field in layout.fields]
+    keys = [part.name for part in layout.attributes]
+    if any(name not in row for name in fields):
+        # A row shows a field that it lacks from the key of another index.
+        keys += [part.name for each in schema.all_indexes for part in each.attributes]
+    version = [VERSION_ATTRIBUTE] if schema.version > 1 else []
+    return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *version)) if name not in primary}
+
+
+def _absent(layout: KeyLayout, row: Row) -> dict[str, Value | None]:
+    return {part.name: None for part in layout.attributes if part.name not in row}
+
+
+def _shown(row: Row, names: Iterable[str]) -> str:
+    values = [(name, *row.get(name, {"": None}).values()) for name in names]
+    return ", ".join(f"{name}={value!r}" for name, value in values)

@@ -1,0 +1,255 @@
+"""What an audit says of one row."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from sortkey.model.audit.classification import classify
+from sortkey.model.audit.finding import Finding, Kind, Verdict
+from sortkey.model.items.codec import Row
+from tests.model.audit.audited import AUDITED, event_row, order_row, repaired
+
+
+def found(row: Row) -> list[tuple[Kind, str]]:
+    return [(finding.kind, finding.subject) for finding in classify(AUDITED, row).findings]
+
+
+def clean_after_repair(row: Row) -> Row:
+    """The row after its repair, which leaves no finding."""
+    verdict = classify(AUDITED, row)
+    assert all(finding.repairable for finding in verdict.findings)
+    assert verdict.repair is not None
+    after = repaired(row, verdict.repair.sets, verdict.repair.removes)
+    assert classify(AUDITED, after) == Verdict(verdict.entity)
+    return after
+
+
+@pytest.mark.parametrize("row", [order_row(), event_row(), order_row(expires=None), order_row(expires={"NULL": True})])
+def test_a_row_as_declared_has_no_findings(row: Row) -> None:
+    assert found(row) == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"SK": {"S": "ORDER#03"}},
+        {"SK": {"S": "INVOICE#3"}},
+        {"PK": {"S": "CUSTOMER#6ba7b810-9dad-11d1-80b4-00c04fd430c8"}},
+        {"PK": {"S": "CUSTOMER#ada"}},
+    ],
+)
+def test_a_key_of_no_class(key: Row) -> None:
+    assert classify(AUDITED, order_row(**key)) == Verdict(None, (Finding(Kind.UNRECOGNISED),))
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (order_row(number={"S": "three"}), "Order.number: expected N, found"),
+        (event_row(kind=None, gsi1pk=None), "has no kind"),
+        (event_row(_v={"N": "3"}), "has version 3; this program knows versions up to 2"),
+        (event_row(_v=None, kind=None, type={"NULL": True}), "AttributeError"),
+    ],
+)
+def test_a_row_that_its_class_cannot_decode(row: Row, reason: str) -> None:
+    verdict = classify(AUDITED, row)
+    assert [finding.kind for finding in verdict.findings] == [Kind.UNDECODABLE]
+    assert reason in verdict.findings[0].detail
+    assert verdict.repair is None
+
+
+# What of the two is right, only the owner of the data knows; the index keys depend on it, so they are not judged.
+def test_an_attribute_that_disagrees_with_the_key() -> None:
+    (finding,) = classify(AUDITED, order_row(number={"N": "4"}, gsi1pk=None)).findings
+    assert finding == Finding(Kind.KEY_DISAGREES, "number", "number is 4, but 3 in the key")
+
+
+# A fraction of a second is lost in such a key, so that the item cannot be written back.
+def test_an_attribute_that_the_key_cannot_hold() -> None:
+    assert found(event_row(at={"S": "2026-01-04T10:00:00.5Z"})) == [(Kind.KEY_DISAGREES, "at")]
+
+
+# An attribute that is missing is shown from the key.
+def test_a_row_that_has_a_field_only_in_its_key() -> None:
+    assert found(order_row(number=None, customer=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({"gsi1pk": None, "gsi1sk": None}, Kind.INDEX_KEY_MISSING),
+        ({"gsi1sk": None}, Kind.INDEX_KEY_HALF),
+        ({"gsi1pk": None, "gsi1sk": {"S": "DONE#000003"}}, Kind.INDEX_KEY_HALF),
+        ({"gsi1sk": {"S": "DONE#000003"}}, Kind.INDEX_KEY_STALE),
+        ({"gsi1pk": {"S": "CITY#New$PYork"}}, Kind.INDEX_KEY_STALE),
+        ({"gsi1pk": {"N": "3"}}, Kind.INDEX_KEY_STALE),
+        ({"city": {"S": "Rome"}}, Kind.INDEX_KEY_STALE),
+        ({"city": None}, Kind.INDEX_KEY_STALE),
+        ({"city": {"NULL": True}, "gsi1pk": None}, Kind.INDEX_KEY_HALF),
+    ],
+)
+def test_an_index_key_that_does_not_follow_from_the_fields(changed: dict[str, Any], kind: Kind) -> None:
+    row = order_row(**changed)
+    assert found(row) == [(kind, "gsi1")]
+    after = clean_after_repair(row)
+    assert {name: value for name, value in after.items() if not name.startswith("gsi1")} == {
+        name: value for name, value in row.items() if not name.startswith("gsi1")
+    }
+    assert ("gsi1pk" in after) == ("S" in after.get("city", {}))
+
+
+# `weight` is a field and a part of an index key: the item shows 0, and the index does not have it.
+def test_a_field_of_an_index_key_that_a_row_lacks() -> None:
+    row = order_row(weight=None)
+    assert found(row) == [(Kind.INDEX_KEY_HALF, "gsi2")]
+    assert clean_after_repair(row)["weight"] == {"N": "0"}
+
+
+def test_fields_that_an_index_key_cannot_hold() -> None:
+    (finding,) = classify(AUDITED, order_row(city={"S": "A#1"})).findings
+    assert (finding.kind, finding.subject, finding.repairable) == (Kind.INDEX_KEY_IMPOSSIBLE, "gsi1", False)
+    assert "city" in finding.detail
+
+
+def test_findings_of_several_indexes_are_repaired_together() -> None:
+    row = order_row(gsi1sk=None, gsi2pk={"S": "STATUS#NEW"}, expires={"S": "2027-01-15T08:00:00Z"})
+    assert found(row) == [(Kind.TTL, "expires"), (Kind.INDEX_KEY_HALF, "gsi1"), (Kind.INDEX_KEY_STALE, "gsi2")]
+    assert clean_after_repair(row) == order_row()
+
+
+@pytest.mark.parametrize(
+    ("stored", "seconds"),
+    [
+        ({"S": "2027-01-15T08:00:00Z"}, "1800000000"),
+        ({"S": "2027-01-15T09:00:00.9+01:00"}, "1800000000"),
+        ({"S": "1800000000"}, "1800000000"),
+    ],
+)
+def test_a_ttl_whose_seconds_are_certain(stored: dict[str, Any], seconds: str) -> None:
+    row = order_row(expires=stored)
+    assert found(row) == [(Kind.TTL, "expires")]
+    assert clean_after_repair(row)["expires"] == {"N": seconds}
+
+
+# To repair a TTL lets the store delete the item, so it must be certain.
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"S": "2027-01-15T08:00:00"},
+        {"S": "1800000000000"},
+        {"S": "tomorrow"},
+        {"N": "1800000000000"},
+        {"BOOL": True},
+    ],
+)
+def test_a_ttl_whose_seconds_are_not_certain(stored: dict[str, Any]) -> None:
+    verdict = classify(AUDITED, order_row(expires=stored))
+    assert verdict.findings[0].kind is Kind.TTL
+    assert verdict.repair is None
+
+
+# The item is what the upgrade makes of the row, and so are its index keys.
+def test_a_row_of_an_older_version() -> None:
+    row = event_row(_v=None, kind=None, type={"S": "login"})
+    assert found(row) == [(Kind.OLDER_VERSION, "")]
+    assert classify(AUDITED, row).repair is None
+    stale = event_row(_v={"N": "1"}, kind=None, type={"S": "login"}, gsi1pk={"S": "KIND#login"})
+    assert found(stale) == [(Kind.OLDER_VERSION, ""), (Kind.INDEX_KEY_STALE, "gsi1")]
+
+
+# The upgrade may read any attribute, so all of them must be as they were.
+def test_the_repair_of_an_older_row_depends_on_the_whole_row() -> None:
+    row = event_row(_v=None, kind=None, type={"S": "login"}, gsi1pk=None)
+    repair = classify(AUDITED, row).repair
+    assert repair is not None
+    assert repair.guards == {
+        "at": row["at"],
+        "type": row["type"],
+        "gsi1sk": row["gsi1sk"],
+        "gsi1pk": None,
+    }
+
+
+def test_a_repair_depends_on_the_fields_and_on_the_key_that_it_replaces() -> None:
+    repair = classify(AUDITED, order_row(gsi1sk={"S": "DONE#000003"})).repair
+    assert repair is not None
+    assert repair.sets == {"gsi1sk": {"S": "OPEN#000003"}}
+    assert repair.guards == {
+        "city": {"S": "New York"},
+        "status": {"S": "OPEN"},
+        "number": {"N": "3"},
+        "gsi1pk": {"S": "CITY#New York"},
+        "gsi1sk": {"S": "DONE#000003"},
+    }
+
+
+class Place(sk.Item, table=sk.Table("audited-places")):
+    id: str
+    city: str
+    street: str
+
+    key = sk.Key("PLACE#{id}")
+    by_city = sk.Index("gsi1", "CITY#{city}", "{id}")
+    by_street = sk.Index("gsi2", "STREET#{street}", "{city}")
+
+
+# `city` is shown from the key of the first index, so the second depends on that key.
+def test_a_field_that_only_an_index_key_has() -> None:
+    row = {
+        "pk": {"S": "PLACE#1"},
+        "street": {"S": "Main"},
+        "gsi1pk": {"S": "CITY#Rome"},
+        "gsi1sk": {"S": "1"},
+        "gsi2pk": {"S": "STREET#Main"},
+    }
+    verdict = classify(Place.__table__, row)
+    assert [(finding.kind, finding.subject) for finding in verdict.findings] == [(Kind.INDEX_KEY_HALF, "gsi2")]
+    assert verdict.repair is not None
+    assert verdict.repair.sets == {"gsi2sk": {"S": "Rome"}}
+    assert verdict.repair.guards["gsi1pk"] == {"S": "CITY#Rome"}
+    assert verdict.repair.guards["city"] is None
+
+
+class Ticket(sk.Item, table=sk.Table("audited-tickets")):
+    id: str
+    tenant: str
+    priority: int = 0
+
+    key = sk.Key("TICKET#{id}")
+    by_tenant = sk.Index("by_tenant", ("tenant",), ("priority", "id"))
+
+
+# One declaration, two forms of the key: each store is audited by its own.
+def test_an_index_of_fields() -> None:
+    row = {"pk": {"S": "TICKET#1"}, "id": {"S": "1"}, "tenant": {"S": "acme"}, "priority": {"N": "2"}}
+    assert classify(Ticket.__table__, row).findings == ()
+    joined = classify(Ticket.__table__, row, native=False)
+    assert [finding.kind for finding in joined.findings] == [Kind.INDEX_KEY_MISSING]
+    assert joined.repair is not None
+    assert joined.repair.sets.keys() == {"by_tenantpk", "by_tenantsk"}
+    del row["priority"]
+    native = classify(Ticket.__table__, row)
+    assert [finding.kind for finding in native.findings] == [Kind.INDEX_KEY_HALF]
+    assert native.repair is not None
+    assert native.repair.sets == {"priority": {"N": "0"}}
+
+
+class Score(sk.Item, table=sk.Table("audited-scores")):
+    game: str
+    points: Decimal
+
+    key = sk.Key("GAME#{game}")
+    by_points = sk.Index("gsi1", "SCORES", "{points}")
+
+
+# Not every store writes a number as DynamoDB does.
+def test_numbers_are_compared_as_numbers() -> None:
+    row = {"pk": {"S": "GAME#go"}, "game": {"S": "go"}, "points": {"N": "7.0"}, "gsi1pk": {"S": "SCORES"}}
+    assert classify(Score.__table__, {**row, "gsi1sk": {"N": "7"}}).findings == ()
+    assert [each.kind for each in classify(Score.__table__, {**row, "gsi1sk": {"N": "8"}}).findings] == [
+        Kind.INDEX_KEY_STALE
+    ]
