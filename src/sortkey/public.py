@@ -54,6 +54,8 @@ from sortkey.model.items.partial_item import is_partial as is_partial
 from sortkey.model.keys.each import each as each
 from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key
+from sortkey.model.maintenance.scan import AsyncScan as AsyncScan
+from sortkey.model.maintenance.scan import Scan as Scan
 from sortkey.model.paths.access_path import Path as Path
 from sortkey.model.paths.collection import collection as collection
 from sortkey.model.sessions.async_session import AsyncSession as AsyncSession

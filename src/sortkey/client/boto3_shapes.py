@@ -21,7 +21,7 @@ from sortkey.engine.rows.stored_item import Json
 
 _loads = orjson.loads
 
-UNPARSED_READS: Final = frozenset({"GetItem", "Query", "BatchGetItem"})
+UNPARSED_READS: Final = frozenset({"GetItem", "Query", "Scan", "BatchGetItem"})
 """The operations whose items a client leaves unparsed on request."""
 TIMESTAMPS: Final = frozenset(
     """

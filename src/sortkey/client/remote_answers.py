@@ -19,7 +19,7 @@ from sortkey.client.boto3_shapes import UNPARSED_READS, Unparsed, convert_member
 _WITHOUT_TIMES: Final = frozenset(
     f"{operation}Output"
     for operation in (
-        *("PutItem", "UpdateItem", "DeleteItem", "Scan"),
+        *("PutItem", "UpdateItem", "DeleteItem"),
         *("BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
     )
 )

@@ -30,9 +30,38 @@ class Awaited:
             return attribute
 
         def call(*arguments: Any, **options: Any) -> Any:
-            return self._runner.run(_awaited(attribute(*arguments, **options)))
+            result = attribute(*arguments, **options)
+            if isinstance(result, sk.AsyncScan):
+                return AwaitedScan(result, self._runner)
+            return self._runner.run(_awaited(result))
 
         return call
+
+
+class AwaitedScan:
+    """An async scan that can be iterated over, item by item."""
+
+    def __init__(self, scan: Any, runner: asyncio.Runner) -> None:
+        self._scan = scan
+        self._runner = runner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scan, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        items = aiter(self._scan)
+        try:
+            while True:
+                try:
+                    yield self._runner.run(_next(items))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._runner.run(items.aclose())
+
+
+async def _next(items: Any) -> Any:
+    return await anext(items)
 
 
 async def _awaited(result: Any) -> Any:

@@ -56,7 +56,7 @@ class Cursors:
         return blake2b(described, digest_size=_BINDING).digest()
 
     def encode(self, position: Row) -> str:
-        payload = orjson.dumps([_json_value(position[name]) for name in self._attributes])
+        payload = orjson.dumps([to_json_value(position[name]) for name in self._attributes])
         return urlsafe_b64encode(_VERSION + self._binding + self._code(payload) + payload).rstrip(b"=").decode()
 
     def decode(self, cursor: str) -> Row:
@@ -67,7 +67,7 @@ class Cursors:
             raise CursorError("invalid cursor: it was changed, or signed with another secret")
         if binding != self._binding:
             raise CursorError(f"the cursor belongs to another query than {self._path!r}")
-        values = [_attribute_value(each) for each in orjson.loads(payload)]
+        values = [from_json_value(each) for each in orjson.loads(payload)]
         return dict(zip(self._attributes, values, strict=True))
 
     def _code(self, payload: bytes, binding: bytes | None = None) -> bytes:
@@ -83,10 +83,10 @@ def _bytes(cursor: str) -> bytes:
         raise CursorError("invalid cursor: not base64") from None
 
 
-def _json_value(value: dict[str, Any]) -> Any:
+def to_json_value(value: dict[str, Any]) -> Any:
     binary = value.get("B")
     return {"B": b64encode(binary).decode()} if binary is not None else value
 
 
-def _attribute_value(value: dict[str, Any]) -> dict[str, Any]:
+def from_json_value(value: dict[str, Any]) -> dict[str, Any]:
     return {"B": b64decode(value["B"])} if "B" in value else value

@@ -95,7 +95,7 @@ class Meter:
         """Adds an answered request; the rows returned are added by `returned`."""
         count = _ROWS_READ.get(operation)
         read = 0 if count is None else count(answer)
-        self.add(path, read, 0, _units(answer.get("ConsumedCapacity")), seconds, consistent)
+        self.add(path, read, 0, units_of(answer.get("ConsumedCapacity")), seconds, consistent)
 
     def add(self, path: str, read: int, returned: int, units: float, seconds: float, consistent: bool = False) -> None:
         """Adds one request."""
@@ -107,6 +107,11 @@ class Meter:
             sums.units += units
             sums.blocks += units if consistent else units + units
             sums.seconds += seconds
+
+    def scanned(self, path: str, rows: int) -> None:
+        """Adds the rows that a scan returned. It reads whole tables on purpose, so there is no warning."""
+        with self._lock:
+            self._paths[path].rows_returned += rows
 
     def returned(self, path: str, rows: int, read: int = 0) -> None:
         """Adds the rows that a session call returned, and rows read if the answer did not contain their number."""
@@ -172,13 +177,15 @@ def _scanned(answer: Mapping[str, Any]) -> int:
 _ROWS_READ: Final[Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
     "GetItem": _got,
     "Query": _scanned,
+    "Scan": _scanned,
 }
 
 
-def _units(consumed: Any) -> float:
+def units_of(consumed: Any) -> float:
+    """The capacity units in an answer's ConsumedCapacity; 0 without it."""
     if not consumed:
         return 0.0
     if type(consumed) is list:
-        return sum(map(_units, consumed))
+        return sum(map(units_of, consumed))
     units: float = consumed.get("CapacityUnits", 0.0)
     return units

@@ -21,7 +21,8 @@ from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
-from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, AnySession, Options, options
+from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, Options, options
+from sortkey.model.sessions.async_maintenance import AsyncMaintenance
 from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.put_entry import PutEntryResult
@@ -83,7 +84,7 @@ class PendingSession:
             await self._session.close()
 
 
-class AsyncSession(AnySession[AsyncClient]):
+class AsyncSession(AsyncMaintenance):
     """An open store. Any number of tasks may share one session."""
 
     def __init__(
@@ -260,7 +261,7 @@ class AsyncSession(AnySession[AsyncClient]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run(self, steps: Steps[T]) -> T:
+    async def _run(self, steps: Steps[T], /) -> T:
         deadline = Deadline(self._options.timeout, self._options.pacing.now)
         try:
             step = next(steps)

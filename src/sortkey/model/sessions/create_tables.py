@@ -21,7 +21,7 @@ def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]
     created: list[str] = []
     differences: list[str] = []
     for table in tables:
-        description = yield from _describe(context, table)
+        description = yield from describe(context, table.name)
         if description is None:
             yield from _create(context, table)
             created.append(table.name)
@@ -36,7 +36,7 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
     """The differences between the tables and their declarations, in words."""
     found: list[str] = []
     for table in tables:
-        description = yield from _describe(context, table)
+        description = yield from describe(context, table.name)
         found += yield from _compare(context, table, description)
     return found
 
@@ -44,7 +44,7 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
 def _create(context: Context, table: Table) -> Steps[None]:
     yield from _request(context, "CreateTable", provision.create_request(table, native=context.multi_attribute_keys))
     while True:
-        description = yield from _describe(context, table)
+        description = yield from describe(context, table.name)
         if description is not None and description["TableStatus"] == "ACTIVE":
             break
         yield _POLL
@@ -61,13 +61,21 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
     return provision.differences(table, description, ttl, native=context.multi_attribute_keys)
 
 
-def _describe(context: Context, table: Table) -> Steps[dict[str, Any] | None]:
+def describe(context: Context, table: str) -> Steps[dict[str, Any] | None]:
+    """The description of a table; None if it does not exist."""
     try:
-        answer = yield from _request(context, "DescribeTable", {"TableName": table.name})
+        answer = yield from _request(context, "DescribeTable", {"TableName": table})
     except ClientError as error:
         if code_of(error) != "ResourceNotFoundException":
             raise
         return None
+    description: dict[str, Any] = answer["Table"]
+    return description
+
+
+def require_description(context: Context, table: str) -> Steps[dict[str, Any]]:
+    """The description of a table that has to exist."""
+    answer = yield from _request(context, "DescribeTable", {"TableName": table})
     description: dict[str, Any] = answer["Table"]
     return description
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -36,6 +36,11 @@ class Decoded(NamedTuple):
     """The rows of other classes, or of none; only their keys are complete."""
     errors: Sequence[DecodeError] = ()
     """The errors of rows that were skipped."""
+
+    def accepted(self, accepts: ItemTest) -> Decoded:
+        """Without the items for which the test is false."""
+        kept = [index for index, item in enumerate(self.items) if accepts(item)]
+        return self._replace(items=[self.items[index] for index in kept], rows=[self.rows[index] for index in kept])
 
 
 Undecodable = Literal["raise", "skip"]
@@ -83,10 +88,7 @@ def decode_path_items(
 ) -> Decoded:
     """The items of the path's class among the rows; with `accepts`, those that it is true for."""
     found = _decode_path_items(path, stored, on_error)
-    if accepts is None:
-        return found
-    kept = [index for index, item in enumerate(found.items) if accepts(item)]
-    return found._replace(items=[found.items[index] for index in kept], rows=[found.rows[index] for index in kept])
+    return found if accepts is None else found.accepted(accepts)
 
 
 def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
@@ -95,18 +97,34 @@ def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable)
         if found is not None:
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
+    return decode_rows(path.schema, stored.parsed(), decode, on_error)
+
+
+def decode_class_items(schema: Schema[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
+    """The items of a class among any rows of its table."""
+    if not schema.shares_fields:
+        found = _read_all(schema, stored, _rows_with_key(schema.primary))
+        if found is not None:
+            return found
+    return decode_rows(schema, stored.parsed(), schema.decode_own, on_error)
+
+
+def decode_rows(
+    schema: Schema[Any], stored: Iterable[Row], decode: Callable[[Row], Any], on_error: Undecodable
+) -> Decoded:
+    """What `decode` makes of the rows; None for a row of another class. `schema` is one of the table's."""
     items: list[Any] = []
     rows: list[Row] = []
     others: list[Row] = []
     errors: list[DecodeError] = []
-    for row in stored.parsed():
+    for row in stored:
         try:
             item = decode(row)
         except DeclarationError:
             raise
         except Exception as error:
             # An upgrade, which is the program's own, may raise anything.
-            named = undecodable(path.schema, row, error)
+            named = undecodable(schema, row, error)
             if on_error == "raise":
                 raise named from error
             errors.append(named)
@@ -177,6 +195,16 @@ def _own_rows(path: Path[Any]) -> RowFilter:
         return lambda rows: [row for row in rows if sort(row.sort.content)]
     # The rest of most keys is letters and digits, which can only be the last field.
     return lambda rows: [row for row in rows if row.sort.content[known:].isalnum() or sort(row.sort.content)]
+
+
+def _rows_with_key(primary: KeyLayout) -> RowFilter:
+    """Selects the structures of a class by their primary key, among any rows."""
+    partition, sort = _matcher(primary.partition), _matcher(primary.sort)
+
+    def is_own(row: Any) -> bool:
+        return (partition is None or partition(row.partition.content)) and (sort is None or sort(row.sort.content))
+
+    return lambda rows: [row for row in rows if is_own(row)]
 
 
 def _known_prefix_length(path: Path[Any]) -> int | None:

@@ -189,9 +189,9 @@ def wanted_items(path: Path[Any], where: Where | None, undecodable: Undecodable,
 def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
     found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
     if found.others:
-        report_others(context.meter, path, found.others)
+        report_others(context.meter, path.name, path.schema, found.others)
     if found.errors:
-        report_undecodable(context.meter, path, found.errors)
+        report_undecodable(context.meter, path.name, found.errors)
     return found
 
 
@@ -271,7 +271,7 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
         own = [row for row in rows if is_own(row)]
         total += len(own)
         if len(own) < len(rows):
-            report_others(context.meter, path, [row for row in rows if not is_own(row)])
+            report_others(context.meter, path.name, path.schema, [row for row in rows if not is_own(row)])
         if "LastEvaluatedKey" not in answer:
             context.meter.returned(path.name, total)
             return total

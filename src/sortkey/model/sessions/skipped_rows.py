@@ -1,4 +1,4 @@
-"""Rows that a query read and made no item of: counted in the meter, and warned of once for each path.
+"""Rows that a query or a scan read and made no item of: counted in the meter, and warned of once for each path.
 
 A row of another class is none of these. A row is *unrecognised* if no class of the table has keys of its form, and
 *undecodable* if its class cannot read it; the latter is skipped only where the caller asks for that.
@@ -14,31 +14,30 @@ from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.format_hint import format_hint
-from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import Meter
 
 _logger = logging.getLogger(__name__)
 
 
-def report_others(meter: Meter, path: Path[Any], others: Sequence[Row]) -> None:
-    """Reports those among the rows of other classes that belong to no class."""
-    find = path.schema.owner.__table__.schema_of
+def report_others(meter: Meter, name: str, schema: Schema[Any], others: Sequence[Row]) -> None:
+    """Reports those among the rows of other classes that belong to no class. `name` is what the meter counts under."""
+    find = schema.owner.__table__.schema_of
     unrecognised = [row for row in others if find(row) is None]
-    if unrecognised and meter.skipped(path.name, unrecognised=len(unrecognised)):
+    if unrecognised and meter.skipped(name, unrecognised=len(unrecognised)):
         row = unrecognised[0]
         _logger.warning(
             "%s: table %s has a row with the key %s, which no class recognises, so it is not returned; %s. The meter "
             "counts such rows",
-            path.name,
-            path.table,
-            key_text(path.schema, row),
-            _advice(path, row),
+            name,
+            schema.table,
+            key_text(schema, row),
+            _advice(schema, row),
         )
 
 
-def report_undecodable(meter: Meter, path: Path[Any], errors: Sequence[DecodeError]) -> None:
-    if meter.skipped(path.name, undecodable=len(errors)):
-        _logger.warning("%s: a row is skipped, and counted by the meter: %s", path.name, errors[0])
+def report_undecodable(meter: Meter, name: str, errors: Sequence[DecodeError]) -> None:
+    if meter.skipped(name, undecodable=len(errors)):
+        _logger.warning("%s: a row is skipped, and counted by the meter: %s", name, errors[0])
 
 
 def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:
@@ -46,7 +45,7 @@ def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:
     reason = str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
     return DecodeError(
         f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}. Repair it, or leave "
-        f"out such rows of iterate and page with undecodable='skip'",
+        f"out such rows of iterate, page and scan with undecodable='skip'",
         key={part.name: row[part.name] for part in schema.primary.attributes},
     )
 
@@ -57,8 +56,8 @@ def key_text(schema: Schema[Any], row: Row) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in parts)
 
 
-def _advice(path: Path[Any], row: Row) -> str:
-    for schema in dict.fromkeys((path.schema, *path.schema.owner.__table__.schemas)):
+def _advice(first: Schema[Any], row: Row) -> str:
+    for schema in dict.fromkeys((first, *first.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:
             return f"{schema.name}.{schema.primary.name} = sk.Key({', '.join(map(repr, hints))}) would read it"

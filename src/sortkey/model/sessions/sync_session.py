@@ -24,12 +24,13 @@ from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
-from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, AnySession, Options, options
+from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, Options, options
 from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
+from sortkey.model.sessions.sync_maintenance import SyncMaintenance
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.tables.table import Table
 
@@ -83,7 +84,7 @@ class Threads:
                 self._pool.shutdown()
 
 
-class Session(AnySession[Client]):
+class Session(SyncMaintenance):
     """An open store. Any number of threads may share one session."""
 
     def __init__(
@@ -263,7 +264,7 @@ class Session(AnySession[Client]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, steps: Steps[T]) -> T:
+    def _run(self, steps: Steps[T], /) -> T:
         deadline = Deadline(self._options.timeout, self._options.pacing.now)
         try:
             step = next(steps)

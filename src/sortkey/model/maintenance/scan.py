@@ -1,0 +1,197 @@
+"""`Scan` and `AsyncScan`: what `db.scan` and `db.scan_rows` return.
+
+A scan reads in rounds: one request for each of up to 16 unfinished segments, all at once. It hands out what it found
+before it reads on, and knows after each item where it is: a later scan can continue right there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from botocore.exceptions import ClientError
+
+from sortkey.model.errors import Unsupported
+from sortkey.model.maintenance.read_rate import ReadRate
+from sortkey.model.maintenance.scan_positions import END, ScanPositions
+from sortkey.model.maintenance.scan_source import ScanSource
+from sortkey.model.paths.meter import units_of
+from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+PARALLEL_SEGMENTS: Final = 16
+"""How many segments are read at the same time; each request may return 1 MB."""
+
+
+class ScanOptions(NamedTuple):
+    segments: int | None = None
+    rate: float | None = None
+    after: str | None = None
+
+
+class SegmentPage(NamedTuple):
+    """What one request found."""
+
+    segment: int
+    items: Sequence[Any]
+    rows: Sequence[Any]
+    answer: Answer
+
+
+class AnyScan(Generic[T]):
+    """What the sync and the async scan have in common."""
+
+    def __init__(self, context: Context, source: ScanSource[T], options: ScanOptions) -> None:
+        segments, rate, after = options
+        if rate is not None and not context.capabilities.consumed_capacity:
+            raise Unsupported(f"rate= needs consumed capacity, which {context.capabilities.store} does not report")
+        self._context = context
+        self._source = source
+        self._rate = None if rate is None else ReadRate(rate, context.pacing.now)
+        self._positions = (
+            ScanPositions.first(source.scanned, 1 if segments is None else segments)
+            if after is None
+            else ScanPositions.parse(after, source.scanned, source.key, segments)
+        )
+        self._handed_out: tuple[SegmentPage, int] | None = None
+        """The page that is being handed out, and its last item that was."""
+        self.rows_read = 0
+        """The rows read so far."""
+        self.units = 0.0
+        """The read units taken so far."""
+
+    def __repr__(self) -> str:
+        return f"<scan of {self._source.scanned}: {self.rows_read:,} rows read, {self.units:g} read units>"
+
+    @property
+    def cursor(self) -> str:
+        """The text from which another scan of the same continues, after the last item that was handed out."""
+        self._settle()
+        return self._positions.text()
+
+    def _settle(self) -> None:
+        if self._handed_out is not None:
+            page, index = self._handed_out
+            self._positions[page.segment] = self._source.position(page.rows[index])
+
+    def _pause(self) -> float:
+        return 0.0 if self._rate is None else self._rate.pause()
+
+    def _unfinished(self) -> list[int]:
+        self._settle()
+        self._handed_out = None
+        return self._positions.unfinished(PARALLEL_SEGMENTS)
+
+    def _read(self, segments: Sequence[int]) -> Steps[list[SegmentPage]]:
+        """One request for each of these segments."""
+        pending = {segment: self._call(segment, len(segments)) for segment in segments}
+        pages: list[SegmentPage] = []
+        attempt = 0
+        while pending:
+            results = yield ParallelCalls(tuple(pending.values()))
+            left: dict[int, Call] = {}
+            for (segment, call), result in zip(pending.items(), results, strict=True):
+                if not isinstance(result, ClientError):
+                    pages.append(self._page(segment, result))
+                elif code_of(result) in THROTTLED:
+                    left[segment] = call
+                else:
+                    raise result
+            pending = left
+            if pending:
+                yield self._context.pacing.pause(attempt)
+                attempt += 1
+        return pages
+
+    def _call(self, segment: int, requests: int) -> Call:
+        members = dict(self._source.request)
+        start, total = self._positions[segment], len(self._positions)
+        if total > 1:
+            members |= {"Segment": segment, "TotalSegments": total}
+        if isinstance(start, dict):
+            members["ExclusiveStartKey"] = start
+        if self._rate is not None:
+            members["Limit"] = self._rate.limit(requests)
+        return self._context.call_unparsed("Scan", members, self._source.name, binary=True)
+
+    def _page(self, segment: int, answer: Answer) -> SegmentPage:
+        source, meter = self._source, self._context.meter
+        read, units = answer["ScannedCount"], units_of(answer.get("ConsumedCapacity"))
+        self.rows_read += read
+        self.units += units
+        if self._rate is not None:
+            self._rate.took(read, units)
+        found = source.decode(answer["Items"])
+        if found.others:
+            report_others(meter, source.name, source.schema, found.others)
+        if found.errors:
+            report_undecodable(meter, source.name, found.errors)
+        meter.scanned(source.name, len(found.items))
+        return SegmentPage(segment, found.items, found.rows, answer)
+
+    def _hand_out(self, page: SegmentPage) -> Iterator[T]:
+        for index, item in enumerate(page.items):
+            self._handed_out = (page, index)
+            yield item
+        self._handed_out = None
+        self._positions[page.segment] = page.answer.get("LastEvaluatedKey", END)
+
+
+class Run(Protocol):
+    """Carries out steps, as a session does."""
+
+    def __call__(self, steps: Steps[R], /) -> R: ...
+
+
+class Scan(AnyScan[T]):
+    """All items of a class or a table, or all rows, in no order. Iterating again continues where it stopped."""
+
+    def __init__(
+        self, context: Context, source: ScanSource[T], options: ScanOptions, run: Run, sleep: Callable[[float], None]
+    ) -> None:
+        super().__init__(context, source, options)
+        self._run = run
+        self._sleep = sleep
+
+    def __iter__(self) -> Iterator[T]:
+        while segments := self._unfinished():
+            pause = self._pause()
+            if pause:
+                # Not a step: the session's timeout is for requests, not for pauses that the caller asked for.
+                self._sleep(pause)
+            for page in self._run(self._read(segments)):
+                yield from self._hand_out(page)
+
+
+class RunAsync(Protocol):
+    """Carries out steps, as an async session does."""
+
+    async def __call__(self, steps: Steps[R], /) -> R: ...
+
+
+class AsyncScan(AnyScan[T]):
+    """All items of a class or a table, or all rows, in no order. Iterating again continues where it stopped."""
+
+    def __init__(
+        self,
+        context: Context,
+        source: ScanSource[T],
+        options: ScanOptions,
+        run: RunAsync,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        super().__init__(context, source, options)
+        self._run = run
+        self._sleep = sleep
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        while segments := self._unfinished():
+            pause = self._pause()
+            if pause:
+                await self._sleep(pause)
+            for page in await self._run(self._read(segments)):
+                for item in self._hand_out(page):
+                    yield item

@@ -1,0 +1,95 @@
+"""The calls of an async session that read or write whole tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, overload
+
+from sortkey.client import AsyncClient
+from sortkey.model.changes.requirements import Where
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.maintenance import scan_estimate, scan_source
+from sortkey.model.maintenance.scan import AsyncScan, ScanOptions
+from sortkey.model.maintenance.scan_estimate import ScanEstimate
+from sortkey.model.sessions.any_session import AnySession
+from sortkey.model.sessions.item_decoder import Undecodable
+from sortkey.model.sessions.steps import Steps
+from sortkey.model.tables.table import Table
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
+
+
+class AsyncMaintenance(AnySession[AsyncClient], ABC):
+    _sleep: Callable[[float], Awaitable[None]]
+
+    @abstractmethod
+    async def _run(self, steps: Steps[T], /) -> T:
+        """Carries out the steps of a call."""
+
+    @overload
+    def scan(
+        self,
+        scanned: type[ItemT],
+        *,
+        where: Where | None = None,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[ItemT]: ...
+
+    @overload
+    def scan(
+        self,
+        scanned: Table,
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[Item]: ...
+
+    def scan(
+        self,
+        scanned: type[ItemT] | Table,
+        *,
+        where: Where | None = None,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[Any]:
+        """All items of a class, or of every class of a table, in no order. Reads the whole table, whatever `where` is;
+        `explain_scan` tells the cost. `segments` are read in parallel, at most at `rate` read units per second. `after`
+        is the `cursor` of an earlier scan. A row that its class cannot read raises DecodeError, or is left out if
+        `undecodable` is "skip"."""
+        source = scan_source.source_of(self._context, scanned, where, consistent, undecodable)
+        return AsyncScan(self._context, source, ScanOptions(segments, rate, after), self._run, self._sleep)
+
+    def scan_rows(
+        self,
+        table: Table | type[Item],
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+    ) -> AsyncScan[Row]:
+        """All rows of a table, in boto3's low-level shape, in no order: those of every class and those of none. The
+        arguments are those of `scan`."""
+        source = scan_source.rows_source(table, consistent)
+        return AsyncScan(self._context, source, ScanOptions(segments, rate, after), self._run, self._sleep)
+
+    async def explain_scan(
+        self, scanned: type[Item] | Table, *, where: Where | None = None, consistent: bool = False
+    ) -> ScanEstimate:
+        """The request and the expected cost of a scan, from the table's number of items and size as DescribeTable
+        reports them."""
+        source = scan_source.source_of(self._context, scanned, where, consistent, "raise")
+        return await self._run(scan_estimate.estimate(self._context, source))

@@ -1,0 +1,266 @@
+"""`db.scan`, `db.scan_rows` and `db.explain_scan`: whole tables, with their price."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from sortkey.model.sessions.steps import Pacing
+from tests.model.sessions.old_rows import put_row
+from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
+
+BINS = sk.Table("scan-bins")
+SCORES = sk.Table("scan-scores")
+
+
+class Bin(sk.Item, table=BINS):
+    id: bytes
+    size: int = 1
+
+    key = sk.Key("{id}", names=("id",))
+
+
+class Score(sk.Item, table=SCORES, version=2):
+    player: str
+    points: int
+    level: str = "new"
+
+    key = sk.Key("{player}", "{points}", names=("player", "points"))
+
+
+@Score.upgrade(1)
+def points_had_no_level(old: dict[str, Any]) -> dict[str, Any]:
+    return {**old, "level": "old"}
+
+
+def fill(db: sk.Session, orders: int = 30) -> None:
+    db.batch(
+        put=[
+            *(order(number, status="DONE" if number % 3 == 0 else "OPEN") for number in range(orders)),
+            *(Order(customer=f"c{number}", number=number) for number in range(orders)),
+            *(Customer(customer=f"c{number}") for number in range(10)),
+            Parcel(parcel="p", status="OPEN"),
+        ]
+    )
+
+
+def put_foreign(db: sk.Session, partition: str, sort: str, **attributes: Any) -> None:
+    put_row(db, {"pk": {"S": partition}, "sk": {"S": sort}, **attributes}, "shop")
+
+
+def test_all_items_of_a_class(db: sk.Session) -> None:
+    assert list(db.scan(Order)) == []
+    fill(db)
+    found = list(db.scan(Order))
+    assert sorted(numbers(found)) == sorted([*range(30)] * 2)
+    assert all(type(each) is Order for each in found)
+    assert [each.parcel for each in db.scan(Parcel, consistent=True)] == ["p"]
+
+
+def test_all_items_of_a_table(db: sk.Session) -> None:
+    fill(db)
+    counts = dict.fromkeys((Order, Customer, Parcel), 0)
+    for item in db.scan(SHOP):
+        counts[type(item)] += 1
+    assert counts == {Order: 60, Customer: 10, Parcel: 1}
+
+
+@pytest.mark.parametrize("segments", [1, 4, 20])
+def test_segments_together_are_the_table(db: sk.Session, segments: int) -> None:
+    fill(db)
+    assert len(list(db.scan(SHOP, segments=segments))) == 71
+    assert {each.customer for each in db.scan(Customer, segments=segments)} == {f"c{number}" for number in range(10)}
+
+
+def test_filters(db: sk.Session) -> None:
+    fill(db)
+    assert sorted(numbers(list(db.scan(Order, where={"status": "DONE"})))) == list(range(0, 30, 3))
+    some = sk.any_of({"customer": "c7"}, {"number": sk.above(28), "status": "OPEN"})
+    assert sorted(numbers(list(db.scan(Order, where=some)))) == [7, 29, 29]
+    with pytest.raises(sk.UnknownField, match="status"):
+        db.scan(Order, where={"state": "DONE"})
+
+
+# The store cannot judge a row of an older version, nor a field that only the key has.
+def test_filters_see_what_items_show(db: sk.Session) -> None:
+    db.create_tables(SCORES)
+    db.put(Score(player="ada", points=1, level="new"))
+    put_row(db, {"player": {"S": "bob"}, "points": {"N": "2"}}, "scan-scores")
+    assert [each.player for each in db.scan(Score, where={"level": "old"})] == ["bob"]
+    assert [each.player for each in db.scan(Score, where={"level": "new"})] == ["ada"]
+    put_foreign(db, "CUSTOMER#eve", "ORDER#000001")
+    assert [each.customer for each in db.scan(Order, where={"customer": "eve"})] == ["eve"]
+
+
+# The cursor is a text, and another process may go on from it: nothing twice, nothing left out.
+@pytest.mark.parametrize("segments", [1, 3])
+@pytest.mark.parametrize("stop", [0, 1, 17, 71])
+def test_a_scan_continues_from_its_cursor(db: sk.Session, segments: int, stop: int) -> None:
+    fill(db)
+    scan = db.scan(SHOP, segments=segments)
+    found = list(islice(scan, stop))
+    rest = list(db.scan(SHOP, after=scan.cursor))
+    assert len(found) == stop
+    assert sorted(map(repr, found + rest)) == sorted(map(repr, db.scan(SHOP)))
+    done = db.scan(SHOP, after=scan.cursor)
+    list(done)
+    assert list(db.scan(SHOP, after=done.cursor)) == []
+
+
+def test_iterating_again_continues(db: sk.Session) -> None:
+    fill(db)
+    scan = db.scan(Order, segments=2)
+    found = list(islice(scan, 25))
+    assert sorted(numbers(found + list(scan))) == sorted([*range(30)] * 2)
+    assert list(scan) == []
+
+
+def test_the_cursor_is_after_the_last_item_that_was_handed_out(memory: sk.Session) -> None:
+    fill(memory)
+    scan = memory.scan(Order)
+    for item in scan:
+        if item.number == 7:
+            break
+    assert item not in list(memory.scan(Order, after=scan.cursor))
+
+
+def test_binary_and_number_keys_in_cursors(db: sk.Session) -> None:
+    db.create_tables(BINS, SCORES)
+    db.batch(put=[Bin(id=bytes([number, 255])) for number in range(8)])
+    db.batch(put=[Score(player="ada", points=number) for number in range(8)])
+    for cls in (Bin, Score):
+        scan = db.scan(cls)
+        found = [*islice(scan, 3), *db.scan(cls, after=scan.cursor)]
+        assert len({repr(each) for each in found}) == len(found) == 8
+
+
+def test_cursors_of_other_scans(memory: sk.Session) -> None:
+    cursor = memory.scan(Order, segments=3).cursor
+    assert list(memory.scan(Order, segments=3, after=cursor)) == []
+    with pytest.raises(sk.CursorError, match="a scan of shop: Order, not of shop: Parcel"):
+        memory.scan(Parcel, after=cursor)
+    with pytest.raises(sk.CursorError, match="with 3 segments, not with 2"):
+        memory.scan(Order, segments=2, after=cursor)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("", "x", "3", "[]", "{}", '{"scanned": "shop: Order", "positions": []}'),
+        '{"scanned": "shop: Order", "positions": [{"pk": {"S": "a"}}]}',
+        '{"scanned": "shop: Order", "positions": [{"pk": {"S": "a"}, "sk": "b"}]}',
+        '{"scanned": "shop: Order", "positions": [{"pk": {"B": "a"}, "sk": {"S": "b"}}]}',
+        '{"scanned": "shop: Order", "positions": [7]}',
+    ],
+)
+def test_texts_that_are_no_cursors(memory: sk.Session, cursor: str) -> None:
+    with pytest.raises(sk.CursorError, match="invalid cursor"):
+        memory.scan(Order, after=cursor)
+
+
+# `ORDER#3` begins as the class's keys do; `INVOICE#1` is nobody's, and only a scan of the table meets it.
+def test_rows_that_no_class_reads_are_counted(db: sk.Session, caplog: pytest.LogCaptureFixture) -> None:
+    fill(db)
+    put_foreign(db, "CUSTOMER#ada", "ORDER#3")
+    put_foreign(db, "INVOICE#1", "INVOICE")
+    with caplog.at_level(logging.WARNING):
+        assert len(list(db.scan(Order))) == 60
+        assert len(list(db.scan(SHOP))) == 71
+    assert db.meter.reading("scan Order").rows_unrecognised == 1
+    assert db.meter.reading("scan shop").rows_unrecognised == 2
+    assert "which no class recognises" in caplog.text
+    rows = list(db.scan_rows(SHOP))
+    assert len(rows) == 73
+    assert {"pk": {"S": "INVOICE#1"}, "sk": {"S": "INVOICE"}} in rows
+
+
+def test_rows_that_cannot_be_decoded(db: sk.Session) -> None:
+    fill(db)
+    put_foreign(db, "CUSTOMER#ada", "ORDER#000003", total={"S": "much"})
+    for scanned in (Order, SHOP):
+        with pytest.raises(sk.DecodeError, match=r"CUSTOMER#ada.*undecodable='skip'"):
+            list(db.scan(scanned))
+    assert len(list(db.scan(Order, undecodable="skip"))) == 59
+    assert len(list(db.scan(SHOP, undecodable="skip"))) == 70
+    assert db.meter.reading("scan shop").rows_undecodable == 1
+
+
+def test_rows_are_in_boto3_shape(db: sk.Session) -> None:
+    db.create_tables(BINS)
+    db.put(Bin(id=b"\x00\xff"))
+    scan = db.scan_rows(Bin)
+    assert list(scan) == [{"id": {"B": b"\x00\xff"}, "size": {"N": "1"}}]
+    assert list(db.scan_rows(BINS, after=scan.cursor)) == []
+
+
+def test_what_it_costs(db: sk.Session) -> None:
+    fill(db)
+    text = str(db.explain_scan(Order, where={"status": "DONE"}))
+    assert "rows      71, together" in text
+    assert "FilterExpression" in text
+    before = db.explain_scan(SHOP, consistent=True)
+    assert before.units == 2 * db.explain_scan(SHOP).units > 0
+    scan = db.scan(Order, consistent=True)
+    list(scan)
+    # A scan pays for the rows that it drops.
+    assert scan.rows_read == 71
+    assert scan.units == before.units
+    reading = db.meter.reading("scan Order")
+    assert (reading.rows_read, reading.rows_returned, reading.units) == (71, 60, scan.units)
+
+
+# A clock that only pauses move: the pauses are what the units stand for.
+@pytest.mark.parametrize("segments", [1, 4])
+def test_the_rate_limits_read_units(segments: int) -> None:
+    time = [0.0]
+    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
+        db.create_tables()
+        fill(db, orders=200)
+        db._sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
+        scan = db.scan(Order, rate=2, segments=segments)
+        for _ in scan:
+            # Requests are small enough: a second's units, and what their rounding adds.
+            assert scan.units <= 2 * time[0] + 2 + segments / 2
+        assert scan.rows_read == 411
+        assert time[0] >= (scan.units - 2 - segments / 2) / 2
+
+
+def test_pauses_do_not_count_against_the_timeout(memory: sk.Session) -> None:
+    memory.batch(put=[order(number, notes=["x" * 3000]) for number in range(20)])
+    paused: list[float] = []
+    hasty = memory.within(0.5)
+    hasty._sleep = paused.append
+    assert len(list(hasty.scan(Order, rate=0.1))) == 20
+    assert max(paused) > 0.5
+
+
+def test_wrong_arguments(memory: sk.Session) -> None:
+    for scanned in ("shop", Order.key, Order.key(customer="ada"), order(1)):
+        with pytest.raises(TypeError, match="expected a class or a table"):
+            memory.scan(scanned)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="expected a table"):
+        memory.scan_rows("shop")  # type: ignore[arg-type]
+    with pytest.raises(sk.NoAccessPath, match="several classes"):
+        memory.scan(SHOP, where={"status": "DONE"})  # type: ignore[call-overload]
+    with pytest.raises(sk.DeclarationError, match="has no classes"):
+        memory.scan(sk.Table("scan-nothing"))
+    for segments in (0, -1, 1_000_001):
+        with pytest.raises(ValueError, match="segments must be from 1 to 1,000,000"):
+            memory.scan(Order, segments=segments)
+    for rate in (0, -1):
+        with pytest.raises(ValueError, match="rate must be more than 0"):
+            memory.scan(Order, rate=rate)
+    with pytest.raises(ValueError, match="undecodable must be"):
+        memory.scan(Order, undecodable="give")  # type: ignore[call-overload]
+
+
+def test_it_says_what_it_is(memory: sk.Session) -> None:
+    memory.put(Customer(customer="ada", expires=datetime(2030, 1, 1, tzinfo=UTC)))
+    scan = memory.scan(Customer)
+    list(scan)
+    assert repr(scan) == "<scan of shop: Customer: 1 rows read, 0.5 read units>"
