@@ -13,9 +13,21 @@ import pytest
 
 from sortkey.engine.check.database_check import check
 from tests.faults.flips.folder import write_folder
-from tests.faults.flips.outcomes import CLEAN, EQUAL, ERROR, KILLED, NAMED, REFUSED, UNREAD, WRONG, Outcome, is_failure
+from tests.faults.flips.outcomes import (
+    CLEAN,
+    EQUAL,
+    ERROR,
+    KILLED,
+    NAMED,
+    OPENINGS,
+    REFUSED,
+    UNREAD,
+    WRONG,
+    Outcome,
+    is_failure,
+)
 
-FLIPS = 200
+FLIPS = 240
 pytestmark = pytest.mark.faults
 
 
@@ -30,6 +42,7 @@ def test_flipped_bits_are_found() -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert all(outcome in run.stdout for outcome in (EQUAL, ERROR, REFUSED)), run.stdout
+    assert all(f"{opening.name}: {ERROR}" in run.stdout for opening in OPENINGS), run.stdout
 
 
 @pytest.mark.parametrize(

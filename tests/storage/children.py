@@ -30,7 +30,7 @@ def map_size(path: Path, address_space: int) -> None:
     """Open the folder with little address space, and print the size of the map."""
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     try:
-        opened = environment.open_folder(path)
+        opened, _ = environment.open_folder(path)
     except StorageError as error:
         print_line(error)
         return

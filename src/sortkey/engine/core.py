@@ -11,6 +11,7 @@ import msgspec
 
 from sortkey.clock import Clock, SystemClock
 from sortkey.engine.check.seal_check import check_when_opened
+from sortkey.engine.rows.records import damaged_page
 from sortkey.engine.rows.spaces import CATALOG_VERSION
 from sortkey.engine.streams.stream_signal import StreamSignal
 from sortkey.engine.tables.catalog import Catalog
@@ -40,7 +41,7 @@ class Core:
         self.settings = settings or Settings()
         self.catalog = Catalog()
         self.signal = StreamSignal()
-        self.store: Store[WriteBatch] = Store(path, partial(WriteBatch, self.clock, self.signal.notify))
+        self.store: Store[WriteBatch] = Store(path, partial(WriteBatch, self.clock, self.signal.notify), damaged_page)
         self.read = self.store.read
         self.verifies_many = path is not None and not self._check(path)
         """Whether reads of many rows verify them, which takes a twentieth of their time. Opening may have done so."""

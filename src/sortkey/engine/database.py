@@ -39,13 +39,14 @@ class Database(Core):
     def open(
         cls, path: Path | str | None = None, clock: Clock | None = None, settings: Settings | None = None
     ) -> Database:
-        """Open a folder (created if missing), or memory if `path` is None, and start its janitor."""
+        """Open a folder (created if missing), or memory if `path` is None, and start its janitor and its check."""
         database = cls(None if path is None else Path(path), clock, settings)
         try:
             database.janitor.start()
+            database.store.start_check()
         except BaseException:
             # There may be no memory for a thread.
-            database.store.close()
+            database.close()
             raise
         return database
 

@@ -26,15 +26,17 @@ from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from time import sleep
-from typing import Concatenate, Final, ParamSpec, TypeAlias
+from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import lmdb
 
 from sortkey.storage import folder_check, lock_file
 from sortkey.storage.folder_check import DATA_FILE
+from sortkey.storage.gradual_check import GradualCheck
 from sortkey.storage.meta_pages import Damage
 
 Parameters = ParamSpec("Parameters")
+Opened = TypeVar("Opened")
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 """A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
@@ -69,7 +71,9 @@ SPARE_READERS: Final = 64
 """Read transactions kept for reuse. Beginning a new one takes three times as long."""
 
 CHECKED_BYTES: Final = 32 << 20
-"""The pages of a file of at most this size are all checked when it is opened, which takes a fifth of a second."""
+"""The pages of a file of at most this size are all checked when it is opened, which takes a fifth of a second.
+
+Those of a larger one are checked as they are read, and in the background (`gradual_check`)."""
 
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
@@ -91,12 +95,12 @@ class IncompatibleFormat(StorageError):
 
 
 def _naming_folder(
-    open_: Callable[Concatenate[Path, Parameters], lmdb.Environment],
-) -> Callable[Concatenate[Path, Parameters], lmdb.Environment]:
+    open_: Callable[Concatenate[Path, Parameters], Opened],
+) -> Callable[Concatenate[Path, Parameters], Opened]:
     """What the system rejects, for lack of rights or of space, becomes a StorageError."""
 
     @wraps(open_)
-    def open_or_name(path: Path, /, *args: Parameters.args, **named: Parameters.kwargs) -> lmdb.Environment:
+    def open_or_name(path: Path, /, *args: Parameters.args, **named: Parameters.kwargs) -> Opened:
         try:
             return open_(path, *args, **named)
         except OSError as error:
@@ -106,27 +110,33 @@ def _naming_folder(
 
 
 @_naming_folder
-def open_folder(path: Path) -> lmdb.Environment:
-    """Open a durable environment: a commit returns when it is on disk."""
+def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
+    """Open a durable environment: a commit returns when it is on disk.
+
+    With a check, nothing may be read that it has not allowed (`GradualCheck.require`).
+    """
     path.mkdir(parents=True, exist_ok=True)
     _reject_empty(path)
     environment = _open(path, sync=True)
+    check: GradualCheck | None = None
     try:
-        folder_check.check_writable(environment, path, CHECKED_BYTES)
+        check = folder_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        if check is not None:
+            check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
         if _check_format(environment, path):
             _sync_directory_entries(path)
-    except Damage as damage:
+    except BaseException as error:
+        if check is not None:
+            check.close()
         environment.close()
-        raise damaged_folder(path, str(damage)) from damage
-    except lmdb.Error as error:
-        environment.close()
-        raise StorageError(f"cannot use the data folder {path}: {error}") from error
-    except BaseException:
-        environment.close()
+        if isinstance(error, Damage):
+            raise damaged_folder(path, str(error)) from error
+        if isinstance(error, lmdb.Error):
+            raise StorageError(f"cannot use the data folder {path}: {error}") from error
         raise
-    return environment
+    return environment, check
 
 
 @_naming_folder

@@ -13,6 +13,7 @@ from typing import Final
 
 import lmdb
 
+from sortkey.storage.gradual_check import GradualCheck
 from sortkey.storage.meta_pages import Damage, meta_of
 from sortkey.storage.page_tree import check_trees
 
@@ -20,23 +21,33 @@ DATA_FILE: Final = "data.mdb"
 TRIES: Final = 5
 
 
-def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int) -> None:
-    """Raise Damage if the folder is damaged. The trees of a file larger than `most_bytes` are not walked."""
+def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    """Raise Damage if the folder is damaged.
+
+    The leaves of a file larger than `most_bytes` are left to the check that is returned.
+    """
     try:
-        _check_snapshot(environment, path, most_bytes)
+        return _begin_check(environment, path, most_bytes, unsealed)
     except Damage:
         transaction = environment.begin(write=True)
         try:
-            _check(path, transaction.id() - 1, most_bytes)
+            return _begin_check(environment, path, most_bytes, unsealed)
         finally:
             transaction.abort()
 
 
+def _begin_check(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    if (path / DATA_FILE).stat().st_size > most_bytes:
+        return GradualCheck(environment, path / DATA_FILE, unsealed)
+    _check_snapshot(environment, path)
+    return None
+
+
 def check_read_only(environment: lmdb.Environment, path: Path) -> None:
-    """The same with all trees, for an environment that cannot stop other processes: tries again instead."""
+    """The same with all leaves, for an environment that cannot stop other processes: tries again instead."""
     for left in reversed(range(TRIES)):
         try:
-            _check_snapshot(environment, path, None)
+            _check_snapshot(environment, path)
         except Damage:
             if not left:
                 raise
@@ -44,20 +55,12 @@ def check_read_only(environment: lmdb.Environment, path: Path) -> None:
             return
 
 
-def _check_snapshot(environment: lmdb.Environment, path: Path, most_bytes: int | None) -> None:
+def _check_snapshot(environment: lmdb.Environment, path: Path) -> None:
     # Beginning a snapshot reads no page of a tree.
     with environment.begin() as snapshot:
-        _check(path, snapshot.id(), most_bytes)
-
-
-def _check(path: Path, commit: int, most_bytes: int | None) -> None:
-    file = os.open(path / DATA_FILE, os.O_RDONLY)
-    try:
-        read = partial(os.pread, file)
-        meta = meta_of(read, commit)
-        size = os.fstat(file).st_size
-        is_short = size < (meta.last_page + 1) * meta.page_size
-        if most_bytes is None or size <= most_bytes or is_short:
-            check_trees(read, meta, size)
-    finally:
-        os.close(file)
+        file = os.open(path / DATA_FILE, os.O_RDONLY)
+        try:
+            read = partial(os.pread, file)
+            check_trees(read, meta_of(read, snapshot.id()), os.fstat(file).st_size)
+        finally:
+            os.close(file)

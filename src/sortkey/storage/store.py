@@ -14,17 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 import lmdb
 
 from sortkey.storage import environment
+from sortkey.storage.checked_transaction import CheckedTransaction
 from sortkey.storage.environment import FORMAT_KEY, Transaction
+from sortkey.storage.gradual_check import Bounds, GradualCheck
+from sortkey.storage.meta_pages import Damage
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
 
 SNAPSHOT_TRIES: Final = 20
+
+
+def _unchanged(damage: Damage) -> Exception:
+    return damage
 
 
 class Store(Generic[BatchType]):
@@ -34,19 +41,33 @@ class Store(Generic[BatchType]):
     A process must open a folder only once (`Database` sees to that) and must not use it after a fork.
     """
 
-    def __init__(self, path: Path | None, batch: Callable[[Transaction], BatchType]) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        batch: Callable[[Transaction], BatchType],
+        damage_error: Callable[[Damage], Exception] = _unchanged,
+    ) -> None:
+        """`damage_error` makes the error that is raised where a large folder turns out to be damaged."""
         self.path = path
-        self._environment = environment.open_memory() if path is None else environment.open_folder(path)
+        self._damage_error = damage_error
+        self.check: GradualCheck | None = None
+        """The check of a large folder, which `start_check` runs in the background."""
+        if path is None:
+            self._environment = environment.open_memory()
+        else:
+            self._environment, self.check = environment.open_folder(path)
+        self._begin = self._environment.begin if self.check is None else self._begin_checked
+        self._is_checked = self.check is None
         make_room = self._enlarge_memory if path is None else None
         self.queue: WriteQueue[BatchType] = WriteQueue(self._begin_write, batch, make_room)
 
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
-        return begin_snapshot(self._environment.begin)[0]
+        return begin_snapshot(self._begin)[0]
 
     def read_with(self, key: bytes) -> tuple[Transaction, bytes | None]:
         """Begin a snapshot and read one key of it, in one step; the caller ends the snapshot."""
-        return begin_snapshot(self._environment.begin, key)
+        return begin_snapshot(self._begin, key)
 
     def write(self, work: Callable[[BatchType], Result]) -> Result:
         """Run the work in the next write batch; return its result when it is durable."""
@@ -61,14 +82,37 @@ class Store(Generic[BatchType]):
         page = int(self._environment.stat()["psize"])
         return page * (int(self._environment.info()["last_pgno"]) + 1)
 
+    def start_check(self) -> None:
+        """Check a large folder in a thread, until `close`."""
+        if self.check is not None:
+            self.check.start(self._trust)
+
+    def _trust(self) -> None:
+        """The folder is sound: let LMDB read it by itself."""
+        self._begin = self._environment.begin
+        self._is_checked = True
+
+    def _begin_checked(self, write: bool = False) -> Transaction:
+        return cast(Transaction, CheckedTransaction(self._environment.begin(write=write), self._require))
+
+    def _require(self, key: bytes | None) -> Bounds:
+        assert self.check is not None
+        try:
+            return self.check.require(key)
+        except Damage as damage:
+            raise self._damage_error(damage) from damage
+
     def _begin_write(self) -> Transaction:
-        return self._environment.begin(write=True)
+        return self._environment.begin(write=True) if self._is_checked else self._begin_checked(write=True)
 
     def _enlarge_memory(self) -> None:
         self._environment = environment.enlarge_memory(self._environment)
+        self._begin = self._environment.begin
 
     def close(self) -> None:
         self.queue.close()
+        if self.check is not None:
+            self.check.close()
         self._environment.close()
 
 
@@ -79,6 +123,9 @@ def begin_snapshot(begin: Callable[[], Transaction], key: bytes = FORMAT_KEY) ->
         return snapshot, snapshot.get(key)
     except lmdb.CorruptedError:
         snapshot.abort()
+    except Exception:
+        snapshot.abort()
+        raise
     return _begin_again(begin, key)
 
 

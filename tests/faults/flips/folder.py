@@ -91,10 +91,12 @@ def _put(database: Database, table: str, items: list[dict[str, Any]]) -> None:
         database.call("BatchWriteItem", {"RequestItems": {table: puts}})
 
 
-def read_all(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The questions, by name."""
+def read_all(folder: Path, checked: bool = True) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The questions, by name. Unless `checked`, they are asked of a large folder before its check has run."""
     database = Database(folder, ManualClock(NOW))
     try:
+        if checked and database.store.check is not None:
+            database.store.check.run()
         yield "tables", partial(database.call, "ListTables", {})
         for table in ("orders", "plain"):
             yield from _reads_of_table(database, table)

@@ -41,11 +41,27 @@ class Outcome(NamedTuple):
     detail: str
 
 
-def outcome_of_reads(folder: Path, expected: Answers) -> Outcome:
+class Opening(NamedTuple):
+    """How a folder is opened and checked."""
+
+    name: str
+    checked_bytes: int
+    checked: bool
+
+
+SMALL: Final = Opening("small folder", environment.CHECKED_BYTES, True)
+"""All of it is checked when it is opened."""
+LARGE: Final = Opening("large folder", 0, False)
+"""As if it were large, and read before its check has run."""
+LARGE_CHECKED: Final = Opening("large folder after its check", 0, True)
+OPENINGS: Final = (SMALL, LARGE, LARGE_CHECKED)
+
+
+def outcome_of_reads(folder: Path, expected: Answers, checked: bool = True) -> Outcome:
     """The worst of what reading everything comes to. Raises errors that do not say what is damaged."""
     worst = Outcome(EQUAL, "")
     try:
-        for question, ask in read_all(folder):
+        for question, ask in read_all(folder, checked):
             try:
                 is_equal = ask() == expected[question]
             except InternalServerError as error:
@@ -97,11 +113,9 @@ def in_child(call: Callable[[], Outcome]) -> Outcome:
 class Flips:
     """Flips bits of a folder, each time of a new copy."""
 
-    def __init__(self, scratch: Path, large: bool = False) -> None:
-        """With `large`, as if the folder were too large to be checked when it is opened."""
+    def __init__(self, scratch: Path) -> None:
         self._sound = scratch / "sound"
         self._flipped = scratch / "flipped"
-        self._checked_bytes = 0 if large else environment.CHECKED_BYTES
         write_folder(self._sound)
         self._bytes = (self._sound / "data.mdb").read_bytes()
         (self._sound / "lock.mdb").unlink()
@@ -116,19 +130,19 @@ class Flips:
         for number in range(count):
             yield 8 * PAGE * (number % self.pages) + random.randrange(8 * PAGE)
 
-    def flip(self, bit: int) -> tuple[Outcome, Outcome]:
+    def flip(self, bit: int, opening: Opening) -> tuple[Outcome, Outcome]:
         """What the reader and the check make of a flipped bit."""
         damaged = bytearray(self._bytes)
         damaged[bit // 8] ^= 1 << bit % 8
-        reads = self._outcome(damaged, self._read)
+        reads = self._outcome(damaged, partial(self._read, opening))
         return reads, self._outcome(damaged, partial(outcome_of_check, self._flipped))
 
-    def _read(self) -> Outcome:
+    def _read(self, opening: Opening) -> Outcome:
         with (
-            patch.object(environment, "CHECKED_BYTES", self._checked_bytes),
-            patch.object(seal_check, "CHECKED_BYTES", self._checked_bytes),
+            patch.object(environment, "CHECKED_BYTES", opening.checked_bytes),
+            patch.object(seal_check, "CHECKED_BYTES", opening.checked_bytes),
         ):
-            return outcome_of_reads(self._flipped, self.expected)
+            return outcome_of_reads(self._flipped, self.expected, opening.checked)
 
     def _outcome(self, damaged: bytearray, call: Callable[[], Outcome]) -> Outcome:
         shutil.rmtree(self._flipped, ignore_errors=True)

@@ -21,6 +21,7 @@ from sortkey.engine.core import Settings
 from sortkey.engine.database import Database
 from sortkey.engine.janitor import backfill, expired_items, garbage, janitor, stream_retention
 from sortkey.storage import environment, write_queue
+from sortkey.storage.gradual_check import GradualCheck
 from tests.faults.simulation.clients import TABLE, Clients, plain, table
 from tests.faults.simulation.damage import OUTCOMES, outcome_of_flip
 from tests.faults.simulation.disk import Disk, Environment
@@ -152,8 +153,9 @@ def _simulated(scheduler: Scheduler, disk: Disk) -> Iterator[None]:
     """Let the storage and the janitor run on simulated threads and disk."""
     opened = environment.open_folder
 
-    def open_folder(path: Path) -> Environment:
-        return disk.open(opened(path))
+    def open_folder(path: Path) -> tuple[Environment, GradualCheck | None]:
+        environment, check = opened(path)
+        return disk.open(environment), check
 
     with ExitStack() as patches:
         for module in (write_queue, janitor):

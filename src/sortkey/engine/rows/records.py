@@ -50,7 +50,7 @@ def damaged(transaction: Transaction, key: bytes) -> InternalServerError:
 
 
 def damaged_page(error: Exception) -> InternalServerError:
-    """The error for what LMDB could not read (`storage.DAMAGED_PAGE`)."""
+    """The error for what LMDB (`storage.DAMAGED_PAGE`) or the check of a large folder found."""
     return _error(str(error))
 
 
