@@ -51,6 +51,10 @@ from sortkey.model.items.entries import Entries as Entries
 from sortkey.model.items.item import Item as Item
 from sortkey.model.items.item import replace as replace
 from sortkey.model.items.partial_item import is_partial as is_partial
+from sortkey.model.items.stored_as import codec as codec
+from sortkey.model.items.stored_as import stored_as as stored_as
+from sortkey.model.items.time_codecs import epoch_ms as epoch_ms
+from sortkey.model.items.time_codecs import seconds as seconds
 from sortkey.model.keys.each import each as each
 from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key

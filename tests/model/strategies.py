@@ -55,6 +55,7 @@ FIELDS = {
     "padded": Kind(int, "04", st.integers(0, 9999), delimited=True),
     "decimal": Kind(Decimal, "", decimals, delimited=True),
     "instant": Kind(datetime, "", instants, delimited=True),
+    "duration": Kind(timedelta, "", st.timedeltas(), delimited=True),
     "date": Kind(date, "", st.dates(), delimited=True),
     "uuid": Kind(UUID, "", st.uuids(), delimited=True),
     "raw": Kind(str, "raw", texts.map(lambda text: text.replace("#", "")), delimited=False, ordered=False),

@@ -16,7 +16,7 @@ import argparse
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
@@ -26,7 +26,8 @@ from sortkey.cli.arguments import Parser
 from sortkey.cli.messages import print_error
 from sortkey.cli.user_module import NoModule, import_user_module
 from sortkey.model.errors import ModelError
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.items.annotation import Annotation, parse_annotation
+from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.explain import explain
@@ -144,6 +145,8 @@ def _argument(module: Any, tree: ast.expr) -> Any:
 def _converted(name: str, value: Any, annotations: Mapping[str, Annotation]) -> Any:
     """A text as the value of a field that is not one: a UUID, a date, a member of an enum."""
     annotation = annotations.get(name)
+    if annotation is not None and isinstance(annotation.base, StoredType):
+        return _decoded(name, value, annotation.base)
     if annotation is None or annotation.base is str or not isinstance(value, str):
         return value
     base = annotation.base
@@ -157,12 +160,27 @@ def _converted(name: str, value: Any, annotations: Mapping[str, Annotation]) -> 
         raise NotAPath(f"{name}: {value!r} is not a {base.__name__}") from None
 
 
+def _decoded(name: str, value: Any, base: StoredType) -> Any:
+    """A value of a field with a codec, from what it is stored as."""
+    stored = _converted(name, value, {name: parse_annotation(base.codec.stored)})
+    try:
+        return base.decode(stored)
+    except ValueError as error:
+        raise NotAPath(f"{name}: {error}") from None
+
+
 def _instant(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-_TYPES: Final[dict[str, Any]] = {"UUID": UUID, "date": date, "datetime": datetime, "Decimal": Decimal}
+_TYPES: Final[dict[str, Any]] = {
+    "UUID": UUID,
+    "date": date,
+    "datetime": datetime,
+    "Decimal": Decimal,
+    "timedelta": timedelta,
+}
 _FROM_TEXT: Final[dict[Any, Callable[[str], Any]]] = {
     UUID: UUID,
     date: date.fromisoformat,

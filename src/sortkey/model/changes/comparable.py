@@ -51,7 +51,7 @@ def _tagged(value: Value) -> tuple[str, Any]:
 
 def compare(comparator: str, value: Value, other: Value) -> bool:
     """The store's comparison of two values."""
-    if comparator not in ("=", "<>") and not (is_ordered(value) and is_ordered(other)):
+    if comparator not in ("=", "<>") and not (is_ordered(value) and value.keys() == other.keys()):
         return False
     return _COMPARATORS[comparator](comparable(value), comparable(other))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from msgspec import NODEFAULT
 
@@ -83,10 +83,13 @@ class _Contains(Condition):
             case builtins.list:
                 element: Value = encoded(schema, field, [self.element])["L"][0]
                 return element
+            case builtins.tuple if get_args(base)[1:] == (Ellipsis,):
+                member: Value = encoded(schema, field, (self.element,))["L"][0]
+                return member
             case builtins.set | builtins.frozenset:
                 ((tag, (content,)),) = encoded(schema, field, {self.element}).items()
                 return {tag[0]: content}
-        if base in (str, bytes):
+        if base in (str, bytes, Any):
             return encoded(schema, field, self.element)
         raise EncodeError(f"{schema.name}.{field}: sk.contains needs a set, a list, a str or bytes")
 
@@ -107,7 +110,7 @@ class _Starting(Condition):
         return shown is not None and tag in shown and shown[tag].startswith(beginning)
 
     def _encoded(self, schema: Schema[Any], field: str) -> Value:
-        if schema.codec.by_name[field].annotation.base not in (str, bytes):
+        if schema.codec.by_name[field].annotation.base not in (str, bytes, Any):
             raise EncodeError(f"{schema.name}.{field}: sk.starting needs a str or bytes")
         return encoded(schema, field, self.beginning)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -102,7 +103,7 @@ class Append(Operator):
         return Clause(SET, f"{name} = list_append(if_not_exists({name}, {start}), {more})")
 
     def apply(self, current: Any) -> Any:
-        return [*(current or ()), *self.value]
+        return type(self.value)([*(current or ()), *self.value])
 
 
 class Initially(Operator):
@@ -127,8 +128,8 @@ def _clause(section: str, schema: Schema[Any], field: str, value: Any, placehold
     return Clause(section, f"{placeholders.name(attribute_of(schema, field))} {value}")
 
 
-def add(amount: int | Decimal | AbstractSet[Any]) -> Operator:
-    """Adds a number to a number (0 if absent), or elements to a set."""
+def add(amount: int | Decimal | timedelta | AbstractSet[Any]) -> Operator:
+    """Adds a number to a number (0 if absent), a duration to a duration, or elements to a set."""
     return Add(amount)
 
 
@@ -137,8 +138,8 @@ def discard(elements: AbstractSet[Any]) -> Operator:
     return Discard(elements)
 
 
-def append(elements: list[Any]) -> Operator:
-    """Appends elements to a list."""
+def append(elements: list[Any] | tuple[Any, ...]) -> Operator:
+    """Appends elements to a list, or to a tuple of any length."""
     return Append(elements)
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.places import (
@@ -24,6 +22,7 @@ from sortkey.model.changes.places import (
 )
 from sortkey.model.errors import unknown_field
 from sortkey.model.items.converter import Value
+from sortkey.model.items.records import is_record, replace_fields
 from sortkey.model.items.schema import Schema
 
 
@@ -122,12 +121,14 @@ def _changed(value: Any, steps: Steps, change: Any) -> Any:
     if value is None:
         raise LookupError(step)
     if isinstance(step, int):
-        return [*value[:step], _changed(value[step], rest, change), *value[step + 1 :]]
+        if not isinstance(value, list | tuple):
+            raise LookupError(step)
+        return type(value)([*value[:step], _changed(value[step], rest, change), *value[step + 1 :]])
     if isinstance(value, dict):
         return {**value, step: _changed(value.get(step), rest, change)}
-    made = _changed(getattr(value, step), rest, change)
-    replace = getattr(value, "__replace__", None)
-    return replace(**{step: made}) if replace is not None else msgspec.structs.replace(value, **{step: made})
+    if not is_record(type(value)):
+        raise LookupError(step)
+    return replace_fields(value, **{step: _changed(getattr(value, step), rest, change)})
 
 
 def by_field(schema: Schema[Any], changes: Mapping[str, Any]) -> dict[str, Any]:

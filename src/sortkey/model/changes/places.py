@@ -17,6 +17,7 @@ from sortkey.model.errors import UnknownField, unknown_field
 from sortkey.model.items.annotation import Annotation
 from sortkey.model.items.codec import Codec, Field, codec_of
 from sortkey.model.items.converter import NULL, Value
+from sortkey.model.items.records import is_record
 from sortkey.model.items.schema import Schema
 
 Step = str | int
@@ -112,7 +113,9 @@ def find_place(schema: Schema[Any], field: str, steps: Steps) -> Place:
 
 def _enter(annotation: Annotation, step: Step, around: str) -> tuple[Fields, str, Step]:
     base, origin = annotation.base, get_origin(annotation.base)
-    if isinstance(base, type) and issubclass(base, msgspec.Struct) and isinstance(step, str):
+    if base is Any:
+        return Fields(around, ElementCodec(Any)), "element", step
+    if is_record(base) and isinstance(step, str):
         codec: Codec = codec_of(base)
         if step not in codec.by_name:
             raise unknown_field(base.__name__, step, codec.by_name)
@@ -121,8 +124,19 @@ def _enter(annotation: Annotation, step: Step, around: str) -> tuple[Fields, str
         return Fields(around, ElementCodec(get_args(base)[1])), "element", step
     if origin is list and isinstance(step, int):
         return Fields(around, ElementCodec(get_args(base)[0])), "element", step
+    if origin is tuple and isinstance(step, int):
+        return Fields(around, ElementCodec(_member(get_args(base), step, around))), "element", step
     shown = f"[{step}]" if isinstance(step, int) else f".{step}"
     raise UnknownField(f"{around} is {getattr(base, '__name__', base)}, so it has no {shown}")
+
+
+def _member(members: tuple[Any, ...], index: int, around: str) -> Any:
+    """The type of a tuple's element."""
+    if members[1:] == (Ellipsis,):
+        return members[0]
+    if index < len(members):
+        return members[index]
+    raise UnknownField(f"{around} has {len(members)} elements, so it has no [{index}]")
 
 
 class PlacePlaceholders(Placeholders):
@@ -169,9 +183,11 @@ def value_at(value: Any, steps: Steps) -> Any:
         if value is None:
             return None
         if isinstance(step, int):
-            value = value[step] if step < len(value) else None
+            value = value[step] if isinstance(value, list | tuple) and step < len(value) else None
+        elif isinstance(value, dict):
+            value = value.get(step)
         else:
-            value = value.get(step) if isinstance(value, dict) else getattr(value, step)
+            value = getattr(value, step) if is_record(type(value)) else None
     return value
 
 

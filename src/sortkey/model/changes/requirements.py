@@ -29,8 +29,9 @@ from sortkey.model.changes.places import (
     values_if_absent,
 )
 from sortkey.model.errors import EncodeError, NoAccessPath
-from sortkey.model.items.codec import Row
+from sortkey.model.items.codec import Field, Row
 from sortkey.model.items.schema import Schema
+from sortkey.model.items.stored_as import StoredType
 
 
 class Combination:
@@ -176,10 +177,10 @@ class Requirement:
             attribute_of(self._schema, other)
             if other == field:
                 raise EncodeError(f"{self._schema.name}.{field} is compared with itself")
-            if known[other].tag != known[field].tag:
+            if not _are_comparable(known[field], known[other]):
+                stored = f"stored as {known[field].stored} and {other} as {known[other].stored}"
                 raise EncodeError(
-                    f"{self._schema.name}.{field} is stored as {known[field].tag} and {other} as {known[other].tag}, "
-                    f"so they cannot be compared"
+                    f"{self._schema.name}.{field} is {stored}, in different forms, so they cannot be compared"
                 )
 
     @property
@@ -197,6 +198,12 @@ class Requirement:
     def render(self, leaf_text: Callable[[Leaf], str]) -> str:
         """The requirement in DynamoDB's syntax."""
         return _render(self.root, leaf_text)
+
+
+def _are_comparable(one: Field, other: Field) -> bool:
+    """Whether two fields are stored in one form: a codec of the program's own is a form."""
+    codecs = [each.annotation.base.codec for each in (one, other) if isinstance(each.annotation.base, StoredType)]
+    return one.tag == other.tag and (not codecs or codecs == codecs[:1] * 2)
 
 
 def _leaves(node: Node) -> Iterator[Leaf]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, NamedTuple, NewType, Union, get_args, 
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError
+from sortkey.model.items.records import field_names
+from sortkey.model.items.stored_as import StoredAs, StoredType, registered_codec
 
 
 class Inexact:
@@ -50,11 +51,17 @@ epoch: Final = Epoch()
 
 class Annotation(NamedTuple):
     base: Any
+    """A type, a union of several, or a type with a codec (`StoredType`)."""
     optional: bool
     inexact: bool
     in_key: bool = False
     constraints: tuple[msgspec.Meta, ...] = ()
     epoch: bool = False
+
+    @property
+    def declared(self) -> Any:
+        """The type as it is declared, also if it has a codec."""
+        return self.base.declared if isinstance(self.base, StoredType) else self.base
 
 
 class Unresolved(NamedTuple):
@@ -77,20 +84,29 @@ def parse_annotation(annotation: Any) -> Annotation:
             annotation = annotation.__value__
         elif get_origin(annotation) in (Union, UnionType):
             members = [member for member in get_args(annotation) if member is not NoneType]
-            if len(members) != 1 or len(members) == len(get_args(annotation)):
-                raise DeclarationError(f"{annotation} has several types; a field has one type, optionally with None")
-            annotation, optional = members[0], True
+            optional |= len(members) < len(get_args(annotation))
+            if len(members) > 1:
+                return _annotation(Union.__getitem__(tuple(members)), optional, marks)
+            annotation = members[0]
         else:
-            constraints = tuple(mark for mark in marks if isinstance(mark, msgspec.Meta))
-            return Annotation(annotation, optional, inexact in marks, in_key in marks, constraints, epoch in marks)
+            return _annotation(annotation, optional or annotation is Any, marks)
 
 
-def resolve_annotations(struct: type[msgspec.Struct]) -> dict[str, Any]:
+def _annotation(base: Any, optional: bool, marks: list[Any]) -> Annotation:
+    codec = next((mark for mark in marks if isinstance(mark, StoredAs)), None) or registered_codec(base)
+    if codec is not None:
+        base = StoredType(base, codec)
+    constraints = tuple(mark for mark in marks if isinstance(mark, msgspec.Meta))
+    return Annotation(base, optional, inexact in marks, in_key in marks, constraints, epoch in marks)
+
+
+def resolve_annotations(struct: type) -> dict[str, Any]:
     """The annotation of each field: a type, or Unresolved."""
+    stored = field_names(struct)
     fields: dict[str, Any] = {}
     for owner in reversed(struct.__mro__):
         annotations = vars(owner).get("__annotations__", {})
-        names = [name for name in annotations if name in struct.__struct_fields__]
+        names = [name for name in annotations if name in stored]
         fields |= {name: _evaluate(annotations[name], owner, struct) for name in names}
     return fields
 

@@ -1,4 +1,4 @@
-"""Encodes a struct's fields as a row and decodes rows, compiled once for each class.
+"""Encodes the fields of a struct or dataclass as a row and decodes rows, compiled once for each class.
 
 A value that decoding would supply anyway is not stored: None if the default is None, and an empty set. If the default
 is something else, None and the empty set are stored as NULL. Undeclared attributes of a row stay with the item as its
@@ -17,7 +17,11 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
 from sortkey.model.items.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
 from sortkey.model.items.constraints import constraint_check
-from sortkey.model.items.converter import NULL, Converter, Value, base_converter, checked, is_set
+from sortkey.model.items.containers import is_set
+from sortkey.model.items.converter import NULL, Converter, Value
+from sortkey.model.items.records import Tag, attribute_names, declared_default, field_names, tag_of
+from sortkey.model.items.stored_as import StoredType
+from sortkey.model.items.type_converter import base_converter, checked
 
 Row = dict[str, Value]
 
@@ -42,6 +46,11 @@ class Field(NamedTuple):
     """Encodes a value to be stored: raises EncodeError if a constraint excludes it. `encode` also takes operands."""
 
     @property
+    def stored(self) -> str:
+        """The attribute type, for errors."""
+        return self.tag or "one of several types"
+
+    @property
     def nullable(self) -> bool:
         """Whether NULL is a value of the field: None, or the empty set."""
         return self.annotation.optional or is_set(self.annotation)
@@ -50,7 +59,7 @@ class Field(NamedTuple):
 class Codec:
     """The codec of one struct class. Fields are compiled on first use: their types may be defined later."""
 
-    def __init__(self, struct: type[msgspec.Struct]) -> None:
+    def __init__(self, struct: type[Any]) -> None:
         self.struct = struct
         self.ttl: str | None = None
         """The field or attribute of the table's TTL; a datetime there is stored as seconds since 1970."""
@@ -58,13 +67,13 @@ class Codec:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         annotations = resolve_annotations(self.struct)
-        attributes = dict(zip(self.struct.__struct_fields__, self.struct.__struct_encode_fields__, strict=True))
+        attributes = dict(zip(field_names(self.struct), attribute_names(self.struct), strict=True))
         return tuple(self._field(name, attributes[name], annotations[name]) for name in attributes)
 
     def check(self) -> None:
         """Rejects fields that cannot be stored; a type that is not defined yet is checked with the first item."""
         annotations = resolve_annotations(self.struct)
-        for name in self.struct.__struct_fields__:
+        for name in field_names(self.struct):
             if not isinstance(annotations[name], Unresolved):
                 self._field(name, name, annotations[name])
 
@@ -87,16 +96,17 @@ class Codec:
 
     def field(self, name: str) -> Field:
         """One field, compiled without the others. Raises DeclarationError if its type is not defined yet."""
-        index = self.struct.__struct_fields__.index(name)
-        return self._field(name, self.struct.__struct_encode_fields__[index], resolve_annotations(self.struct)[name])
+        index = field_names(self.struct).index(name)
+        return self._field(name, attribute_names(self.struct)[index], resolve_annotations(self.struct)[name])
 
     def _field(self, name: str, attribute: str, annotation: Any) -> Field:
         if isinstance(annotation, Unresolved):
             raise self._unknown(name, annotation)
         parsed = self._read(name, annotation)
         try:
-            inner = base_converter(parsed, struct_converter)
-            check = constraint_check(parsed.base, parsed.constraints)
+            inner = base_converter(parsed, record_converter)
+            check = constraint_check(parsed.declared, parsed.constraints)
+            self._check_default(name, parsed, inner)
         except DeclarationError as error:
             raise DeclarationError(f"{self.struct.__name__}.{name}: {error}") from None
         encode = inner.encode if check is None else checked(check, inner.encode)
@@ -114,6 +124,16 @@ class Codec:
         inner = inner._replace(decode=_or_none(inner))
         return Field(name, attribute, parsed, *inner, absent, left_out, encode)
 
+    def _check_default(self, name: str, annotation: Annotation, inner: Converter) -> None:
+        """Rejects a default that a codec of the program's own cannot encode."""
+        default = declared_default(self.struct, name)
+        if not isinstance(annotation.base, StoredType) or default is None or _is_made(default):
+            return
+        try:
+            inner.encode(default)
+        except EncodeError as error:
+            raise DeclarationError(f"the default: {error}") from None
+
     def _read(self, name: str, annotation: Any) -> Annotation:
         try:
             parsed = parse_annotation(annotation)
@@ -124,10 +144,10 @@ class Codec:
     @property
     def ttl_field(self) -> str | None:
         """The field of the table's TTL; None if the class has none."""
-        names = self.struct.__struct_fields__
+        names = field_names(self.struct)
         if self.ttl in names:
             return self.ttl
-        attributes = dict(zip(self.struct.__struct_encode_fields__, names, strict=True))
+        attributes = dict(zip(attribute_names(self.struct), names, strict=True))
         return None if self.ttl is None else attributes.get(self.ttl)
 
     def _unknown(self, name: str, annotation: Unresolved) -> DeclarationError:
@@ -148,7 +168,7 @@ class Codec:
             for field in self.fields
         )
 
-    def encode(self, item: msgspec.Struct) -> Row:
+    def encode(self, item: Any) -> Row:
         row: Row = extra(item).copy() if self._keeps_extra else {}
         name = ""
         try:
@@ -205,7 +225,7 @@ class Codec:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        return frozenset(name for name in self.struct.__struct_fields__ if _default(self.struct, name) is _MISSING)
+        return frozenset(name for name in field_names(self.struct) if _default(self.struct, name) is _MISSING)
 
     def if_absent(self, name: str) -> Any:
         """What an item shows in a field whose attribute the row lacks: the default, None or an empty set. NODEFAULT if
@@ -228,20 +248,17 @@ class Codec:
 
     def _undecodable(self, name: str, raw: Any, error: Exception) -> DecodeError:
         field = self.by_name[name]
-        if isinstance(raw, dict) and field.tag not in raw:
+        if isinstance(raw, dict) and field.tag and field.tag not in raw:
             return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")
 
 
-def declared_default(struct: type[msgspec.Struct], name: str) -> Any:
-    """A field's default as msgspec stores it: a value, an object with a `factory`, or NODEFAULT."""
-    names = struct.__struct_fields__
-    defaults = struct.__struct_defaults__
-    index = names.index(name) - len(names) + len(defaults)
-    return defaults[index] if index >= 0 else msgspec.NODEFAULT
+def _is_made(default: Any) -> bool:
+    """Whether there is no default, or one that is made for each object."""
+    return default is msgspec.NODEFAULT or getattr(default, "factory", None) is not None
 
 
-def _default(struct: type[msgspec.Struct], name: str) -> Any:
+def _default(struct: type, name: str) -> Any:
     """A field's default; calls its factory, if it has one."""
     default = declared_default(struct, name)
     if default is msgspec.NODEFAULT:
@@ -273,7 +290,7 @@ def set_extra(item: msgspec.Struct, extra: Row) -> None:
 _codecs: Final[dict[type, Codec]] = {}
 
 
-def codec_of(struct: type[msgspec.Struct]) -> Codec:
+def codec_of(struct: type) -> Codec:
     """The codec of a class. Raises DeclarationError for a field that it cannot convert."""
     if struct not in _codecs:
         # Registered before it is checked, since a struct may contain itself.
@@ -286,9 +303,10 @@ def codec_of(struct: type[msgspec.Struct]) -> Codec:
     return _codecs[struct]
 
 
-def struct_converter(struct: type[msgspec.Struct]) -> Converter:
-    """Converts a nested struct to a map and back."""
+def record_converter(struct: type) -> Converter:
+    """Converts a nested struct or dataclass to a map and back. The map of a struct with a tag has the tag, too."""
     codec = codec_of(struct)
+    tag = tag_of(struct)
 
     def encode(value: Any) -> Value:
         # A derived class is rejected too: its additional fields would be lost.
@@ -301,4 +319,18 @@ def struct_converter(struct: type[msgspec.Struct]) -> Converter:
         codec.keep_extra(made, row, codec.attributes)
         return made
 
-    return Converter(encode, lambda value: read(value["M"]), "M", read)
+    return Converter(encode, lambda value: read(value["M"]), "M", read) if tag is None else _tagged(tag, encode, read)
+
+
+def _tagged(tag: Tag, encode: Callable[[Any], Value], read: Callable[[Row], Any]) -> Converter:
+    def encode_tagged(value: Any) -> Value:
+        return {"M": {tag.attribute: tag.value, **encode(value)["M"]}}
+
+    def read_tagged(row: Row) -> Any:
+        # A map without the tag is older than the tag.
+        found = row.get(tag.attribute, tag.value)
+        if found != tag.value:
+            raise DecodeError(f"{tag.attribute} is {found!r}, not {tag.value!r}")
+        return read({name: value for name, value in row.items() if name != tag.attribute})
+
+    return Converter(encode_tagged, lambda value: read_tagged(value["M"]), "M", read_tagged)

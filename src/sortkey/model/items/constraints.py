@@ -26,7 +26,7 @@ _BOUNDS: Final = {
     "le": (le, "at most"),
 }
 _NUMBERS: Final = (int, Decimal, float)
-_SIZED: Final = (str, bytes, list, dict)
+_SIZED: Final = (str, bytes, list, tuple, dict)
 _SETS: Final = (set, frozenset)
 _APPLIES_TO: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((*_BOUNDS, "multiple_of"), _NUMBERS),

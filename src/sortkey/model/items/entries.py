@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, unknown_field
-from sortkey.model.items.codec import Row, codec_of, extra, set_extra, struct_converter
+from sortkey.model.items.codec import Row, codec_of, extra, record_converter, set_extra
 from sortkey.model.items.converter import Converter, Value
 
 E = TypeVar("E", bound=msgspec.Struct)
@@ -89,7 +89,7 @@ class Entries(Generic[E]):
 
     @cached_property
     def _converter(self) -> Converter:
-        return struct_converter(self.struct)
+        return record_converter(self.struct)
 
 
 def reject_overlaps(owner: type, attributes: frozenset[str]) -> None:

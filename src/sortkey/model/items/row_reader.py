@@ -25,9 +25,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sortkey.model.items.codec import Codec, Field, Row, declared_default
-from sortkey.model.items.converter import is_set
+from sortkey.model.items.codec import Codec, Field, Row
+from sortkey.model.items.containers import is_set
 from sortkey.model.items.generated_function import generate_function
+from sortkey.model.items.records import declared_default
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.key_layout import CACHED_PARTITIONS, KeyLayout
 
@@ -64,6 +65,7 @@ class Column(NamedTuple):
     name: str
     attribute: str
     tag: str
+    """Empty if values have several types; then the field is the whole attribute value, as in JSON."""
     value_type: Any
     required: bool
     read: Callable[[Any], Any] | None = None
@@ -112,7 +114,7 @@ class RowReader(Generic[T]):
         """Makes the item of a struct."""
         self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
         """Makes the items of a list of structs."""
-        self.nested = any(column.tag in ("L", "M") for column in columns.values())
+        self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
 
@@ -131,6 +133,11 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
     for index, field in enumerate(codec.fields):
         if field.annotation.in_key:
             continue
+        # The key says what a field of it is, not the default.
+        required = field.name in primary.fields or (field.absent is None and field.name in codec.required)
+        if not field.tag:
+            yield Column(f"c{index}", field.attribute, "", dict[str, Any], required, field.decode)
+            continue
         # Keys are compared, and returned as they were stored.
         a_key = field.attribute in keys
         in_c = None if a_key else _READ_IN_C.get((field.tag, field.annotation.base))
@@ -143,8 +150,7 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
             field.attribute,
             field.tag,
             value_type,
-            # The key says what a field of it is, not the default.
-            field.name in primary.fields or (field.absent is None and field.name in codec.required),
+            required,
             read,
             UNSET if a_key else _default(codec, field, value_type, read),
         )
@@ -220,7 +226,9 @@ def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Co
     names[f"read{suffix}"] = column.read
     always = column.required or column.default is not UNSET
     content = f"row.{column.name}.content" if always else "value.content"
-    if is_set(field.annotation):
+    if not column.tag:
+        made = f"read{suffix}({content.removesuffix('.content')})"
+    elif is_set(field.annotation):
         made = f"read{suffix}({content} or ())"
     elif column.read is None:
         made = content

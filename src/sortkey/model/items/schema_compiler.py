@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 
 import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.items.annotation import Annotation, parse_annotation
 from sortkey.model.items.codec import Codec, codec_of
 from sortkey.model.items.entries import reject_overlaps
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
+from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import Declaration, Index, Key
 from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout, Projection
@@ -101,7 +103,7 @@ class _Compiler:
         if field.annotation.in_key:
             raise self._error(index, f"{name} is in_key, so it is not an attribute")
         if field.tag not in _KEY_TAGS:
-            raise self._error(index, f"{name} is stored as {field.tag}, which a key cannot be")
+            raise self._error(index, f"{name} is stored as {field.stored}, which a key cannot be")
         if field.annotation.optional and not field.left_out:
             raise self._error(index, f"{name} is stored as NULL when it is None; make None its default")
         return NativeAttribute(field.attribute, field)
@@ -146,8 +148,8 @@ class _Compiler:
         if single is not None:
             field = self.codec.field(single)
             if own is not None and field.tag not in _KEY_TAGS:
-                raise self._error(declared, f"{single} is stored as {field.tag}, which a key cannot be")
-            if own is not None or (field.tag in _NATIVE and not _has_choices(annotations[single])):
+                raise self._error(declared, f"{single} is stored as {field.stored}, which a key cannot be")
+            if own is not None or (field.tag in _NATIVE and _is_amount(annotations[single])):
                 return NativeAttribute(name, field)
         try:
             template = Template(source, annotations, partition=partition)
@@ -174,6 +176,8 @@ class _Compiler:
         return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")
 
 
-def _has_choices(annotation: Annotation) -> bool:
-    """Whether the field is an Enum or a Literal: its numbers are names, not amounts."""
-    return annotation.base not in (int, float, Decimal, bytes)
+def _is_amount(annotation: Annotation) -> bool:
+    """Whether the field is a number or a binary, also by its codec. The numbers of an Enum or a Literal are names."""
+    if isinstance(annotation.base, StoredType):
+        return _is_amount(parse_annotation(annotation.base.codec.stored))
+    return annotation.base in (int, float, Decimal, bytes, timedelta)

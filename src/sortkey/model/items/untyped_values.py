@@ -1,15 +1,21 @@
-"""Attribute values to Python values and back, without declared types: what upgrade functions work on."""
+"""Attribute values to Python values and back, without declared types: what upgrade functions work on, and fields of
+type `Any`.
+
+An upgrade gets numbers as Decimal, and may return any type that a field can have. A field of type `Any` takes only what
+comes back equal: str, int, Decimal, bool, None, bytes, lists, dicts and sets. Its whole numbers are int.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sortkey.model.errors import EncodeError
-from sortkey.model.items.converter import Value
+from sortkey.model.items.converter import Converter, Value, encode_bytes, encode_decimal, encode_float, encode_int
 from sortkey.model.keys.encoding import instant_text, to_decimal
 
 
@@ -56,12 +62,12 @@ def from_untyped(value: Any) -> Value:
         case dict():
             return {"M": {name: from_untyped(each) for name, each in value.items()}}
         case set() | frozenset():
-            return _set(value)
+            return _set(value, from_untyped)
     raise EncodeError(f"{value!r} is not a type that an item can hold")
 
 
-def _set(members: set[Any] | frozenset[Any]) -> Value:
-    encoded = [from_untyped(member) for member in members]
+def _set(members: set[Any] | frozenset[Any], encode: Callable[[Any], Value]) -> Value:
+    encoded = [encode(member) for member in members]
     tags = {tag for value in encoded for tag in value}
     if not tags:
         return {"NULL": True}
@@ -69,3 +75,81 @@ def _set(members: set[Any] | frozenset[Any]) -> Value:
         raise EncodeError(f"a set has only strings, only numbers or only binaries, not {members!r}")
     (tag,) = tags
     return {f"{tag}S": sorted(value[tag] for value in encoded)}
+
+
+def untyped_converter(inexact: bool) -> Converter:
+    """The converter of `Any`; with `inexact`, numbers that are not whole are float."""
+    return _INEXACT if inexact else _EXACT
+
+
+def _converter(inexact: bool) -> Converter:
+    def encode(value: Any) -> Value:
+        match value:
+            case None:
+                return {"NULL": True}
+            case bool():
+                return {"BOOL": value}
+            case Enum():
+                raise EncodeError(f"{value!r} would come back as its value; store {value.value!r}")
+            case str():
+                return {"S": value}
+            case int():
+                return encode_int(value)
+            case Decimal():
+                return encode_decimal(value)
+            case float() if inexact:
+                return encode_float(value)
+            case bytes():
+                return encode_bytes(value)
+            case list():
+                return {"L": [encode(each) for each in value]}
+            case dict():
+                return {"M": _encode_map(value)}
+            case set() | frozenset():
+                if not value:
+                    raise EncodeError("an empty set has no type here; leave it out")
+                return _set(value, encode)
+        raise EncodeError(f"{value!r} would not come back as it is; {_INSTEAD.get(type(value), _HOLDS)}")
+
+    def _encode_map(values: dict[Any, Any]) -> dict[str, Value]:
+        for name in values:
+            if not isinstance(name, str):
+                raise EncodeError(f"the keys of a dict must be str, not {name!r}")
+        return {name: encode(each) for name, each in values.items()}
+
+    def decode(value: Value) -> Any:
+        ((tag, content),) = value.items()
+        match tag:
+            case "N":
+                return _number(content, inexact)
+            case "NULL":
+                return None
+            case "L":
+                return [decode(each) for each in content]
+            case "M":
+                return {name: decode(each) for name, each in content.items()}
+            case "NS":
+                return {_number(each, inexact) for each in content}
+            case "SS" | "BS":
+                return set(content)
+        return content
+
+    return Converter(encode, decode, "", decode)
+
+
+_HOLDS: Final = "Any holds str, int, Decimal, bool, None, bytes, lists, dicts and sets of these"
+_INSTEAD: Final = {
+    float: "use Decimal, or Annotated[Any, sk.inexact]",
+    tuple: "use a list",
+}
+
+
+def _number(text: str, inexact: bool) -> int | float | Decimal:
+    digits = text[1:] if text.startswith("-") else text
+    if digits.isdecimal():
+        return int(text)
+    return float(text) if inexact else Decimal(text)
+
+
+_EXACT: Final = _converter(inexact=False)
+_INEXACT: Final = _converter(inexact=True)

@@ -12,6 +12,7 @@
     UUID       as str(uuid), in lower case
     bool       0 or 1
     bytes      hexadecimal
+    timedelta  its seconds, as a Decimal
     Enum, Literal   as their values (`field_encoding`, which also has the formats that a template may declare)
 
 Why text sorts: `$` is the character after the separator `#`, so an escaped character sorts between the separator and
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -36,6 +37,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.items.annotation import Annotation
+from sortkey.model.items.duration import from_seconds, to_seconds
 
 SEPARATOR: Final = "#"
 ABOVE_SEPARATOR: Final = "$"
@@ -207,6 +209,14 @@ def in_whole_seconds(encode: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: encode(value.replace(microsecond=0) if isinstance(value, datetime) else value)
 
 
+def _encode_duration(value: Any) -> str:
+    return _encode_decimal(to_seconds(value))
+
+
+def _decode_duration(text: str) -> timedelta:
+    return from_seconds(_decode_decimal(text))
+
+
 def _encode_date(value: Any) -> str:
     expect(date, value)
     return str(value)
@@ -229,13 +239,15 @@ def _encode_bytes(value: Any) -> str:
 
 
 _INT: Final = r"[zA]?[B-Za-y][0-9]+"
+_DECIMAL: Final = rf"(?:M|N{_INT}\.|L{_INT}~)"
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _INSTANT: Final = rf"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}\.[0-9]{{6}}Z"
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 _ENCODINGS: Final[dict[Any, Encoding]] = {
     int: Encoding(_encode_int, _decode_int, _INT, delimited=True),
-    Decimal: Encoding(_encode_decimal, _decode_decimal, rf"(?:M|N{_INT}\.|L{_INT}~)", delimited=True),
+    Decimal: Encoding(_encode_decimal, _decode_decimal, _DECIMAL, delimited=True),
+    timedelta: Encoding(_encode_duration, _decode_duration, _DECIMAL, delimited=True),
     datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True),
     date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True),
     UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True),
@@ -243,4 +255,4 @@ _ENCODINGS: Final[dict[Any, Encoding]] = {
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
 _WHOLE_SECONDS: Final = _ENCODINGS[datetime]._replace(encode=in_whole_seconds(instant_text))
-_NAMES: Final = "str, int, Decimal, datetime, date, UUID, bool, bytes, or an Enum or Literal of these"
+_NAMES: Final = "str, int, Decimal, datetime, date, timedelta, UUID, bool, bytes, or an Enum or Literal of these"

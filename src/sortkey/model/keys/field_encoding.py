@@ -22,8 +22,9 @@ from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
-from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
+from sortkey.model.items.annotation import Annotation, parse_annotation
+from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.encoding import SEPARATOR, TOP, Encoding, default_encoding, expect, in_whole_seconds
 from sortkey.model.keys.time_format import time_encoding
 
@@ -31,6 +32,8 @@ from sortkey.model.keys.time_format import time_encoding
 def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
     """The encoding of a field in a template; `followed` if the template continues after it."""
     base = annotation.base
+    if isinstance(base, StoredType):
+        return _stored_encoding(base, spec, followed)
     if get_origin(base) is Literal:
         return _choice_encoding({value: value for value in get_args(base)}, spec, followed)
     if isinstance(base, type) and issubclass(base, Enum):
@@ -43,6 +46,19 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
         raise DeclarationError(f"the format {spec!r} is for str, int, datetime, date or UUID, not for {base}")
     made = _FORMATS[base](spec)
     return made._replace(encode=in_whole_seconds(made.encode)) if annotation.epoch else made
+
+
+def _stored_encoding(base: StoredType, spec: str, followed: bool) -> Encoding:
+    """The encoding of what the value is stored as: keys sort by that, and have the formats of its type."""
+    inner = encoding_of(parse_annotation(base.codec.stored), spec, followed=followed)
+
+    def encode(value: Any) -> str:
+        try:
+            return inner.encode(base.encode(value))
+        except EncodeError as error:
+            raise KeyPartError(str(error)) from None
+
+    return inner._replace(encode=encode, decode=lambda text: base.decode(inner.decode(text)), textual=False)
 
 
 def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:

@@ -8,6 +8,7 @@ attribute is stored once, as the field's own type. So an existing table can be d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import EncodeError, KeyPartError
@@ -187,7 +188,7 @@ class NativeAttribute:
 
     def between(self, _given: Sequence[Any], low: Any, high: Any) -> SortCondition:
         bounds = self.value([low]), self.value([high])
-        if low > high:
+        if _is_empty(self.tag, *bounds):
             raise KeyPartError(f"{self.field.name}: the range from {low!r} to {high!r} is empty")
         return SortCondition(self.name, "BETWEEN", bounds)
 
@@ -201,6 +202,11 @@ class NativeAttribute:
         if self.field.annotation.base not in (str, bytes):
             raise KeyPartError(f"{self.field.name}: starting needs a string; use between")
         return SortCondition(self.name, "begins_with", (self.value([beginning]),)) if beginning else None
+
+
+def _is_empty(tag: str, low: Value, high: Value) -> bool:
+    """Whether a range has nothing, in the store's order; the values themselves may have none."""
+    return Decimal(low[tag]) > Decimal(high[tag]) if tag == "N" else low[tag] > high[tag]
 
 
 KeyAttribute = TemplateAttribute | NativeAttribute

@@ -1,0 +1,88 @@
+"""Codecs of the program's own: a type that Sortkey does not know, stored as one that it does.
+
+    Amount = Annotated[Money, sk.stored_as(str, encode=Money.text, decode=Money.parse)]     one field, or an alias
+    sk.codec(Money, str, encode=Money.text, decode=Money.parse)                             every field of the type
+
+The field is stored as the other type, and everything else follows from that: conditions and ranges compare what is
+stored, `sk.add` adds stored numbers, and a key can contain the field if it can contain the other type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
+
+from sortkey.model.errors import DeclarationError, EncodeError
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class StoredAs:
+    """The mark in `Annotated[Money, sk.stored_as(…)]`."""
+
+    __slots__ = ("decode", "encode", "stored")
+
+    def __init__(self, stored: Any, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
+        for name, function in (("encode", encode), ("decode", decode)):
+            if not callable(function):
+                raise DeclarationError(f"sk.stored_as: {name} must be a function, not {function!r}")
+        self.stored = stored
+        self.encode = encode
+        self.decode = decode
+
+    def __repr__(self) -> str:
+        return f"stored_as({getattr(self.stored, '__name__', self.stored)})"
+
+
+class StoredType(NamedTuple):
+    """A type and its codec, where another field has a type alone."""
+
+    declared: Any
+    codec: StoredAs
+
+    def __str__(self) -> str:
+        return f"{getattr(self.declared, '__name__', self.declared)}, {self.codec!r}"
+
+    def encode(self, value: Any) -> Any:
+        """The value to store. Raises EncodeError for one of another type, and for what the function raises."""
+        if isinstance(self.declared, type) and not isinstance(value, self.declared):
+            raise EncodeError(f"expected {self.declared.__name__}, got {type(value).__name__} {value!r}")
+        try:
+            return self.codec.encode(value)
+        except Exception as error:
+            # The function is the program's, and may raise anything.
+            raise EncodeError(f"cannot encode {value!r}: {type(error).__name__}: {error}") from error
+
+    def decode(self, stored: Any) -> Any:
+        """The value of a stored one. Raises ValueError for what the function raises."""
+        try:
+            return self.codec.decode(stored)
+        except Exception as error:
+            raise ValueError(f"cannot decode {stored!r}: {type(error).__name__}: {error}") from error
+
+
+_registered: Final[dict[Any, StoredAs]] = {}
+
+
+def stored_as(stored: Any, *, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> StoredAs:
+    """The codec of one field: `Annotated[Money, sk.stored_as(str, encode=Money.text, decode=Money.parse)]`. `encode`
+    makes a value of the type `stored`, `decode` takes one."""
+    return StoredAs(stored, encode, decode)
+
+
+def codec(cls: type[T], stored: type[S], *, encode: Callable[[T], S], decode: Callable[[S], T]) -> None:
+    """Store every field of a class of your own as another type. Call it before the first item class that has such a
+    field; a field's own `sk.stored_as` goes before it."""
+    if not isinstance(cls, type):
+        raise DeclarationError(f"sk.codec: {cls!r} is not a class")
+    if cls.__module__ == "builtins":
+        raise DeclarationError(f"sk.codec: {cls.__name__} is not a class of your own; use sk.stored_as for one field")
+    if cls in _registered:
+        raise DeclarationError(f"sk.codec: {cls.__name__} has a codec already")
+    _registered[cls] = StoredAs(stored, encode, decode)
+
+
+def registered_codec(base: Any) -> StoredAs | None:
+    """The codec of a type that `codec` was called with."""
+    return _registered.get(base) if isinstance(base, type) else None
