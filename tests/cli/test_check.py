@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import pytest
 from sortkey.cli import check
 from sortkey.cli.main import main
 from sortkey.engine.check.database_check import CheckReport
+from sortkey.engine.check.discard import Discarded
 from sortkey.engine.check.findings import Progress
 from sortkey.engine.database import Database
 
@@ -41,6 +43,30 @@ def test_each_problem_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     finding(monkeypatch, problem)
     assert main(["check", "data"]) == 1
     assert capsys.readouterr().out == f"{problem}\n1 table, 1,200 items, 0 index rows: 1 problem\n"
+
+
+def test_discarded_records_are_lines_of_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finding(monkeypatch)
+    discarded = Discarded(owner="table orders", record="00", lost=True, found='{"id":{"S":"\\n"}}')
+    monkeypatch.setattr(check, "discard_damaged", lambda _, report: report(discarded))
+    assert main(["check", "data", "--discard-damaged"]) == 0
+    line, summary = capsys.readouterr().out.splitlines()
+    assert json.loads(line) == {"owner": "table orders", "record": "00", "lost": True, "found": discarded.found}
+    assert summary.endswith("0 problems")
+
+
+# Who only checks loses nothing.
+def test_nothing_is_discarded_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding(monkeypatch, "a record is damaged")
+    monkeypatch.setattr(check, "discard_damaged", lambda *_: pytest.fail("discarded"))
+    assert main(["check", "data"]) == 1
+
+
+def test_what_cannot_be_discarded_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path / "absent"), "--discard-damaged"]) == 2
+    assert "is not a data folder" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -6,9 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+import msgspec
+
 from sortkey.cli.arguments import Parser
 from sortkey.cli.messages import print_error
 from sortkey.engine.check.database_check import CheckReport, check
+from sortkey.engine.check.discard import Discarded, discard_damaged
 from sortkey.storage import StorageError
 
 _CLEAR_LINE = "\r\x1b[K"
@@ -16,10 +19,17 @@ _CLEAR_LINE = "\r\x1b[K"
 
 def add_arguments(command: Parser) -> None:
     command.add_argument("folder", metavar="DIR", type=Path, help="a data folder; it may be in use")
+    command.add_argument(
+        "--discard-damaged",
+        action="store_true",
+        help="first remove damaged records for good, and print each as a line of JSON; other writers wait",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
+        if arguments.discard_damaged:
+            discard_damaged(arguments.folder, show_discarded)
         report = check(arguments.folder, show_progress)
     except StorageError as error:
         return print_error("check", str(error))
@@ -35,6 +45,12 @@ def show_progress(what: str, done: int, total: int) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"{_CLEAR_LINE}{what}: {done:,} of {total:,}")
         sys.stderr.flush()
+
+
+def show_discarded(record: Discarded) -> None:
+    """At once: it is gone when the command ends."""
+    sys.stdout.write(f"{msgspec.json.encode(record).decode()}\n")
+    sys.stdout.flush()
 
 
 def show(report: CheckReport) -> None:

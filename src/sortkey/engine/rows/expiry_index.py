@@ -93,8 +93,13 @@ def due(transaction: Transaction, table: Table, now: float, limit: int) -> list[
     found = []
     for key, value in islice(ascending(transaction, low, high), limit):
         records.opened(transaction, key, value)
-        found.append((key, table.space + key[_ENTRY_PREFIX_BYTES:]))
+        found.append((key, row_key_of(table, key)))
     return found
+
+
+def row_key_of(table: Table, entry: bytes) -> bytes:
+    """The row key of an entry's item."""
+    return table.space + entry[_ENTRY_PREFIX_BYTES:]
 
 
 def ownerless(transaction: Transaction, owned: set[bytes]) -> Iterator[bytes]:
