@@ -58,12 +58,15 @@ from sortkey.model.items.time_codecs import seconds as seconds
 from sortkey.model.keys.each import each as each
 from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key
+from sortkey.model.maintenance.delete_all import Deleted as Deleted
 from sortkey.model.maintenance.scan import AsyncScan as AsyncScan
 from sortkey.model.maintenance.scan import Scan as Scan
+from sortkey.model.maintenance.scan_estimate import ScanEstimate as ScanEstimate
 from sortkey.model.paths.access_path import Path as Path
 from sortkey.model.paths.collection import collection as collection
 from sortkey.model.sessions.async_session import AsyncSession as AsyncSession
 from sortkey.model.sessions.async_session import open_session as _open_session
+from sortkey.model.sessions.drop_tables import DroppedTable as DroppedTable
 from sortkey.model.sessions.put_entry import PutEntryResult as PutEntryResult
 from sortkey.model.sessions.queries import Page as Page
 from sortkey.model.sessions.sync_session import Session as Session

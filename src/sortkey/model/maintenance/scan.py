@@ -77,6 +77,16 @@ class AnyScan(Generic[T]):
             page, index = self._handed_out
             self._positions[page.segment] = self._source.position(page.rows[index])
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether there may be more rows."""
+        return bool(self._positions.unfinished(1))
+
+    def read_all_segments(self) -> Steps[list[T]]:
+        """What one request of each segment finds, handed out at once."""
+        pages = yield from self._read(self._unfinished())
+        return [item for page in pages for item in self._hand_out(page)]
+
     def _pause(self) -> float:
         return 0.0 if self._rate is None else self._rate.pause()
 
@@ -123,7 +133,7 @@ class AnyScan(Generic[T]):
         self.rows_read += read
         self.units += units
         if self._rate is not None:
-            self._rate.took(read, units)
+            self._rate.read(read, units)
         found = source.decode(answer["Items"])
         if found.others:
             report_others(meter, source.name, source.schema, found.others)

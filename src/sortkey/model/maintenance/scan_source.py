@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
@@ -13,7 +13,7 @@ from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.sessions.item_decoder import Decoded, Undecodable, decode_class_items, decode_rows
+from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
 from sortkey.model.sessions.steps import Context
 from sortkey.model.tables.table import Table
 
@@ -30,11 +30,17 @@ class ScanSource(Generic[T]):
     """The class's, or one of the table's."""
     request: dict[str, Any]
     decode: Callable[[Unparsed], Decoded]
+    accepts: ItemTest | None = None
+    """The test of `where` on items; None if the store's filter is enough."""
 
     @property
     def key(self) -> tuple[str, ...]:
         """The attributes of the table's primary key."""
         return tuple(part.name for part in self.schema.primary.attributes)
+
+    def with_decoder(self, decode: Callable[[Unparsed], Decoded]) -> ScanSource[Any]:
+        """The same rows, made into something else."""
+        return replace(self, decode=decode)
 
     def position(self, row: Any) -> Row:
         """The key of one of the decoded rows."""
@@ -98,13 +104,18 @@ def _class_source(
     if tests:
         request = placeholders.added_to({**request, "FilterExpression": all_of(tests)})
 
-    is_exact = required is None or (schema.version == 1 and all(leaf.is_exact for leaf in required.leaves))
+    accepts = None if required is None or _is_exact(schema, required) else required.accepts
 
     def decode(stored: Unparsed) -> Decoded:
         found = decode_class_items(schema, stored, undecodable)
-        return found if is_exact or required is None else found.accepted(required.accepts)
+        return found if accepts is None else found.accepted(accepts)
 
-    return ScanSource(f"{schema.table}: {schema.name}", f"scan {schema.name}", schema, request, decode)
+    return ScanSource(f"{schema.table}: {schema.name}", f"scan {schema.name}", schema, request, decode, accepts)
+
+
+def _is_exact(schema: Schema[Any], required: Requirement) -> bool:
+    """Whether the store drops all rows that do not match."""
+    return schema.version == 1 and all(leaf.is_exact for leaf in required.leaves)
 
 
 def _key_tests(schema: Schema[Any], placeholders: Placeholders) -> Iterator[str]:

@@ -13,7 +13,7 @@ from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
 _PROVISIONING: Final = "provisioning"
-_POLL: Final = Pause(0.5)
+POLL: Final = Pause(0.5)
 
 
 def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
@@ -42,21 +42,23 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
 
 
 def _create(context: Context, table: Table) -> Steps[None]:
-    yield from _request(context, "CreateTable", provision.create_request(table, native=context.multi_attribute_keys))
+    yield from table_request(
+        context, "CreateTable", provision.create_request(table, native=context.multi_attribute_keys)
+    )
     while True:
         description = yield from describe(context, table.name)
         if description is not None and description["TableStatus"] == "ACTIVE":
             break
-        yield _POLL
+        yield POLL
     ttl = provision.ttl_request(table)
     if ttl is not None:
-        yield from _request(context, "UpdateTimeToLive", ttl)
+        yield from table_request(context, "UpdateTimeToLive", ttl)
 
 
 def _compare(context: Context, table: Table, description: dict[str, Any] | None) -> Steps[list[str]]:
     ttl = None
     if description is not None:
-        answer = yield from _request(context, "DescribeTimeToLive", {"TableName": table.name})
+        answer = yield from table_request(context, "DescribeTimeToLive", {"TableName": table.name})
         ttl = answer["TimeToLiveDescription"]
     return provision.differences(table, description, ttl, native=context.multi_attribute_keys)
 
@@ -64,7 +66,7 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
 def describe(context: Context, table: str) -> Steps[dict[str, Any] | None]:
     """The description of a table; None if it does not exist."""
     try:
-        answer = yield from _request(context, "DescribeTable", {"TableName": table})
+        answer = yield from table_request(context, "DescribeTable", {"TableName": table})
     except ClientError as error:
         if code_of(error) != "ResourceNotFoundException":
             raise
@@ -75,11 +77,11 @@ def describe(context: Context, table: str) -> Steps[dict[str, Any] | None]:
 
 def require_description(context: Context, table: str) -> Steps[dict[str, Any]]:
     """The description of a table that has to exist."""
-    answer = yield from _request(context, "DescribeTable", {"TableName": table})
+    answer = yield from table_request(context, "DescribeTable", {"TableName": table})
     description: dict[str, Any] = answer["Table"]
     return description
 
 
-def _request(context: Context, operation: str, members: dict[str, Any]) -> Steps[Answer]:
+def table_request(context: Context, operation: str, members: dict[str, Any]) -> Steps[Answer]:
     """Table requests consume no capacity."""
     return context.with_retries(Call(operation, members, _PROVISIONING))

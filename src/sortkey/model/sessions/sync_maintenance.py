@@ -11,14 +11,21 @@ from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.maintenance import scan_estimate, scan_source
+from sortkey.model.maintenance.delete_all import DeleteAll, Deleted, DeleteOptions
+from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.scan import Scan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
+from sortkey.model.paths.access_path import Path
+from sortkey.model.sessions import drop_tables
 from sortkey.model.sessions.any_session import AnySession
+from sortkey.model.sessions.drop_tables import DroppedTable
 from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.steps import Steps
+from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
+R = TypeVar("R")
 ItemT = TypeVar("ItemT", bound=Item)
 
 
@@ -93,3 +100,31 @@ class SyncMaintenance(AnySession[Client], ABC):
         reports them."""
         source = scan_source.source_of(self._context, scanned, where, consistent, "raise")
         return self._run(scan_estimate.estimate(self._context, source))
+
+    def delete_all(
+        self,
+        found: Path[Any] | type[Item],
+        *,
+        where: Where | None = None,
+        scan: bool = False,
+        segments: int | None = None,
+        rate: float | None = None,
+    ) -> Deleted:
+        """Delete all items of a path, or of a class, that match `where`, and say how many and at what cost. A class is
+        scanned, which `scan=True` must confirm. An item that another writer changes meanwhile, so that it no longer
+        matches, is kept. `rate` is in units per second, of reads and writes together."""
+        return self._finish(DeleteAll(self._context, found, where, DeleteOptions(scan, segments, rate)))
+
+    def drop_tables(self, *declared: type[Item] | Table, dry_run: bool = True) -> list[DroppedTable]:
+        """The tables that would be dropped: those of these that exist. They and all their rows are dropped if `dry_run`
+        is False."""
+        if not declared:
+            raise ValueError("name the tables to drop: drop_tables(SHOP)")
+        return self._run(drop_tables.drop_tables(self._context, provision.tables_of(declared), dry_run))
+
+    def _finish(self, work: LongWork[R]) -> R:
+        while self._run(work.part()):
+            pause = work.pause()
+            if pause:
+                self._sleep(pause)
+        return work.result

@@ -18,6 +18,7 @@ from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_item, require_path
+from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
 from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -161,27 +162,34 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
         require_path(path)
         key = path.key()
         pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
-    writes = list(pending.values())
+    yield from write_all(context, list(pending.values()))
+
+
+def write_all(context: Context, writes: list[tuple[str, Row]], metered: str | None = None) -> Steps[float]:
+    """Sends writes, each with its table, until all are done; returns the capacity units that they took."""
+    units = 0.0
     attempt = 0
     while writes:
-        calls = [_batch_write_call(context, chunk) for chunk in _chunks(writes)]
+        calls = [_batch_write_call(context, chunk, metered) for chunk in _chunks(writes)]
         results = yield ParallelCalls(tuple(calls))
+        units += sum(units_of(result.get("ConsumedCapacity")) for result in results if isinstance(result, dict))
         left = [write for call, result in zip(calls, results, strict=True) for write in _unprocessed(call, result)]
         if left:
             attempt = attempt + 1 if len(left) == len(writes) else 0
             yield context.pacing.pause(attempt)
         writes = left
+    return units
 
 
 def _chunks(writes: list[tuple[str, Row]]) -> list[list[tuple[str, Row]]]:
     return [writes[start : start + BATCH_WRITE_REQUESTS] for start in range(0, len(writes), BATCH_WRITE_REQUESTS)]
 
 
-def _batch_write_call(context: Context, writes: list[tuple[str, Row]]) -> Call:
+def _batch_write_call(context: Context, writes: list[tuple[str, Row]], metered: str | None) -> Call:
     tables: dict[str, list[Row]] = {}
     for table, write in writes:
         tables.setdefault(table, []).append(write)
-    return context.call("BatchWriteItem", {"RequestItems": tables}, f"batch {', '.join(sorted(tables))}")
+    return context.call("BatchWriteItem", {"RequestItems": tables}, metered or f"batch {', '.join(sorted(tables))}")
 
 
 def _unprocessed(call: Call, result: Answer | ClientError) -> list[tuple[str, Row]]:

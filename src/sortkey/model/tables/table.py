@@ -111,6 +111,10 @@ class Table:
         """The class of a row, by its primary key; None for a row of no declared class."""
         return next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
 
+    def recognises(self, row: Row) -> bool:
+        """Whether the row is of a declared class."""
+        return self.schema_of(row) is not None
+
     def decode(self, row: Row) -> Any | None:
         """The item of a row of any class; None for a row of no declared class."""
         schema = self.schema_of(row)

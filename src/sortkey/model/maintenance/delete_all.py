@@ -1,0 +1,191 @@
+"""`db.delete_all`: deletes what a path, or a scan of a class, finds.
+
+Rows that are found by their primary key alone are deleted in batches, because nothing about them can change. Rows that
+are found by an index or by `where=` are deleted one by one, each on the condition that it is still found so: an index
+is older than its table, and other writers go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.requirements import Where
+from sortkey.model.errors import ConditionFailed
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.items.schema import Schema
+from sortkey.model.maintenance.long_work import LongWork
+from sortkey.model.maintenance.row_source import ClassRows, PathRows
+from sortkey.model.maintenance.unit_rate import UnitRate
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.arguments import reject_path
+from sortkey.model.paths.meter import units_of
+from sortkey.model.sessions.conditional_writes import (
+    ConditionalWrite,
+    Prepared,
+    may_succeed,
+    row_of_failed_condition,
+)
+from sortkey.model.sessions.steps import THROTTLED, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.sessions.writes import write_all
+
+_PART: Final = 400
+"""The most rows that one part of the work deletes: 16 batches."""
+
+
+class Deleted(NamedTuple):
+    """What `delete_all` did."""
+
+    items: int
+    """How many it deleted."""
+    kept: int
+    """How many it found but did not delete, since they no longer matched."""
+    read_units: float
+    write_units: float
+
+
+class DeleteOptions(NamedTuple):
+    scan: bool = False
+    segments: int | None = None
+    rate: float | None = None
+
+
+class DeleteAll(LongWork[Deleted]):
+    def __init__(
+        self, context: Context, deleted: Path[Any] | type[Item], where: Where | None, options: DeleteOptions
+    ) -> None:
+        self._context = context
+        self._where = where
+        self._path: Path[Any] | None = None
+        self._source: PathRows | ClassRows
+        if isinstance(deleted, type) and issubclass(deleted, Item):
+            _require_scan(deleted, options.scan)
+            self._schema: Schema[Any] = context.schema(deleted)
+            self._source = ClassRows(context, deleted, where, options.segments)
+        elif isinstance(deleted, Path):
+            if options.scan or options.segments is not None:
+                raise ValueError(f"{deleted!r} is a path, which is queried: scan and segments are for classes")
+            self._path = context.adapt(deleted)
+            self._schema = self._path.schema
+            self._source = PathRows(context, self._path, where)
+        else:
+            reject_path(deleted)
+        self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.now)
+        self._metered = f"delete {self._schema.name}"
+        self._found: list[Row] = []
+        self._items = self._kept = 0
+        self._write_units = 0.0
+        self._paid = 0.0
+
+    @property
+    def result(self) -> Deleted:
+        return Deleted(self._items, self._kept, self._source.units, self._write_units)
+
+    def pause(self) -> float:
+        if self._rate is None:
+            return 0.0
+        spent = self._source.units + self._write_units
+        self._rate.took(spent - self._paid)
+        self._paid = spent
+        return self._rate.pause()
+
+    def part(self) -> Steps[bool]:
+        if not self._found:
+            self._found = yield from self._source.read()
+        else:
+            rows, self._found = self._found[:_PART], self._found[_PART:]
+            if self._where or (self._path is not None and self._path.layout.index is not None):
+                yield from self._delete_each(rows)
+            else:
+                yield from self._delete_batches(rows)
+        return bool(self._found) or self._source.more
+
+    def _key(self, row: Row) -> Row:
+        return {part.name: row[part.name] for part in self._schema.primary.attributes}
+
+    def _delete_batches(self, rows: Sequence[Row]) -> Steps[None]:
+        writes = [(self._schema.table, {"DeleteRequest": {"Key": self._key(row)}}) for row in rows]
+        self._write_units += yield from write_all(self._context, writes, self._metered)
+        self._items += len(rows)
+
+    def _delete_each(self, rows: Sequence[Row]) -> Steps[None]:
+        # Of an index with a part of the items, only the keys are taken.
+        is_whole = self._path is None or self._path.layout.projection == "ALL"
+        pending = [(self._deletion(row), row if is_whole else None) for row in rows]
+        attempt = 0
+        while pending:
+            results = yield ParallelCalls(tuple(self._call(*each) for each in pending))
+            left: list[tuple[_Deletion, Row | None]] = []
+            for (deletion, row), result in zip(pending, results, strict=True):
+                if not isinstance(result, ClientError):
+                    self._write_units += units_of(result.get("ConsumedCapacity"))
+                    self._items += 1
+                elif code_of(result) in THROTTLED:
+                    left.append((deletion, row))
+                elif (found := row_of_failed_condition(result)) is not None:
+                    if may_succeed(deletion, row, found):
+                        left.append((deletion, found))
+                    else:
+                        self._kept += 1
+            pending = left
+            if pending:
+                yield self._context.pacing.pause(attempt)
+                attempt += 1
+
+    def _deletion(self, row: Row) -> _Deletion:
+        schema = self._schema.owner.__table__.schema_of(row) if self._path is not None else self._schema
+        return _Deletion(schema or self._schema, self._path, self._where, self._key(row))
+
+    def _call(self, deletion: _Deletion, row: Row | None) -> Call:
+        return self._context.call("DeleteItem", deletion.prepare(row).members, self._metered)
+
+
+class _Deletion(ConditionalWrite):
+    """The delete of one row that an index or `where=` found."""
+
+    def __init__(self, schema: Schema[Any], path: Path[Any] | None, where: Where | None, key: Row) -> None:
+        self.schema = schema
+        self.key = key
+        self.metered = self.description = f"delete {schema.name}"
+        self._path = path
+        self._condition = ItemCondition(schema, where, schema.primary.parse(key) or {})
+
+    def prepare(self, row: Row | None) -> Prepared:
+        placeholders = Placeholders()
+        members: dict[str, Any] = {"TableName": self.schema.table, "Key": self.key}
+        tests = [f"attribute_exists({placeholders.name(next(iter(self.key)))})"]
+        if self._path is not None and self._path.layout.index is not None:
+            query = self._path.request()
+            tests.append(query["KeyConditionExpression"])
+            members |= {name: query[name] for name in ("ExpressionAttributeNames", "ExpressionAttributeValues")}
+        tests += self._tests(row, placeholders)
+        members["ConditionExpression"] = all_of(tests)
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return Prepared("Delete", placeholders.added_to(members))
+
+    def _tests(self, row: Row | None, placeholders: Placeholders) -> list[str]:
+        if not self._condition.where:
+            return []
+        if row is not None and self.schema.is_outdated(row):
+            return unchanged(row, self.key, placeholders)
+        version = [] if self.schema.version == 1 else [placeholders.equal(*self.schema.version_mark)]
+        return [*version, *self._condition.tests(row, placeholders)]
+
+    def accepts(self, row: Row) -> bool:
+        return bool(self._condition.where) and self._condition.accepts(self.schema.decode(row))
+
+    def rejected(self, row: Row | None) -> Exception:
+        return ConditionFailed(f"{self.description}: no longer found", None if row is None else self.schema.decode(row))
+
+
+def _require_scan(cls: type[Item], scan: bool) -> None:
+    if not scan:
+        raise ValueError(
+            f"delete_all({cls.__name__}) scans the whole table, and without where deletes every {cls.__name__}; if you "
+            f"want that, say scan=True"
+        )

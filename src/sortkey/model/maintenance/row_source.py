@@ -1,0 +1,94 @@
+"""The rows that a path or a scan of a class finds, page by page, for work on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.changes.requirements import Where
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.items.schema import Schema
+from sortkey.model.maintenance.scan import AnyScan, ScanOptions
+from sortkey.model.maintenance.scan_source import source_of
+from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.meter import units_of
+from sortkey.model.sessions.item_decoder import Decoded, ItemTest
+from sortkey.model.sessions.queries import item_test, query_of
+from sortkey.model.sessions.skipped_rows import report_others, undecodable
+from sortkey.model.sessions.steps import Context, Steps
+
+
+class PathRows:
+    """The rows of a path's class, or of every class if it is a collection."""
+
+    def __init__(self, context: Context, path: Path[Any], where: Where | None) -> None:
+        self._context = context
+        self._path = path
+        is_global = path.layout.index is not None and not path.layout.local
+        self._query = query_of(path, where, False, consistent=not is_global)
+        # An index with a part of the items cannot tell; the condition of the write does.
+        self._accepts = item_test(path, where) if path.layout.projection == "ALL" else None
+        self.more = True
+        """Whether there may be more rows."""
+        self.units = 0.0
+
+    def read(self) -> Steps[list[Row]]:
+        path = self._path
+        answer = yield from self._context.send("Query", dict(self._query), path.name)
+        self.units += units_of(answer.get("ConsumedCapacity"))
+        start = answer.get("LastEvaluatedKey")
+        self.more = start is not None
+        if start is not None:
+            self._query["ExclusiveStartKey"] = start
+        rows: list[Row] = answer["Items"]
+        is_own: Callable[[Row], bool] = path.schema.recognises
+        if path.collection:
+            is_own = path.schema.owner.__table__.recognises
+        others = [row for row in rows if not is_own(row)]
+        if others:
+            report_others(self._context.meter, path.name, path.schema, others)
+        own = _accepted(path.schema, [row for row in rows if is_own(row)], self._accepts)
+        self._context.meter.returned(path.name, len(own))
+        return own
+
+
+class ClassRows:
+    """The rows of a class, by a scan."""
+
+    def __init__(self, context: Context, cls: type[Item], where: Where | None, segments: int | None) -> None:
+        source = source_of(context, cls, where, True, "raise")
+        schema = source.schema
+
+        def decode(stored: Unparsed) -> Decoded:
+            rows = stored.parsed()
+            own = _accepted(schema, [row for row in rows if schema.recognises(row)], source.accepts)
+            return Decoded(own, own, [row for row in rows if not schema.recognises(row)])
+
+        self._scan: AnyScan[Row] = AnyScan(context, source.with_decoder(decode), ScanOptions(segments))
+
+    @property
+    def more(self) -> bool:
+        return self._scan.is_unfinished
+
+    @property
+    def units(self) -> float:
+        return self._scan.units
+
+    def read(self) -> Steps[list[Row]]:
+        return self._scan.read_all_segments()
+
+
+def _accepted(schema: Schema[Any], rows: list[Row], accepts: ItemTest | None) -> list[Row]:
+    """The rows whose items the test is true for. Raises DecodeError if the store cannot judge a row, and the class
+    cannot read it."""
+    return rows if accepts is None else [row for row in rows if accepts(_decoded(schema, row))]
+
+
+def _decoded(schema: Schema[Any], row: Row) -> Any:
+    try:
+        return schema.decode(row)
+    except Exception as error:
+        # An upgrade, which is the program's own, may raise anything.
+        raise undecodable(schema, row, error) from error
