@@ -31,7 +31,7 @@ def report_others(meter: Meter, name: str, schema: Schema[Any], others: Sequence
             name,
             schema.table,
             key_text(schema, row),
-            _advice(schema, row),
+            advice(schema, row),
         )
 
 
@@ -56,7 +56,8 @@ def key_text(schema: Schema[Any], row: Row) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in parts)
 
 
-def _advice(first: Schema[Any], row: Row) -> str:
+def advice(first: Schema[Any], row: Row) -> str:
+    """How to declare a key that would read the row."""
     for schema in dict.fromkeys((first, *first.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:
