@@ -236,7 +236,7 @@ def test_page_that_lmdb_cannot_read_is_an_error_that_says_so(
 ) -> None:
     database = Database(folder, clock)
     monkeypatch.setattr(Catalog, "tables_at", fail_with(lmdb.CorruptedError("page 7")))
-    monkeypatch.setattr(Catalog, "require", fail_with(lmdb.PageNotFoundError("page 7")))
+    monkeypatch.setattr(Catalog, "require_in", fail_with(lmdb.PageNotFoundError("page 7")))
     with pytest.raises(InternalServerError, match=r"^The stored data is damaged: page 7\. Run `sortkey check`"):
         database.call("GetItem", GET)
     with pytest.raises(InternalServerError, match=r"^Nothing was written: The stored data is damaged: page 7"):
@@ -249,7 +249,7 @@ def test_other_errors_of_the_disk_stay_what_they_are(
     folder: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = Database(folder, clock)
-    monkeypatch.setattr(Catalog, "require", fail_with(lmdb.DiskError("input/output error")))
+    monkeypatch.setattr(Catalog, "require_in", fail_with(lmdb.DiskError("input/output error")))
     with pytest.raises(lmdb.DiskError):
         database.call("DeleteItem", GET)
     database.close()

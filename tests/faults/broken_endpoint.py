@@ -6,7 +6,6 @@ Answers to writes that return attributes fail: while they are made, or so badly 
 from __future__ import annotations
 
 from multiprocessing.connection import Connection as Pipe
-from typing import Any
 from unittest.mock import patch
 
 from sortkey.engine.answers import to_json
@@ -31,11 +30,11 @@ def fails(folder: str, seed: int, log: Pipe) -> None:
 
 
 def never_comes(folder: str, seed: int, log: Pipe) -> None:
-    called = PendingWrite.__call__
+    answer = PendingWrite.answer
 
-    def silent(write: PendingWrite, answer: Any, error: BaseException | None) -> None:
-        if not answer or "Attributes" not in answer:
-            called(write, answer, error)
+    def silent(write: PendingWrite) -> None:
+        if not write.result or "Attributes" not in write.result:
+            answer(write)
 
-    with patch.object(PendingWrite, "__call__", silent), patch.object(connection, "GONE_SECONDS", GONE_SECONDS):
+    with patch.object(PendingWrite, "answer", silent), patch.object(connection, "GONE_SECONDS", GONE_SECONDS):
         serve(folder, seed, log)

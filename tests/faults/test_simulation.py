@@ -16,7 +16,7 @@ import lmdb
 import pytest
 
 from sortkey.engine.write_batch import WriteBatch
-from sortkey.storage.write_queue import _Ticket
+from sortkey.storage.write_queue import FAILED, CallbackTicket, Ticket
 from tests.faults.simulation.disk import DATA, Disk, disk_error
 from tests.faults.simulation.lives import Difference, simulate
 from tests.faults.simulation.scheduler import Lock, Scheduler, Stuck
@@ -82,27 +82,28 @@ def test_a_commit_that_is_on_disk_and_reports_an_error_is_found() -> None:
 
 
 def test_a_queue_that_swallows_errors_of_the_disk_is_found() -> None:
-    def swallow(ticket: _Ticket[WriteBatch], _: BaseException | None) -> None:
-        ticket.result = ticket.result or {}
-        ticket.fate = [None]
+    def swallow(ticket: Ticket[WriteBatch], _: BaseException | None) -> None:
+        ticket.result = {}
+        ticket.error = None
+        ticket.fate = FAILED
 
-    with patch.object(_Ticket, "fail", swallow):
+    with patch.object(Ticket, "fail", swallow):
         assert re.search("an acknowledged (write|delete) is gone", difference())
 
 
 def test_a_second_answer_is_found() -> None:
-    answer = _Ticket.answer
+    answer = CallbackTicket.answer
 
-    def answer_twice(ticket: _Ticket[WriteBatch]) -> None:
+    def answer_twice(ticket: CallbackTicket[WriteBatch]) -> None:
         answer(ticket)
         answer(ticket)
 
-    with patch.object(_Ticket, "answer", answer_twice):
+    with patch.object(CallbackTicket, "answer", answer_twice):
         assert "answered twice" in difference()
 
 
 def test_an_answer_that_never_comes_is_found() -> None:
-    with patch.object(_Ticket, "answer", lambda _: None):
+    with patch.object(CallbackTicket, "answer", lambda _: None):
         assert re.search(r"the tasks never end: .*loop \d \(answers\)", difference())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sortkey.storage import QueueClosed, Store
-from sortkey.storage.write_queue import BATCH_BYTES, BATCH_TICKETS
+from sortkey.storage.write_queue import BATCH_BYTES, BATCH_TICKETS, CallbackTicket
 from tests.storage.byte_store import (
     ByteBatch,
     ByteStore,
@@ -247,8 +247,8 @@ def test_the_queue_knows_how_long_commits_wait(store: ByteStore) -> None:
 
 def test_a_leader_commits_what_waits(store: ByteStore) -> None:
     results: list[Any] = []
-    store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
-    store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
+    store.queue.enqueue(CallbackTicket(increment(b"n"), lambda result, _: results.append(result)))
+    store.queue.enqueue(CallbackTicket(increment(b"n"), lambda result, _: results.append(result)))
     assert read(store, b"n") is None
     assert store.queue.lead()
     assert results == [1, 2]
@@ -258,7 +258,7 @@ def test_a_leader_commits_what_waits(store: ByteStore) -> None:
 def test_there_is_only_one_leader(store: ByteStore) -> None:
     results: SimpleQueue[Any] = SimpleQueue()
     leader = SlowLeader(store)
-    store.queue.enqueue(increment(b"n"), lambda result, _: results.put(result))
+    store.queue.enqueue(CallbackTicket(increment(b"n"), lambda result, _: results.put(result)))
     assert not store.queue.lead()
     store.queue.summon()
     leader.release()
@@ -269,9 +269,8 @@ def test_there_is_only_one_leader(store: ByteStore) -> None:
 def test_a_commit_takes_only_so_many_bytes(store: ByteStore) -> None:
     results: list[Any] = []
     for number in range(5):
-        store.queue.enqueue(
-            put(b"%d" % number, bytes(BATCH_BYTES // 2 + 1)), lambda result, error: results.append((result, error))
-        )
+        work = put(b"%d" % number, bytes(BATCH_BYTES // 2 + 1))
+        store.queue.enqueue(CallbackTicket(work, lambda result, error: results.append((result, error))))
     for committed in (2, 4, 5):
         assert store.queue.lead()
         assert results == [(None, None)] * committed
@@ -284,7 +283,9 @@ def test_what_is_read_counts_too(store: ByteStore) -> None:
     store.write(put(b"large", bytes(BATCH_BYTES // 2 + 1)))
     results: list[Any] = []
     for _ in range(3):
-        store.queue.enqueue(lambda batch: len(batch.get(b"large") or b""), lambda result, _: results.append(result))
+        store.queue.enqueue(
+            CallbackTicket(lambda batch: len(batch.get(b"large") or b""), lambda result, _: results.append(result))
+        )
     assert store.queue.lead()
     assert len(results) == 2
     assert store.queue.lead()
@@ -294,7 +295,7 @@ def test_what_is_read_counts_too(store: ByteStore) -> None:
 def test_a_commit_takes_only_so_many_tickets(store: ByteStore) -> None:
     results: list[Any] = []
     for _ in range(BATCH_TICKETS + 1):
-        store.queue.enqueue(increment(b"n"), lambda result, _: results.append(result))
+        store.queue.enqueue(CallbackTicket(increment(b"n"), lambda result, _: results.append(result)))
     assert store.queue.lead()
     assert results == list(range(1, BATCH_TICKETS + 1))
     assert store.queue.lead()
@@ -324,7 +325,7 @@ def test_a_failed_commit_leaves_the_rest_alone(store: ByteStore) -> None:
         raise ZeroDivisionError
 
     for work in (put(b"first"), faulty, put(b"second")):
-        store.queue.enqueue(work, lambda _, error: errors.append(type(error)))
+        store.queue.enqueue(CallbackTicket(work, lambda _, error: errors.append(type(error))))
     assert store.queue.lead()
     assert errors == [type(None), ZeroDivisionError]
     assert store.queue.lead()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from queue import SimpleQueue
 from typing import Any, cast
+from unittest.mock import patch
 
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastAnswer, FastWork
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection
 from sortkey.wire.authentication import NoAuthentication
@@ -64,20 +62,20 @@ class Clients:
 
 class Commits:
     def __init__(self, database: Database) -> None:
-        self.reads = 0
+        self.reads = self.queued = self.queued_bytes = 0
         self.submitted: deque[PendingWrite] = deque()
         self._database = database
 
-    def submit(self, _work: FastWork, write: PendingWrite) -> None:
+    def submit(self, write: PendingWrite) -> None:
         self.submitted.append(write)
+        self.queued += 1
+        self.queued_bytes += write.size
 
     def commit_one(self) -> None:
         """The turn of the write that was submitted first."""
         write = self.submitted.popleft()
-        self._database.store.queue.enqueue(write.work, partial(_end, write))
-        assert self._database.store.queue.lead()
-
-
-def _end(write: PendingWrite, answer: Answer | FastAnswer | None, error: BaseException | None) -> None:
-    write.answer, write.error = answer or {}, error
-    write.finish(write)
+        self.queued -= 1
+        self.queued_bytes -= write.size
+        with patch.object(PendingWrite, "answer", lambda ended: ended.finish(ended)):
+            self._database.store.queue.enqueue(write)
+            assert self._database.store.queue.lead()

@@ -18,6 +18,8 @@ from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.metrics import Metrics
 
+NOTHING: Any = None
+"""The scheduler looks at neither the route nor the request."""
 KEY = b"\0\0\0\0test"
 
 
@@ -28,6 +30,17 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     database = Database.open()
     yield database
     database.close()
+
+
+class Write(PendingWrite):
+    """Notes the thread on which it ends."""
+
+    __slots__ = ("threads",)
+    threads: list[str]
+
+    def answer(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        super().answer()
 
 
 class Writes:
@@ -44,14 +57,9 @@ class Writes:
             batch.put(KEY, b"written")
             return {}
 
-        def done(_answer: Answer | None, _error: BaseException | None) -> None:
-            self.threads.append(threading.current_thread().name)
-            self.scheduler.post(write)
-
-        write: Any = done
-        write.finish = finish or self.finished.put_nowait
-        write.size = size
-        self.scheduler.submit(work, write)
+        write = Write(self.scheduler, finish or self.finished.put_nowait, work, NOTHING, NOTHING, 0.0, size, True)
+        write.threads = self.threads
+        self.scheduler.submit(write)
 
     async def finish(self, count: int) -> None:
         for _ in range(count):

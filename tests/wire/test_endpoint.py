@@ -33,15 +33,23 @@ class Commits:
     """A scheduler that leaves commits to the write queue's thread, and answers when a test finishes them."""
 
     def __init__(self, database: Database) -> None:
-        self.reads = 0
-        self.submit = database.store.submit
+        self.reads = self.queued = self.queued_bytes = 0
+        self._queue = database.store.queue
         self._durable: SimpleQueue[PendingWrite] = SimpleQueue()
         self.post = self._durable.put
+
+    def submit(self, write: PendingWrite) -> None:
+        self._queue.enqueue(write)
+        self._queue.summon()
+        self.queued += 1
+        self.queued_bytes += write.size
 
     def finish(self, number: int) -> None:
         """Wait for that many writes, and answer them."""
         for _ in range(number):
             write = self._durable.get(timeout=60)
+            self.queued -= 1
+            self.queued_bytes -= write.size
             write.finish(write)
 
 

@@ -90,6 +90,8 @@ class Database(Core):
         """Must be called when planned work has ended; returns the error to report."""
         if operation in LEAVES_WORK:
             self.janitor.wake()
+        if error is None:
+            return None
         if isinstance(error, StorageFull):
             return _nothing_written(error)
         return _nothing_written(damaged_page(error)) if isinstance(error, DAMAGED_PAGE) else error

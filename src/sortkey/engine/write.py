@@ -30,12 +30,13 @@ FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 class Found:
     """A row as it is before the change. Its item is decoded on first use."""
 
-    __slots__ = ("_item", "key", "row", "table")
+    __slots__ = ("_item", "key", "row", "size", "table")
 
     def __init__(self, table: Table, key: bytes, row: bytes | None) -> None:
         self.table = table
         self.key = key
         self.row = row
+        self.size = 0 if row is None else stored_item.size(row)
         self._item: Item | None = None
 
     @property
@@ -44,10 +45,6 @@ class Found:
         if self._item is None:
             self._item = {} if self.row is None else stored_item.decode(self.row)
         return self._item
-
-    @property
-    def size(self) -> int:
-        return 0 if self.row is None else stored_item.size(self.row)
 
 
 def find(batch: WriteBatch, table: Table, key: Item) -> Found:
@@ -154,17 +151,17 @@ def replace(
         units = _delete_row(batch, found)
     else:
         new_row = stored_item.encode(found.key, *new)
-        units = put_row(batch, found.table, found.key, found.row, new_row, new.size)
+        units = put_row(batch, found, new_row, new.size)
     index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
     return Consumed(found.table, units, index_units)
 
 
-def put_row(batch: WriteBatch, table: Table, row_key: bytes, old_row: bytes | None, row: bytes, size: int) -> float:
+def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
     """Put an item's row and count it; returns the write units. Alone it suffices only if the table is not followed."""
-    before = 0 if old_row is None else stored_item.size(old_row)
-    batch.put(row_key, row)
-    batch.count(table.space, old_row is None, size - before)
-    return write_units(max(before, size))
+    before = found.size
+    batch.put(found.key, row)
+    batch.count(found.table.space, found.row is None, size - before)
+    return write_units(before if before > size else size)
 
 
 def _delete_row(batch: WriteBatch, found: Found) -> float:

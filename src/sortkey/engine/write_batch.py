@@ -21,6 +21,7 @@ class WriteBatch:
     def __init__(self, clock: Clock, on_records: Callable[[set[bytes]], None], transaction: Transaction) -> None:
         self.transaction = transaction
         self._get: Callable[[bytes], bytes | None] = transaction.get
+        self.catalog_version = transaction.get(spaces.CATALOG_VERSION)
         self.now = clock.now()
         self.writes = 0
         self.bytes_handled = 0

@@ -177,12 +177,14 @@ def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], 
         _check_placeholder(parameter, ":", key)
         try:
             size = _canonical_scalar_size(value)
-            checked[key], added = measure_value(value) if size is None else (value, size)
+            if size is None:
+                value, size = measure_value(value)
         except TooLarge:
             raise _too_large(parameter) from None
         except ValidationException as error:
             raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
-        total += added
+        checked[key] = value
+        total += size
         if total > limits.EXPRESSION_VALUES_BYTES:
             raise _too_large(parameter)
     return checked, total

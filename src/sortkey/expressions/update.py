@@ -88,7 +88,7 @@ class Program(NamedTuple):
 
 
 class Update:
-    __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "shallow")
+    __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "nested", "shallow")
 
     def __init__(self, program: Program, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
         self._program = program
@@ -99,11 +99,8 @@ class Update:
         """The top-level attributes that it writes."""
         self.shallow = sum(map(len, paths)) == len(paths)
         """Whether it writes whole attributes only."""
-
-    @property
-    def nested(self) -> frozenset[str]:
+        self.nested = bindings.attributes(program.nested) if program.nested else program.nested
         """The top-level attributes that it reads or writes in part, by a longer path."""
-        return self._bindings.attributes(self._program.nested)
 
     def apply(self, item: Item, size: int) -> Item:
         """The item of this size after the update.
@@ -112,7 +109,9 @@ class Update:
         rejected as soon as that is sure, because the values written could take a thousand times its memory.
         """
         program, paths, bindings = self._program, self._paths, self._bindings
-        room = self._room(size)
+        # Most updates write so little that the values need not be measured one by one: none of them has more than twice
+        # what the request and the item have together.
+        room = None if 2 * len(paths) * (bindings.size + size) <= ITEM_BYTES else _Room()
         if self.shallow:
             return self._apply_shallow(item, room)
         changes = [
@@ -146,11 +145,6 @@ class Update:
         for index in program.removals:
             after.pop(names[index], None)
         return after
-
-    def _room(self, size: int) -> _Room | None:
-        """None if the values written are so small that they need not be measured one by one."""
-        # None of them has more than twice what the request and the item have together.
-        return None if 2 * len(self._paths) * (self._bindings.size + size) <= ITEM_BYTES else _Room()
 
     def updated(self, before_or_after: Item) -> Item:
         """The parts of the item, before or after, at the paths that the update names."""

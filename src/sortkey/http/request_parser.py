@@ -146,10 +146,10 @@ class RequestParser:
         self._silent = 0
         # Headers behind a chunked body (trailers) are ignored.
         if self._in_head:
-            name, headers = name.lower(), self._headers
-            if name in headers and name == b"host":
+            name = name.lower()
+            if name in self._headers and name == b"host":
                 self._stop(400, "The request has more than one Host header.")
-            headers[name] = value
+            self._headers[name] = value
             if self._fed > HEAD_BYTES:
                 self._check_head()
 

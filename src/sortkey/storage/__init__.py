@@ -16,7 +16,7 @@ from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.ranges import after_prefix, ascending, descending
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
 from sortkey.storage.store import Store
-from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull
+from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull, Ticket
 
 __all__ = [
     "CHECKED_BYTES",
@@ -34,6 +34,7 @@ __all__ = [
     "StorageError",
     "StorageFull",
     "Store",
+    "Ticket",
     "Transaction",
     "Unreadable",
     "after_prefix",

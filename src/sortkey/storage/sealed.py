@@ -12,6 +12,7 @@ computes the sums: isal would be four times as fast, but its vector instructions
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
@@ -19,12 +20,13 @@ from zlib import crc32
 RESIDUE: Final = 0x2144DF1C
 SEAL_BYTES: Final = 8
 _SUM_BYTES: Final = 4
+_pack: Final = struct.Struct("<I").pack
 
 
 def seal(key: bytes, payload: bytes) -> bytes:
     """The value to store under a key."""
-    body = payload + crc32(key).to_bytes(_SUM_BYTES, "little")
-    return body + crc32(body, RESIDUE).to_bytes(_SUM_BYTES, "little")
+    body = payload + _pack(crc32(key))
+    return body + _pack(crc32(body, RESIDUE))
 
 
 def payload_of(value: bytes) -> bytes:
@@ -44,4 +46,4 @@ def are_sound(values: Sequence[bytes]) -> bool:
 
 def belongs_to(key: bytes, value: bytes) -> bool:
     """Whether a sound value was written under this key."""
-    return value[-SEAL_BYTES:-_SUM_BYTES] == crc32(key).to_bytes(_SUM_BYTES, "little")
+    return value[-SEAL_BYTES:-_SUM_BYTES] == _pack(crc32(key))

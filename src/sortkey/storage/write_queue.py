@@ -24,7 +24,7 @@ import errno
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from operator import methodcaller
 from time import perf_counter
@@ -50,6 +50,9 @@ COMMIT: Final = methodcaller("commit")
 BATCH_BYTES: Final = 4 * MIB
 """A write batch that has read and written this much takes no more work."""
 BATCH_TICKETS: Final = 1024
+
+FAILED: Final = (None,)
+"""The fate of a ticket whose work was not committed, and will not be."""
 
 _logger = logging.getLogger(__name__)
 
@@ -90,21 +93,21 @@ class _Aborted(Exception):
         self.tickets = tickets
 
 
-class _Ticket(Generic[BatchType]):
-    __slots__ = ("done", "error", "fate", "result", "withdrawn", "work")
+class Ticket(Generic[BatchType]):
+    """Work in the queue, and what became of it. A ticket is queued once."""
 
-    def __init__(self, work: Work[BatchType], done: Done | None) -> None:
+    __slots__ = ("error", "fate", "result", "withdrawn", "work")
+
+    def __init__(self, work: Work[BatchType]) -> None:
         self.work = work
-        self.done = done
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.fate: list[None] = []
+        self.result: Any
+        self.error: BaseException | None
+        self.fate: Sequence[None] = ()
         """Shared by all tickets of a transaction; not empty once it was committed, or its ticket has failed."""
         self.withdrawn = False
 
-    @property
-    def settled(self) -> bool:
-        return bool(self.fate) or self.withdrawn
+    def answer(self) -> None:
+        """Called once the work is durable or has failed. Must be quick and must not write: other callers wait."""
 
     def run(self, batch: BatchType) -> None:
         self.result = self.error = None
@@ -117,17 +120,20 @@ class _Ticket(Generic[BatchType]):
             self.error = error
 
     def fail(self, error: BaseException | None) -> None:
+        self.result = None
         self.error = error
-        self.fate = [None]
+        self.fate = FAILED
+
+
+class CallbackTicket(Ticket[BatchType]):
+    __slots__ = ("_done",)
+
+    def __init__(self, work: Work[BatchType], done: Done) -> None:
+        super().__init__(work)
+        self._done = done
 
     def answer(self) -> None:
-        if self.done is None or self.withdrawn:
-            return
-        try:
-            self.done(self.result, self.error)
-        except Exception:
-            # An error in one caller's callback must not affect the others.
-            _logger.exception("the callback of a finished write raised an error")
+        self._done(self.result, self.error)
 
 
 class WriteQueue(Generic[BatchType]):
@@ -141,7 +147,7 @@ class WriteQueue(Generic[BatchType]):
         self._begin = begin
         self._batch = batch
         self._make_room = make_room
-        self._waiting: deque[_Ticket[BatchType]] = deque()
+        self._waiting: deque[Ticket[BatchType]] = deque()
         self._lead = threading.Lock()
         self._gate = threading.Lock()
         self._closed = False
@@ -157,8 +163,8 @@ class WriteQueue(Generic[BatchType]):
 
     def run(self, work: Callable[[BatchType], Result]) -> Result:
         """Run the work; return its result once it is durable, or raise its error."""
-        ticket = _Ticket(work, None)
-        self._enqueue(ticket)
+        ticket = Ticket(work)
+        self.enqueue(ticket)
         try:
             # Each commit takes work in the order of the queue. The callers that it has served go on before the next.
             while not ticket.fate:
@@ -179,12 +185,15 @@ class WriteQueue(Generic[BatchType]):
 
         `done` must be quick and must not write to this queue: other callers wait for it.
         """
-        self.enqueue(work, done)
+        self.enqueue(CallbackTicket(work, done))
         self.summon()
 
-    def enqueue(self, work: Work[BatchType], done: Done) -> None:
-        """Queue the work, for a caller that then calls `lead` or `summon`."""
-        self._enqueue(_Ticket(work, done))
+    def enqueue(self, ticket: Ticket[BatchType]) -> None:
+        """Queue the ticket, for a caller that then calls `lead` or `summon`."""
+        with self._gate:
+            if self._closed:
+                raise QueueClosed("the store is closed")
+            self._waiting.append(ticket)
 
     def summon(self) -> None:
         """Let the queue's own thread take the lead."""
@@ -216,12 +225,6 @@ class WriteQueue(Generic[BatchType]):
             self._wake.set()
             self._thread.join()
 
-    def _enqueue(self, ticket: _Ticket[BatchType]) -> None:
-        with self._gate:
-            if self._closed:
-                raise QueueClosed("the store is closed")
-            self._waiting.append(ticket)
-
     def _start(self) -> None:
         with self._gate:
             if self._thread is None:
@@ -242,11 +245,16 @@ class WriteQueue(Generic[BatchType]):
             tickets = [ticket for ticket in first if not (ticket.fate or ticket.withdrawn)]
         if tickets:
             self._settle(tickets)
-        while self._waiting and self._waiting[0].settled:
-            self._waiting[0].answer()
-            self._waiting.popleft()
+        waiting = self._waiting
+        while waiting and ((ticket := waiting[0]).fate or ticket.withdrawn):
+            try:
+                ticket.answer()
+            except Exception:
+                # An error in one caller's callback must not affect the others.
+                _logger.exception("the callback of a finished write raised an error")
+            waiting.popleft()
 
-    def _settle(self, tickets: list[_Ticket[BatchType]]) -> None:
+    def _settle(self, tickets: list[Ticket[BatchType]]) -> None:
         """Commit the tickets together, or the first of them if there is much work; if that fails, one by one."""
         try:
             self._commit(tickets)
@@ -270,7 +278,7 @@ class WriteQueue(Generic[BatchType]):
             return False
         return True
 
-    def _commit(self, tickets: list[_Ticket[BatchType]]) -> None:
+    def _commit(self, tickets: list[Ticket[BatchType]]) -> None:
         fate: list[None] = []
         taken = 0
         began = perf_counter()

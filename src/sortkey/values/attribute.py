@@ -48,9 +48,10 @@ def normalise_item(item: Item, too_deep: str = errors.TOO_DEEP, too_large: str =
 
     The walk ends as soon as there are more elements than the largest item can have. Callers check the size.
     """
-    walk = _Walk(ITEM_BYTES, too_deep=too_deep, too_large=too_large)
+    if len(item) > ITEM_BYTES:
+        raise TooLarge(too_large)
+    walk = _Walk(ITEM_BYTES, 1, too_deep, too_large)
     try:
-        walk.expect(len(item))
         walked = walk.members(item)
     except UnicodeEncodeError:
         raise errors.not_unicode() from None

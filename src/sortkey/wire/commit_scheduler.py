@@ -24,14 +24,14 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastAnswer, FastWork
+from sortkey.engine.fast import FastWork
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.http.connection import PendingAnswer
 from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Request
 from sortkey.limits import KIB, MIB
-from sortkey.storage import QueueClosed
+from sortkey.storage import QueueClosed, Ticket
 from sortkey.wire.route import Route
 
 QUICK_SECONDS: Final = 0.002
@@ -46,13 +46,11 @@ PATIENCE: Final = 0.5
 _logger = logging.getLogger(__name__)
 
 
-class PendingWrite:
-    """A write between its request and its answer; the write queue calls it when the write is durable."""
+class PendingWrite(Ticket[WriteBatch]):
+    """A write between its request and its answer."""
 
     __slots__ = (
         "_scheduler",
-        "answer",
-        "error",
         "finish",
         "hides_capacity",
         "pending",
@@ -61,7 +59,6 @@ class PendingWrite:
         "route",
         "size",
         "started",
-        "work",
     )
 
     def __init__(
@@ -76,9 +73,9 @@ class PendingWrite:
         hides_capacity: bool,
     ) -> None:
         """`finish` answers the request, on the loop; `size` is that of its body."""
+        super().__init__(work)
         self._scheduler = scheduler
         self.finish = finish
-        self.work = work
         self.route = route
         self.request = request
         self.started = started
@@ -86,13 +83,25 @@ class PendingWrite:
         self.hides_capacity = hides_capacity
         self.rehearsals = 0
         self.pending: PendingAnswer
-        self.answer: Answer | FastAnswer = {}
-        self.error: BaseException | None = None
 
-    def __call__(self, answer: Answer | FastAnswer | None, error: BaseException | None) -> None:
-        self.answer = answer or {}
-        self.error = error
+    def answer(self) -> None:
         self._scheduler.post(self)
+
+    def again(self) -> PendingWrite:
+        """The same write as a new ticket."""
+        again = PendingWrite(
+            self._scheduler,
+            self.finish,
+            self.work,
+            self.route,
+            self.request,
+            self.started,
+            self.size,
+            self.hides_capacity,
+        )
+        again.rehearsals = self.rehearsals + 1
+        again.pending = self.pending
+        return again
 
 
 class CommitScheduler:
@@ -112,7 +121,7 @@ class CommitScheduler:
         self._bytes = 0
         """Of their requests."""
         self._durable: deque[PendingWrite] = deque()
-        self._large: deque[tuple[FastWork, PendingWrite]] = deque()
+        self._large: deque[PendingWrite] = deque()
         """The first is in the queue, the others wait for it."""
         self._expected = 0
         """How many writes the next commit waits for."""
@@ -122,17 +131,26 @@ class CommitScheduler:
         """Seconds in which it waited and no write arrived."""
         self.reads = 0
         """Begun since the last commit was planned."""
+        self.queued = 0
+        """Writes that were submitted and are not finished."""
+        self.queued_bytes = 0
+        """Of their requests."""
 
-    def submit(self, work: FastWork, write: PendingWrite) -> None:
+    def submit(self, write: PendingWrite) -> None:
         if write.size <= LARGE_BYTES:
-            self._enqueue(work, write)
-            return
-        self._large.append((work, write))
-        if len(self._large) == 1:
-            self._enqueue(work, write)
+            self._enqueue(write)
+        else:
+            self._submit_large(write)
+        self.queued += 1
+        self.queued_bytes += write.size
 
-    def _enqueue(self, work: FastWork, write: PendingWrite) -> None:
-        self._queue.enqueue(work, write)
+    def _submit_large(self, write: PendingWrite) -> None:
+        self._large.append(write)
+        if len(self._large) == 1:
+            self._enqueue(write)
+
+    def _enqueue(self, write: PendingWrite) -> None:
+        self._queue.enqueue(write)
         self._writes += 1
         self._bytes += write.size
         if not self._commit_planned:
@@ -194,6 +212,8 @@ class CommitScheduler:
         self._finish_planned = False
         while self._durable:
             write = self._durable.popleft()
+            self.queued -= 1
+            self.queued_bytes -= write.size
             try:
                 write.finish(write)
             except Exception:
@@ -205,8 +225,9 @@ class CommitScheduler:
     def _enqueue_next_large(self) -> None:
         self._large.popleft()
         if self._large:
-            work, write = self._large[0]
+            write = self._large[0]
             try:
-                self._enqueue(work, write)
+                self._enqueue(write)
             except QueueClosed as error:
-                write(None, error)
+                write.fail(error)
+                write.answer()

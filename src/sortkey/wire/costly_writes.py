@@ -53,13 +53,12 @@ class CostlyWrites:
         work = write.work
         if not isinstance(work, CostlyWork):
             return False
-        write.rehearsals += 1
-        if write.rehearsals == REHEARSALS:
+        if write.rehearsals + 1 == REHEARSALS:
             write.error = ThrottlingException(
                 "The items change faster than the condition can be evaluated; retry with a longer pause."
             )
             return False
-        rehearsal = self._rehearsal(work, write)
+        rehearsal = self._rehearsal(work, write.again())
         rehearsal.pending = write.pending
         self._slices.add(rehearsal)
         return True

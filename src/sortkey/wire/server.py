@@ -38,12 +38,12 @@ class Server(HttpServer):
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
-        scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
+        self._scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
         self._large = LargeRequests(asyncio.get_running_loop().call_soon_threadsafe)
         self._endpoint = Endpoint(
             database,
             authentication,
-            scheduler,
+            self._scheduler,
             SliceScheduler(self.call_soon),
             self._large,
             self._responses,
@@ -67,7 +67,7 @@ class Server(HttpServer):
     def _samples(self) -> Samples:
         """This process's numbers."""
         return self.metrics.samples() | {
-            "sortkey_queued_writes": self._endpoint.queued,
+            "sortkey_queued_writes": self._scheduler.queued,
             "sortkey_commits_total": self._database.store.queue.commits,
         }
 

@@ -13,6 +13,7 @@ from sortkey.engine import requests
 from sortkey.engine.answers import to_dict
 from sortkey.engine.database import Database
 from sortkey.errors import DynamoDBError, InternalServerError
+from sortkey.storage.write_queue import CallbackTicket
 from tests.faults.simulation.disk import Disk
 from tests.faults.simulation.history import ABSENT, DONE, UNKNOWN, WAITING, History, Operation, Plain
 from tests.faults.simulation.scheduler import Scheduler
@@ -64,7 +65,7 @@ class Clients:
         for operation in self._operations(name, random, count):
             asked.append(operation)
             work = self._database.plan(_api(operation), requests.convert(_api(operation), operation.request))
-            queue.enqueue(work, self._answer(operation))
+            queue.enqueue(CallbackTicket(work, self._answer(operation)))
             chance = random.random()
             if chance < 0.4 or (chance < 0.7 and not queue.lead()):
                 queue.summon()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ NOT_FAST: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Vali
 EMPTY_ANSWER: Final = b"{}"
 
 
-class FastAnswer(NamedTuple):
+class FastAnswer(msgspec.Struct, frozen=True, gc=False):
     text: bytes
     """The answer's JSON."""
     units: dict[str, float]

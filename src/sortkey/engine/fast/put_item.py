@@ -34,12 +34,12 @@ def _plan(core: Core, known: Table, request: FastPut) -> FastWork | None:
     payload = stored_item.payload(item, size, binary)
 
     def work(batch: WriteBatch) -> FastAnswer | Answer:
-        table = core.catalog.require(batch.transaction, name)
+        table = core.catalog.require_in(batch, name)
         if table.followed:
             return _general(core, request)(batch)
         row_key = row_key_in_item(table, item)
-        row = seal(row_key, payload)
-        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, batch.get(row_key), row, size)})
+        found = write.Found(table, row_key, batch.get(row_key))
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, seal(row_key, payload), size)})
 
     return work
 

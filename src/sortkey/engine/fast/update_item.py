@@ -45,7 +45,7 @@ def _plan(core: Core, known: Table, request: FastUpdate) -> FastWork | None:
     check_scalar_keys(known, change, test)
 
     def work(batch: WriteBatch) -> FastAnswer | Answer:
-        table = core.catalog.require(batch.transaction, name)
+        table = core.catalog.require_in(batch, name)
         if table is not known:
             return _general(core, request)(batch)
         found = write.Found(table, row_key, batch.get(row_key))
@@ -53,7 +53,7 @@ def _plan(core: Core, known: Table, request: FastUpdate) -> FastWork | None:
             write.check_condition(found, test, None)
         new = write.apply_update(found, key, change)
         row = stored_item.encode(row_key, *new)
-        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, table, row_key, found.row, row, new.size)})
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, row, new.size)})
 
     return work
 

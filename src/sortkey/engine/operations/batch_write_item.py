@@ -78,7 +78,7 @@ class _Write:
         if self._payload is None:
             return write.replace(batch, found, self._new)
         row, size = seal(found.key, self._payload), stored_item.size(self._payload)
-        return Consumed(found.table, write.put_row(batch, found.table, found.key, found.row, row, size))
+        return Consumed(found.table, write.put_row(batch, found, row, size))
 
 
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
@@ -89,7 +89,7 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
     request.request_items = {}
 
     def work(batch: WriteBatch) -> Answer:
-        tables = [core.catalog.require(batch.transaction, name) for name, _ in parts]
+        tables = [core.catalog.require_in(batch, name) for name, _ in parts]
         found = [_find(batch, table, writes) for table, (_, writes) in zip(tables, parts, strict=True)]
         _check_distinct(found)
         consumed = [Consumed(table) for table in tables]

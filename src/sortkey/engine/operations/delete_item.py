@@ -21,7 +21,7 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
     condition = only_condition(request)
 
     def work(batch: WriteBatch) -> Answer:
-        table = core.catalog.require(batch.transaction, name)
+        table = core.catalog.require_in(batch, name)
         found = write.find(batch, table, key)
         check_scalar_keys(table, condition)
         write.check_condition(found, condition, request.return_values_on_condition_check_failure)

@@ -23,7 +23,7 @@ def put_item(core: Core, request: PutItem) -> Work:
     write.check_size(new.size)
 
     def work(batch: WriteBatch) -> Answer:
-        table = core.catalog.require(batch.transaction, name)
+        table = core.catalog.require_in(batch, name)
         row_key = write.row_key_to_put(table, new)
         check_scalar_keys(table, condition)
         found = write.Found(table, row_key, batch.get(row_key))

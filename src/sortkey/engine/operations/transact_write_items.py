@@ -29,7 +29,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
         token = transaction.Token(request.client_request_token, [action.meaning for action in actions])
 
     def work(batch: WriteBatch) -> Answer:
-        tables = [core.catalog.require(batch.transaction, action.name) for action in actions]
+        tables = [core.catalog.require_in(batch, action.name) for action in actions]
         if token is not None and token.used(batch):
             return _repeated(batch, request, actions, tables)
         prepared = _prepare(batch, actions, tables)

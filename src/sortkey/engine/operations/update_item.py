@@ -30,7 +30,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
         bindings.check_all_used()
 
     def work(batch: WriteBatch) -> Answer:
-        table = core.catalog.require(batch.transaction, name)
+        table = core.catalog.require_in(batch, name)
         found = write.find(batch, table, key)
         write.check_update(table, change)
         check_scalar_keys(table, change, condition)

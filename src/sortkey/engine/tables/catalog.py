@@ -51,6 +51,13 @@ class Catalog:
         """The table; raises the error of item operations if there is none."""
         return require_table(self.tables(transaction), name)
 
+    def require_in(self, batch: WriteBatch, name: str) -> Table:
+        """The same, as a write batch sees it. Of its many writes, only the first has to look at the version."""
+        cached, tables = self._cached
+        if cached != batch.catalog_version:
+            return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+        return require_table(tables, name)
+
     def require_named(self, transaction: Transaction, name: str) -> Table:
         """The table; raises the error of table operations, which has its name, if there is none."""
         table = self.tables(transaction).get(name)
@@ -89,6 +96,7 @@ def _load(transaction: Transaction) -> dict[str, Table]:
 
 def _changed(batch: WriteBatch) -> None:
     batch.put_record(spaces.CATALOG_VERSION, secrets.token_bytes(16))
+    batch.catalog_version = batch.transaction.get(spaces.CATALOG_VERSION)
 
 
 def new_space(batch: WriteBatch) -> int:
