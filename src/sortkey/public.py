@@ -43,9 +43,11 @@ from sortkey.model.errors import TablesDiffer as TablesDiffer
 from sortkey.model.errors import TransactionFailed as TransactionFailed
 from sortkey.model.errors import UnknownField as UnknownField
 from sortkey.model.errors import Unsupported as Unsupported
+from sortkey.model.items.annotation import created as created
 from sortkey.model.items.annotation import epoch as epoch
 from sortkey.model.items.annotation import in_key as in_key
 from sortkey.model.items.annotation import inexact as inexact
+from sortkey.model.items.annotation import updated as updated
 from sortkey.model.items.codec import extra as extra
 from sortkey.model.items.entries import Entries as Entries
 from sortkey.model.items.item import Item as Item

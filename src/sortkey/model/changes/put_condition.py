@@ -63,6 +63,11 @@ class NewerBy(PutCondition):
     def __init__(self, schema: Schema[Any], item: Item, field: str) -> None:
         super().__init__(schema)
         attribute_of(schema, field)
+        stamp = schema.codec.by_name[field].annotation.stamp
+        if stamp is not None:
+            raise EncodeError(
+                f"{schema.name}.{field} is set by the session ({stamp!r}), so it does not order versions; use another"
+            )
         self.field = field
         self.value = getattr(item, field)
         encoded(schema, field, self.value)

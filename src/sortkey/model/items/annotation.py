@@ -49,6 +49,24 @@ class Epoch:
 epoch: Final = Epoch()
 
 
+class Stamp:
+    """The mark in `Annotated[datetime | None, created]`: sessions set the time."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"sk.{self.name}"
+
+
+created: Final = Stamp("created")
+"""When the item was put first."""
+updated: Final = Stamp("updated")
+"""When the item was last put or updated."""
+
+
 class Annotation(NamedTuple):
     base: Any
     """A type, a union of several, or a type with a codec (`StoredType`)."""
@@ -57,6 +75,7 @@ class Annotation(NamedTuple):
     in_key: bool = False
     constraints: tuple[msgspec.Meta, ...] = ()
     epoch: bool = False
+    stamp: Stamp | None = None
 
     @property
     def declared(self) -> Any:
@@ -97,7 +116,8 @@ def _annotation(base: Any, optional: bool, marks: list[Any]) -> Annotation:
     if codec is not None:
         base = StoredType(base, codec)
     constraints = tuple(mark for mark in marks if isinstance(mark, msgspec.Meta))
-    return Annotation(base, optional, inexact in marks, in_key in marks, constraints, epoch in marks)
+    stamp = next((mark for mark in marks if isinstance(mark, Stamp)), None)
+    return Annotation(base, optional, inexact in marks, in_key in marks, constraints, epoch in marks, stamp)
 
 
 def resolve_annotations(struct: type) -> dict[str, Any]:

@@ -88,11 +88,16 @@ class Codec:
     @cached_property
     def in_key(self) -> frozenset[str]:
         """The fields that are marked `in_key`; their types must be defined."""
-        return frozenset(
-            name
+        return frozenset(name for name, annotation in self.known_annotations.items() if annotation.in_key)
+
+    @property
+    def known_annotations(self) -> dict[str, Annotation]:
+        """The annotations of the fields whose types are defined."""
+        return {
+            name: self._read(name, annotation)
             for name, annotation in resolve_annotations(self.struct).items()
-            if not isinstance(annotation, Unresolved) and self._read(name, annotation).in_key
-        )
+            if not isinstance(annotation, Unresolved)
+        }
 
     def field(self, name: str) -> Field:
         """One field, compiled without the others. Raises DeclarationError if its type is not defined yet."""

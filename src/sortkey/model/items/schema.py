@@ -12,6 +12,7 @@ from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.row_reader import RowReader
+from sortkey.model.items.stamps import Stamps, stamps_of
 from sortkey.model.items.untyped_values import from_untyped, to_untyped
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
@@ -48,6 +49,11 @@ class Schema(Generic[T]):
         if joined is not None:
             self.joined = Schema(owner, table, codec, primary, joined, version)
             self.joined._upgrades = self._upgrades
+
+    @cached_property
+    def stamps(self) -> Stamps | None:
+        """The fields that sessions set by themselves; None if there are none."""
+        return stamps_of(self.codec, self.codec.known_annotations)
 
     @property
     def layouts(self) -> dict[str, KeyLayout]:

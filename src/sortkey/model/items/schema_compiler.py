@@ -13,6 +13,7 @@ from sortkey.model.items.annotation import Annotation, parse_annotation
 from sortkey.model.items.codec import Codec, codec_of
 from sortkey.model.items.entries import reject_overlaps
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
+from sortkey.model.items.stamps import stamps_of
 from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import Declaration, Index, Key
 from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
@@ -43,6 +44,7 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
             if isinstance(index, Index)
         }
     schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined)
+    stamps_of(codec, codec.known_annotations)
     reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
 

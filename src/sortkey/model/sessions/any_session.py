@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient
+from sortkey.clock import Clock, SystemClock
 from sortkey.model.items.item import Item
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.explain import Explanation, explain
@@ -36,19 +37,24 @@ class Options:
     secret: bytes
     timeout: float | None
     pacing: Pacing
+    clock: Clock
 
     def context(self, store: Capabilities) -> Context:
         """Raises Unsupported if the store lacks what a declaration needs."""
         provision.require_support(self.tables, store)
-        return Context(store, Meter(), self.pacing, self.secret)
+        return Context(store, Meter(), self.pacing, self.secret, self.clock)
 
 
 def options(
-    tables: Iterable[type[Item] | Table], secret: str | bytes | None, timeout: float | None, pacing: Pacing
+    tables: Iterable[type[Item] | Table],
+    secret: str | bytes | None,
+    timeout: float | None,
+    pacing: Pacing,
+    clock: Clock | None = None,
 ) -> Options:
     chosen = secret if secret is not None else os.environ.get(SECRET_VARIABLE)
     key = _PROCESS_SECRET if not chosen else chosen.encode() if isinstance(chosen, str) else chosen
-    return Options(provision.tables_of(tables), key, timeout, pacing)
+    return Options(provision.tables_of(tables), key, timeout, pacing, clock or SystemClock())
 
 
 class AnySession(Generic[C]):

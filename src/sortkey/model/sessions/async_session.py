@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, async_client
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.clock import Clock
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
@@ -44,15 +45,16 @@ def open_session(
     secret: str | bytes | None = None,
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
+    clock: Clock | None = None,
 ) -> PendingSession:
     """Open a store for async use: `async with sk.open("./data") as db`.
 
     `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
-    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever. See
-    docs/model.md.
+    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
+    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`. See docs/model.md.
     """
-    return PendingSession(url, options(tables, secret, timeout, pacing or Pacing()))
+    return PendingSession(url, options(tables, secret, timeout, pacing or Pacing(), clock))
 
 
 class PendingSession:

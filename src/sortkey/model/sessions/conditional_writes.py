@@ -8,6 +8,7 @@ index key. So a write reads at most once, however many attempts it takes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -39,6 +40,11 @@ class ConditionalWrite(ABC):
     description: str
     """For the error of a transaction."""
 
+    def stamp(self, _now: datetime) -> None:
+        """Sets the times that the write stores, once: a transaction that is sent again is the same request. A write
+        that stores no fields has none."""
+        return
+
     @abstractmethod
     def prepare(self, row: Row | None) -> Prepared | None:
         """The write, from the item's row if it is known; None if it must be read first."""
@@ -60,6 +66,7 @@ class Outcome(NamedTuple):
 def carry_out(context: Context, write: ConditionalWrite, returning: str | None = None) -> Steps[Outcome]:
     """Sends the write until it succeeds; raises what `rejected` returns. `returning` are the ReturnValues of an
     UpdateItem or DeleteItem."""
+    write.stamp(context.moment)
     row: Row | None = None
     attempt = 0
     while True:

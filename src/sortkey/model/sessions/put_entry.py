@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
@@ -9,7 +10,7 @@ from botocore.exceptions import ClientError
 from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
-from sortkey.model.changes.operators import SET, Clause, Operator
+from sortkey.model.changes.operators import SET, Clause, Operator, initially
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
@@ -44,6 +45,7 @@ class EntryPut(NamedTuple, Generic[T]):
 def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     path = put.path
     require_path(path)
+    put = put._replace(changes=_stamped(path.schema, put.changes, context.moment))
     members = request(put) | {"ReturnValues": "ALL_NEW"}
     try:
         answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
@@ -53,6 +55,14 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
             raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where or {}}") from None
         return PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], f"an entry of {path!r} was written"))
+
+
+def _stamped(schema: Schema[Any], changes: Changes, now: datetime) -> Changes:
+    """The changes, with the times that the write sets; the write may create the item."""
+    stamps = schema.stamps
+    if stamps is None:
+        return changes
+    return {**dict.fromkeys(stamps.created, initially(now)), **dict.fromkeys(stamps.updated, now), **changes}
 
 
 def request(put: EntryPut[Any]) -> dict[str, Any]:

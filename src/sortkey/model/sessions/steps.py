@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from random import random
 from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.client.capabilities import Capabilities
+from sortkey.clock import Clock
 from sortkey.model.errors import DeadlineExceeded, Unsupported
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
@@ -116,6 +118,12 @@ class Context:
     pacing: Pacing
     secret: bytes
     """The key that signs cursors."""
+    clock: Clock
+    """What sk.created and sk.updated are set by."""
+
+    @property
+    def moment(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)
 
     @property
     def multi_attribute_keys(self) -> bool:

@@ -16,6 +16,7 @@ from sortkey.client import Client
 from sortkey.client import client as open_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.client.deadline import DEADLINE
+from sortkey.clock import Clock
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
@@ -47,15 +48,16 @@ def connect(
     secret: str | bytes | None = None,
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
+    clock: Clock | None = None,
 ) -> Session:
     """Open a store for sync use: `with sk.connect("./data") as db`.
 
     `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
-    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever. See
-    docs/model.md.
+    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
+    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`. See docs/model.md.
     """
-    settings = options(tables, secret, timeout, pacing or Pacing())
+    settings = options(tables, secret, timeout, pacing or Pacing(), clock)
     client = open_client(url)
     try:
         context = settings.context(client.capabilities())

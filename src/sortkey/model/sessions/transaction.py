@@ -86,6 +86,8 @@ def transact(context: Context, transaction: Transaction) -> Steps[None]:
     if not 1 <= len(transaction.actions) <= TRANSACTION_ACTIONS:
         raise ValueError(f"a transaction has 1 to {TRANSACTION_ACTIONS} actions, not {len(transaction.actions)}")
     writes = [action.adapted(context) for action in transaction.actions]
+    for write in writes:
+        write.stamp(context.moment)
     rows: dict[int, Row] = {}
     attempt = 0
     while True:

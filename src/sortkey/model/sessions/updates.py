@@ -8,7 +8,8 @@ upgraded and put whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from datetime import datetime
+from typing import Any, Final, TypeVar, cast
 
 from msgspec import NODEFAULT
 
@@ -26,10 +27,10 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions import writes
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
 from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.writes import NotPut, Put
 
 T = TypeVar("T")
 Changes = Mapping[str, Any]
@@ -63,6 +64,18 @@ class Update(ConditionalWrite):
             if name in self.schema.recomputed or operator.needs_value(self.schema, name)
         )
         """The fields whose operators are applied here, so that they must be known."""
+
+    def stamp(self, now: datetime) -> None:
+        stamps = self.schema.stamps
+        missing = [] if stamps is None else [name for name in stamps.updated if name not in self._changed]
+        if missing:
+            self.assigned |= dict.fromkeys(missing, now)
+            self._plan = plan_changes(self.schema, self.assigned, self.path.given)
+
+    @property
+    def _changed(self) -> set[str]:
+        """The fields that it changes."""
+        return {*self.assigned, *self.operators}
 
     def prepare(self, row: Row | None) -> Prepared | None:
         if row is None:
@@ -198,17 +211,20 @@ def update(context: Context, path: Path[T], changes: Changes, where: Where | Non
 def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
     """The item after the update, or the new item."""
     wanted = Update(context.adapt(path), changes, None)
-    made = wanted.new_item()
+    new = wanted.new_item()
     attempt = 0
     while True:
         try:
             return (yield from _updated(context, path, wanted))
         except ItemMissing:
-            # Another writer may create the item first; then it is updated.
-            created = yield from writes.put(context, made, PutOptions(if_absent=True))
-        if created:
-            item: T = made
-            return item
+            creation = Put(wanted.schema, new, PutOptions(if_absent=True))
+        try:
+            yield from carry_out(context, creation)
+        except NotPut:
+            # Another writer has created the item first, so it is updated.
+            pass
+        else:
+            return cast(T, creation.stored)
         yield context.pacing.pause(attempt)
         attempt += 1
 

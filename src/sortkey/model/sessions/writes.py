@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
@@ -16,6 +17,7 @@ from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
+from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.paths.meter import units_of
@@ -37,11 +39,23 @@ class Put(ConditionalWrite):
     def __init__(self, schema: Schema[Any], item: Item, options: PutOptions) -> None:
         self.schema = schema
         self.item = item
-        self.condition = put_condition(schema, item, options)
         self.metered = f"put {schema.name}"
         self.description = f"put of {schema.name}"
-        self.row = schema.encode(item if options.if_version is None else _next_version(item, options.if_version))
+        self._options = options
+        self.stored = item
+        """The item with its stamps, once it has them."""
+        self._encode()
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
+
+    def _encode(self) -> None:
+        item, version = self.stored, self._options.if_version
+        self.condition = put_condition(self.schema, item, self._options)
+        self.row = self.schema.encode(item if version is None else _next_version(item, version))
+
+    def stamp(self, now: datetime) -> None:
+        if self.schema.stamps is not None and self.stored is self.item:
+            self.stored = stamped_item(self.schema.codec, self.schema.stamps, self.item, now)
+            self._encode()
 
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.schema.table, "Item": self.row}
@@ -80,7 +94,9 @@ class Put(ConditionalWrite):
         return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
 
     def written(self) -> None:
-        """Called once the put was made: increments the version, unless the class is frozen."""
+        """Called once the put was made: increments the version and sets the stamps, unless the class is frozen."""
+        if self.schema.stamps is not None:
+            keep_stamps(self.schema.stamps, self.item, self.stored)
         if isinstance(self.condition, SameVersion) and not type(self.item).__struct_config__.frozen:
             setattr(self.item, self.condition.field, self.condition.version + 1)
 
@@ -94,8 +110,11 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     require_item(item)
     schema = context.schema(type(item))
     if options == _UNCONDITIONAL:
-        members = {"TableName": schema.table, "Item": schema.encode(item)}
+        stored = _stamped(context, schema, item)
+        members = {"TableName": schema.table, "Item": schema.encode(stored)}
         yield from context.send("PutItem", members, f"put {schema.name}")
+        if schema.stamps is not None:
+            keep_stamps(schema.stamps, item, stored)
         return True
     write = Put(schema, item, options)
     try:
@@ -104,6 +123,11 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
         return False
     write.written()
     return True
+
+
+def _stamped(context: Context, schema: Schema[Any], item: Item) -> Item:
+    stamps = schema.stamps
+    return item if stamps is None else stamped_item(schema.codec, stamps, item, context.moment)
 
 
 class DeleteOrCheck(ConditionalWrite):
@@ -153,16 +177,22 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
 def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:
     """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
+    stamped: list[tuple[Stamps, Item, Item]] = []
     for item in put:
         require_item(item)
         schema = context.schema(type(item))
-        row = schema.encode(item)
+        stored = _stamped(context, schema, item)
+        row = schema.encode(stored)
+        if schema.stamps is not None:
+            stamped.append((schema.stamps, item, stored))
         pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:
         require_path(path)
         key = path.key()
         pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
     yield from write_all(context, list(pending.values()))
+    for stamps, item, stored in stamped:
+        keep_stamps(stamps, item, stored)
 
 
 def write_all(context: Context, writes: list[tuple[str, Row]], metered: str | None = None) -> Steps[float]:
