@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format bench lock oracle kafka browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,9 @@ crash: $(READY) ## Kill writing processes N times (1000); nothing that was ackno
 
 soak: $(READY) ## Load real servers for SECONDS (600), with faults; memory, files and latency must not drift
 	$(BIN)/python -m tests.faults.soak --seconds $(or $(SECONDS),600)
+
+takeover: $(READY) ## Take over a table of ROWS rows (200000) that another program writes; count, repair, lose nothing
+	$(BIN)/python -m tests.takeover --rows $(or $(ROWS),200000) --seed $(or $(SEED),1)
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

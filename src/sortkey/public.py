@@ -7,6 +7,8 @@ from sortkey.client import client as client
 from sortkey.feeds.message import Consumer as Consumer
 from sortkey.feeds.message import Message as Message
 from sortkey.feeds.message import Rejected as Rejected
+from sortkey.model.audit.report import AuditReport as AuditReport
+from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
 from sortkey.model.changes.conditions import above as above
 from sortkey.model.changes.conditions import absent as absent
 from sortkey.model.changes.conditions import at_least as at_least

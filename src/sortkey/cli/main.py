@@ -19,6 +19,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
+    "audit": Command("compare every row of the declared tables with its declaration, and repair index keys"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
     "db": Command("serve DynamoDB's protocol", "endpoint"),

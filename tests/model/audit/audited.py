@@ -32,7 +32,7 @@ class Event(sk.Item, table=AUDITED, version=2):
     kind: str
 
     key = sk.Key("EVENTS", "EVENT#{at:%Y-%m-%dT%H:%M:%SZ}", names=("PK", "SK"))
-    by_kind = sk.Index("gsi1", "KIND#{kind}", "{at:%Y-%m-%dT%H:%M:%SZ}")
+    by_kind = sk.Index("gsi1", "KIND#{kind:raw}", "{at:%Y-%m-%dT%H:%M:%SZ}")
 
 
 @Event.upgrade(1)

@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.model.audit.classification import classify
+from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Kind
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import schema_of
@@ -46,17 +46,17 @@ def damaged_rows(draw: st.DrawFn) -> Row:
 
 @given(rows)
 def test_what_the_model_writes_has_no_findings(row: Row) -> None:
-    assert classify(AUDITED, row).findings == ()
+    assert Classifier(AUDITED).classify(row).findings == ()
 
 
 @given(damaged_rows())
 def test_a_repair_leaves_nothing_to_repair(row: Row) -> None:
-    verdict = classify(AUDITED, row)
+    verdict = Classifier(AUDITED).classify(row)
     if verdict.repair is None:
         assert not any(finding.repairable for finding in verdict.findings)
         return
     after = repaired(row, verdict.repair.sets, verdict.repair.removes)
-    assert classify(AUDITED, after).findings == tuple(
+    assert Classifier(AUDITED).classify(after).findings == tuple(
         finding for finding in verdict.findings if finding.kind is Kind.KEY_DISAGREES
     )
     assert {name: value for name, value in after.items() if name not in INDEX_KEYS | {"expires"}} == {
@@ -69,7 +69,7 @@ def test_a_repair_leaves_nothing_to_repair(row: Row) -> None:
 # So the index finds the item where the model looks for it.
 @given(damaged_rows())
 def test_a_repaired_row_has_the_index_keys_of_its_item(row: Row) -> None:
-    verdict = classify(AUDITED, row)
+    verdict = Classifier(AUDITED).classify(row)
     if verdict.repair is None or any(finding.kind is Kind.KEY_DISAGREES for finding in verdict.findings):
         return
     schema = schema_of(Order)

@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.audit.classification import classify
+from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.items.codec import Row
 from tests.model.audit.audited import AUDITED, event_row, order_row, repaired
 
 
 def found(row: Row) -> list[tuple[Kind, str]]:
-    return [(finding.kind, finding.subject) for finding in classify(AUDITED, row).findings]
+    return [(finding.kind, finding.subject) for finding in Classifier(AUDITED).classify(row).findings]
 
 
 def clean_after_repair(row: Row) -> Row:
     """The row after its repair, which leaves no finding."""
-    verdict = classify(AUDITED, row)
+    verdict = Classifier(AUDITED).classify(row)
     assert all(finding.repairable for finding in verdict.findings)
     assert verdict.repair is not None
     after = repaired(row, verdict.repair.sets, verdict.repair.removes)
-    assert classify(AUDITED, after) == Verdict(verdict.entity)
+    assert Classifier(AUDITED).classify(after) == Verdict(verdict.entity)
     return after
 
 
@@ -43,7 +43,7 @@ def test_a_row_as_declared_has_no_findings(row: Row) -> None:
     ],
 )
 def test_a_key_of_no_class(key: Row) -> None:
-    assert classify(AUDITED, order_row(**key)) == Verdict(None, (Finding(Kind.UNRECOGNISED),))
+    assert Classifier(AUDITED).classify(order_row(**key)) == Verdict(None, (Finding(Kind.UNRECOGNISED),))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_key_of_no_class(key: Row) -> None:
     ],
 )
 def test_a_row_that_its_class_cannot_decode(row: Row, reason: str) -> None:
-    verdict = classify(AUDITED, row)
+    verdict = Classifier(AUDITED).classify(row)
     assert [finding.kind for finding in verdict.findings] == [Kind.UNDECODABLE]
     assert reason in verdict.findings[0].detail
     assert verdict.repair is None
@@ -64,7 +64,7 @@ def test_a_row_that_its_class_cannot_decode(row: Row, reason: str) -> None:
 
 # What of the two is right, only the owner of the data knows; the index keys depend on it, so they are not judged.
 def test_an_attribute_that_disagrees_with_the_key() -> None:
-    (finding,) = classify(AUDITED, order_row(number={"N": "4"}, gsi1pk=None)).findings
+    (finding,) = Classifier(AUDITED).classify(order_row(number={"N": "4"}, gsi1pk=None)).findings
     assert finding == Finding(Kind.KEY_DISAGREES, "number", "number is 4, but 3 in the key")
 
 
@@ -110,7 +110,7 @@ def test_a_field_of_an_index_key_that_a_row_lacks() -> None:
 
 
 def test_fields_that_an_index_key_cannot_hold() -> None:
-    (finding,) = classify(AUDITED, order_row(city={"S": "A#1"})).findings
+    (finding,) = Classifier(AUDITED).classify(order_row(city={"S": "A#1"})).findings
     assert (finding.kind, finding.subject, finding.repairable) == (Kind.INDEX_KEY_IMPOSSIBLE, "gsi1", False)
     assert "city" in finding.detail
 
@@ -147,7 +147,7 @@ def test_a_ttl_whose_seconds_are_certain(stored: dict[str, Any], seconds: str) -
     ],
 )
 def test_a_ttl_whose_seconds_are_not_certain(stored: dict[str, Any]) -> None:
-    verdict = classify(AUDITED, order_row(expires=stored))
+    verdict = Classifier(AUDITED).classify(order_row(expires=stored))
     assert verdict.findings[0].kind is Kind.TTL
     assert verdict.repair is None
 
@@ -156,15 +156,15 @@ def test_a_ttl_whose_seconds_are_not_certain(stored: dict[str, Any]) -> None:
 def test_a_row_of_an_older_version() -> None:
     row = event_row(_v=None, kind=None, type={"S": "login"})
     assert found(row) == [(Kind.OLDER_VERSION, "")]
-    assert classify(AUDITED, row).repair is None
+    assert Classifier(AUDITED).classify(row).repair is None
     stale = event_row(_v={"N": "1"}, kind=None, type={"S": "login"}, gsi1pk={"S": "KIND#login"})
-    assert found(stale) == [(Kind.OLDER_VERSION, ""), (Kind.INDEX_KEY_STALE, "gsi1")]
+    assert found(stale) == [(Kind.INDEX_KEY_STALE, "gsi1"), (Kind.OLDER_VERSION, "")]
 
 
 # The upgrade may read any attribute, so all of them must be as they were.
 def test_the_repair_of_an_older_row_depends_on_the_whole_row() -> None:
     row = event_row(_v=None, kind=None, type={"S": "login"}, gsi1pk=None)
-    repair = classify(AUDITED, row).repair
+    repair = Classifier(AUDITED).classify(row).repair
     assert repair is not None
     assert repair.guards == {
         "at": row["at"],
@@ -174,8 +174,34 @@ def test_the_repair_of_an_older_row_depends_on_the_whole_row() -> None:
     }
 
 
+# With `upgrade`, the row becomes what `db.put` would write of its item, with all that no class declares.
+def test_an_older_row_is_upgraded_if_that_is_asked_for() -> None:
+    row = event_row(_v=None, kind=None, type={"S": "login"}, gsi1pk={"S": "KIND#login"}, note={"S": "kept"})
+    verdict = Classifier(AUDITED, upgrade=True).classify(row)
+    assert [(each.kind, each.repairable) for each in verdict.findings] == [
+        (Kind.INDEX_KEY_STALE, True),
+        (Kind.OLDER_VERSION, True),
+    ]
+    assert verdict.repair is not None
+    after = repaired(row, verdict.repair.sets, verdict.repair.removes)
+    assert after == event_row(at={"S": "2026-01-04T10:00:00.000000Z"}, note={"S": "kept"})
+    assert "note" not in verdict.repair.sets
+    unread = {"_v": None, "kind": None}
+    assert verdict.repair.guards == {name: value for name, value in row.items() if name not in ("PK", "SK")} | unread
+
+
+def test_an_older_row_that_cannot_be_written_is_not_upgraded() -> None:
+    row = event_row(_v=None, kind=None, type={"S": "log#in"}, gsi1pk=None)
+    verdict = Classifier(AUDITED, upgrade=True).classify(row)
+    assert [(each.kind, each.repairable) for each in verdict.findings] == [
+        (Kind.INDEX_KEY_IMPOSSIBLE, False),
+        (Kind.OLDER_VERSION, False),
+    ]
+    assert verdict.repair is None
+
+
 def test_a_repair_depends_on_the_fields_and_on_the_key_that_it_replaces() -> None:
-    repair = classify(AUDITED, order_row(gsi1sk={"S": "DONE#000003"})).repair
+    repair = Classifier(AUDITED).classify(order_row(gsi1sk={"S": "DONE#000003"})).repair
     assert repair is not None
     assert repair.sets == {"gsi1sk": {"S": "OPEN#000003"}}
     assert repair.guards == {
@@ -206,7 +232,7 @@ def test_a_field_that_only_an_index_key_has() -> None:
         "gsi1sk": {"S": "1"},
         "gsi2pk": {"S": "STREET#Main"},
     }
-    verdict = classify(Place.__table__, row)
+    verdict = Classifier(Place.__table__).classify(row)
     assert [(finding.kind, finding.subject) for finding in verdict.findings] == [(Kind.INDEX_KEY_HALF, "gsi2")]
     assert verdict.repair is not None
     assert verdict.repair.sets == {"gsi2sk": {"S": "Rome"}}
@@ -226,13 +252,13 @@ class Ticket(sk.Item, table=sk.Table("audited-tickets")):
 # One declaration, two forms of the key: each store is audited by its own.
 def test_an_index_of_fields() -> None:
     row = {"pk": {"S": "TICKET#1"}, "id": {"S": "1"}, "tenant": {"S": "acme"}, "priority": {"N": "2"}}
-    assert classify(Ticket.__table__, row).findings == ()
-    joined = classify(Ticket.__table__, row, native=False)
+    assert Classifier(Ticket.__table__).classify(row).findings == ()
+    joined = Classifier(Ticket.__table__, native=False).classify(row)
     assert [finding.kind for finding in joined.findings] == [Kind.INDEX_KEY_MISSING]
     assert joined.repair is not None
     assert joined.repair.sets.keys() == {"by_tenantpk", "by_tenantsk"}
     del row["priority"]
-    native = classify(Ticket.__table__, row)
+    native = Classifier(Ticket.__table__).classify(row)
     assert [finding.kind for finding in native.findings] == [Kind.INDEX_KEY_HALF]
     assert native.repair is not None
     assert native.repair.sets == {"priority": {"N": "0"}}
@@ -249,7 +275,7 @@ class Score(sk.Item, table=sk.Table("audited-scores")):
 # Not every store writes a number as DynamoDB does.
 def test_numbers_are_compared_as_numbers() -> None:
     row = {"pk": {"S": "GAME#go"}, "game": {"S": "go"}, "points": {"N": "7.0"}, "gsi1pk": {"S": "SCORES"}}
-    assert classify(Score.__table__, {**row, "gsi1sk": {"N": "7"}}).findings == ()
-    assert [each.kind for each in classify(Score.__table__, {**row, "gsi1sk": {"N": "8"}}).findings] == [
+    assert Classifier(Score.__table__).classify({**row, "gsi1sk": {"N": "7"}}).findings == ()
+    assert [each.kind for each in Classifier(Score.__table__).classify({**row, "gsi1sk": {"N": "8"}}).findings] == [
         Kind.INDEX_KEY_STALE
     ]

@@ -1,11 +1,12 @@
-"""`classify`: compares one row with the declarations of its table. It reads and writes nothing."""
+"""`Classifier`: compares rows with the declarations of their table, one by one. It reads and writes nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sortkey.model.audit.finding import Finding, Kind, Repair, Verdict
+from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys, is_same
+from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.ttl import audit_ttl
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
 from sortkey.model.items.codec import Row
@@ -13,43 +14,54 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.tables.table import Table
 
 
-def classify(table: Table, row: Row, *, native: bool = True) -> Verdict:
-    """The findings about a row, and its repair. `native` if the store has multi-attribute index keys.
+class Classifier:
+    def __init__(self, table: Table, *, native: bool = True, upgrade: bool = False) -> None:
+        """`native` if the store has multi-attribute index keys. With `upgrade`, the repair of a row of an older version
+        makes it one of the current version."""
+        self._table = table
+        self._ttl = table.ttl_attribute
+        self._native = native
+        self._upgrade = upgrade
 
-    The index keys of a row that cannot be decoded, or that disagrees with its primary key, are not judged: what they
-    should be is not known."""
-    declared = table.schema_of(row)
-    if declared is None:
-        return Verdict(None, (Finding(Kind.UNRECOGNISED),))
-    schema = declared if native else declared.joined or declared
-    findings: list[Finding] = []
-    repairs: list[Repair] = []
-    ttl = audit_ttl(table.ttl_attribute, row)
-    readable = row
-    if ttl is not None:
-        findings.append(ttl.finding)
-        if ttl.value is not None:
-            name = ttl.finding.subject
-            repairs.append(Repair({name: ttl.value}, (), {name: row[name]}))
-            readable = {**row, name: ttl.value}
-    try:
-        item = schema.decode(readable)
-    except DeclarationError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
-        findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
-        return _verdict(schema, findings, repairs)
-    disagreeing = _disagreement(schema, item, row)
-    if disagreeing is not None:
-        return _verdict(schema, [*findings, disagreeing], repairs)
-    if schema.is_outdated(row):
-        version = schema.row_version(row)
-        findings.append(Finding(Kind.OLDER_VERSION, detail=f"version {version}; the class has {schema.version}"))
-    for finding, repair in audit_index_keys(schema, item, row):
-        findings.append(finding)
-        if repair is not None:
-            repairs.append(repair)
-    return _verdict(schema, findings, repairs)
+    def classify(self, row: Row) -> Verdict:
+        """The findings about a row, and its repair.
+
+        The index keys of a row that cannot be decoded, or that disagrees with its primary key, are not judged: what
+        they should be is not known."""
+        declared = self._table.schema_of(row)
+        if declared is None:
+            return Verdict(None, (Finding(Kind.UNRECOGNISED),))
+        schema = declared if self._native else declared.joined or declared
+        findings: list[Finding] = []
+        repairs: list[Repair] = []
+        ttl = audit_ttl(self._ttl, row)
+        readable = row
+        if ttl is not None:
+            findings.append(ttl.finding)
+            if ttl.value is not None:
+                name = ttl.finding.subject
+                repairs.append(Repair({name: ttl.value}, (), {name: row[name]}))
+                readable = {**row, name: ttl.value}
+        try:
+            item = schema.decode(readable)
+        except DeclarationError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
+            findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
+            return _verdict(schema, findings, repairs)
+        disagreeing = _disagreement(schema, item, row)
+        if disagreeing is not None:
+            return _verdict(schema, [*findings, disagreeing], repairs)
+        for finding, repair in audit_index_keys(schema, item, row):
+            findings.append(finding)
+            if repair is not None:
+                repairs.append(repair)
+        if not schema.is_outdated(row):
+            return _verdict(schema, findings, repairs)
+        older = Finding(Kind.OLDER_VERSION, detail=f"version {schema.row_version(row)}; the class has {schema.version}")
+        if self._upgrade:
+            return _upgraded(schema, item, row, older, findings)
+        return _verdict(schema, [*findings, older], repairs)
 
 
 def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]) -> Verdict:
@@ -57,6 +69,23 @@ def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]
     for each in repairs:
         repair = each if repair is None else repair.joined(each)
     return Verdict(schema.name, tuple(findings), repair)
+
+
+def _upgraded(schema: Schema[Any], item: Any, row: Row, older: Finding, findings: list[Finding]) -> Verdict:
+    """The verdict about a row of an older version that is to be upgraded, which repairs all findings."""
+    try:
+        current = schema.encode(item)
+    except ModelError as error:
+        # Such as an index key that cannot hold the fields: the item cannot be written.
+        left = [each._replace(repairable=False) for each in findings]
+        return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
+    primary = {part.name for part in schema.primary.attributes}
+    old = {name: value for name, value in row.items() if name not in primary}
+    sets = {name: value for name, value in current.items() if name not in primary and old.get(name) != value}
+    # The upgrade may compute anything from any attribute.
+    guards = {**dict.fromkeys(sets), **old}
+    repaired = tuple(each._replace(repairable=True) for each in (*findings, older))
+    return Verdict(schema.name, repaired, Repair(sets, tuple(name for name in old if name not in current), guards))
 
 
 def _reason(error: Exception) -> str:

@@ -1,14 +1,12 @@
-"""What an audit says of one row: its findings, and the update that repairs what can be repaired."""
+"""What an audit says of one row: its findings, and what repairs those that can be repaired."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.audit.repair import Repair
 
 
 class Kind(StrEnum):
@@ -28,7 +26,7 @@ class Kind(StrEnum):
 
     @property
     def is_flaw(self) -> bool:
-        """Whether answers are wrong or incomplete because of it. A row of an older version is read and found."""
+        """Whether answers are wrong or incomplete because of it. A row of an older version is found and read."""
         return self is not Kind.OLDER_VERSION
 
 
@@ -37,11 +35,11 @@ _MEANINGS: Final = {
     Kind.UNDECODABLE: "its class cannot decode it",
     Kind.KEY_DISAGREES: "attributes disagree with the primary key",
     Kind.INDEX_KEY_MISSING: "the index key is missing",
-    Kind.INDEX_KEY_HALF: "the index key is incomplete",
+    Kind.INDEX_KEY_HALF: "a part of the index key is missing",
     Kind.INDEX_KEY_STALE: "the index key is stale",
     Kind.INDEX_KEY_IMPOSSIBLE: "the index key cannot hold the item's fields",
     Kind.TTL: "the TTL attribute is not a number of seconds",
-    Kind.OLDER_VERSION: "an older version",
+    Kind.OLDER_VERSION: "it has an older version",
 }
 
 
@@ -56,44 +54,6 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """An update of one row, and what must be unchanged since the row was read."""
-
-    sets: Row
-    removes: tuple[str, ...]
-    guards: dict[str, Value | None]
-    """The attributes that the update depends on and those that it writes, as they were read; None for an absent one."""
-
-    def joined(self, other: Repair) -> Repair:
-        return Repair(
-            {**self.sets, **other.sets},
-            tuple(dict.fromkeys((*self.removes, *other.removes))),
-            {**self.guards, **other.guards},
-        )
-
-    def request(self, table: str, key: Row) -> dict[str, Any]:
-        """The UpdateItem. It names the attributes that it writes, so it leaves all others to their writers."""
-        placeholders = Placeholders()
-        sets = [f"{placeholders.name(name)} = {placeholders.value(value)}" for name, value in self.sets.items()]
-        removes = [placeholders.name(name) for name in self.removes]
-        sections = [f"{section} {', '.join(texts)}" for section, texts in (("SET", sets), ("REMOVE", removes)) if texts]
-        tests = [
-            # An update of a deleted row would create a row that has index keys only.
-            f"attribute_exists({placeholders.name(next(iter(key)))})",
-            *(placeholders.equal(name, value) for name, value in self.guards.items()),
-        ]
-        return placeholders.added_to(
-            {
-                "TableName": table,
-                "Key": key,
-                "UpdateExpression": " ".join(sections),
-                "ConditionExpression": all_of(tests),
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the audit of one row found."""
 
@@ -101,4 +61,4 @@ class Verdict:
     """The name of its class; None if no class recognises it."""
     findings: tuple[Finding, ...] = ()
     repair: Repair | None = None
-    """The update that makes the repairable findings disappear; None if there are none."""
+    """Makes the repairable findings disappear; None if there are none."""

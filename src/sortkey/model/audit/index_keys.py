@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sortkey.model.audit.finding import Finding, Kind, Repair
+from sortkey.model.audit.finding import Finding, Kind
+from sortkey.model.audit.repair import Repair
 from sortkey.model.errors import ModelError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
+from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError
 from sortkey.model.items.converter import Converter, Value, encode_bytes, encode_decimal, encode_float, encode_int
 from sortkey.model.keys.encoding import instant_text, to_decimal
@@ -50,7 +51,7 @@ def from_untyped(value: Any) -> Value:
         case str():
             return {"S": value}
         case int() | Decimal():
-            return {"N": str(to_decimal(value))}
+            return {"N": _number_text(to_decimal(value))}
         case bytes():
             return {"B": value}
         case datetime():
@@ -64,6 +65,12 @@ def from_untyped(value: Any) -> Value:
         case set() | frozenset():
             return _set(value, from_untyped)
     raise EncodeError(f"{value!r} is not a type that an item can hold")
+
+
+def _number_text(number: Decimal) -> str:
+    """A whole number without a point: 2.5 kg in grams is Decimal("2500.0"), which no int field would read."""
+    is_whole = number.adjusted() < NUMBER_DIGITS and number == number.to_integral_value()
+    return str(int(number) if is_whole else number)
 
 
 def _set(members: set[Any] | frozenset[Any], encode: Callable[[Any], Value]) -> Value:

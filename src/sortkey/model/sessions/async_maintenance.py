@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
 
 from sortkey.client import AsyncClient
+from sortkey.model.audit.report import AuditReport
+from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
 from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
@@ -128,3 +130,37 @@ class AsyncMaintenance(AnySession[AsyncClient], ABC):
             if pause:
                 await self._sleep(pause)
         return work.result
+
+    async def audit(
+        self,
+        table: Table | type[Item],
+        *,
+        repair: bool = False,
+        upgrade: bool = False,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        progress: ShowProgress | None = None,
+    ) -> AuditReport:
+        """Compare every row of a table with its declarations. The report counts the rows that no class recognises or
+        can decode, those whose attributes disagree with their key, whose index keys are missing or stale, or whose TTL
+        is not a number of seconds, and those of an older version. `repair` rewrites index keys and TTLs, each only if
+        what it follows from is unchanged; `upgrade` also rewrites rows of older versions. `segments`, `rate` and
+        `after` are those of `scan`; `rate` also limits the units written. `progress` is called after every few hundred
+        rows."""
+        scan = self.scan_rows(table, segments=segments, rate=rate, after=after)
+        audit = TableAudit(self._context, table, AuditOptions(repair, upgrade, rate))
+        async for row in scan:
+            if audit.add(row):
+                await self._settle(audit, scan, progress)
+        await self._settle(audit, scan, progress)
+        return audit.report
+
+    async def _settle(self, audit: TableAudit, scan: AsyncScan[Row], progress: ShowProgress | None) -> None:
+        await self._run(audit.settle())
+        audit.report.read_units = scan.units
+        pause = audit.pause()
+        if pause:
+            await self._sleep(pause)
+        if progress is not None:
+            progress(AuditProgress(audit.report, scan.cursor))

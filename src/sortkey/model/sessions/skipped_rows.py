@@ -14,6 +14,7 @@ from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.format_hint import format_hint
+from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.paths.meter import Meter
 
 _logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ def key_text(schema: Schema[Any], row: Row) -> str:
 
 
 def advice(first: Schema[Any], row: Row) -> str:
-    """How to declare a key that would read the row."""
+    """The declaration that would read a row which no class recognises; `first` is a class of its table."""
     for schema in dict.fromkeys((first, *first.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:
@@ -65,13 +66,13 @@ def advice(first: Schema[Any], row: Row) -> str:
     return "declare a class with such a key to read it"
 
 
-def _hint(schema: Schema[Any], part: Any, row: Row) -> str | None:
+def _hint(schema: Schema[Any], part: KeyAttribute, row: Row) -> str | None:
     value = row.get(part.name)
-    if part.template is None or value is None:
+    if value is None:
         return None
     if part.matches(value):
-        text: str = part.template.text
-        return text
+        return f"{{{part.fields[0]}}}" if part.template is None else part.template.text
     content = value.get("S")
-    annotations = schema.codec.annotations(set(part.fields))
-    return None if content is None else format_hint(part.template, annotations, content)
+    if part.template is None or content is None:
+        return None
+    return format_hint(part.template, schema.codec.annotations(set(part.fields)), content)

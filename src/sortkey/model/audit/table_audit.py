@@ -1,0 +1,81 @@
+"""`TableAudit`: judges the rows of a table as a scan hands them out, and repairs them in small groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from sortkey.model.audit.classification import Classifier
+from sortkey.model.audit.finding import Finding, Kind, Verdict
+from sortkey.model.audit.report import EXAMPLES, AuditReport
+from sortkey.model.audit.row_repairs import Pending, RowRepairs
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.sessions.any_session import PARALLEL
+from sortkey.model.sessions.skipped_rows import advice
+from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.tables.provision import tables_of
+from sortkey.model.tables.table import Table
+
+REPORTED_ROWS: Final = 500
+"""After so many rows at most, the audit reports its progress."""
+
+
+class AuditProgress(NamedTuple):
+    report: AuditReport
+    """What was found so far."""
+    cursor: str
+    """From here another audit continues."""
+
+
+ShowProgress = Callable[[AuditProgress], None]
+
+
+class AuditOptions(NamedTuple):
+    repair: bool = False
+    upgrade: bool = False
+    rate: float | None = None
+
+
+class TableAudit:
+    def __init__(self, context: Context, audited: Table | type[Item], options: AuditOptions) -> None:
+        (table,) = tables_of([audited])
+        self.report = AuditReport(table.name)
+        self._classifier = Classifier(table, native=context.multi_attribute_keys, upgrade=options.upgrade)
+        self._repair = options.repair
+        self._rate = options.rate
+        self._schema = table.schemas[0]
+        self._key = tuple(part.name for part in self._schema.primary.attributes)
+        self._repairs = RowRepairs(context, table.name, self._classifier.classify, self.report)
+        self._pending: list[Pending] = []
+        self._since = 0
+        self._paused = 0.0
+
+    def add(self, row: Row) -> bool:
+        """Judges a row. Returns whether it is time to `settle`."""
+        verdict = self._explained(self._classifier.classify(row), row)
+        key = {name: row[name] for name in self._key}
+        if self._repair and verdict.repair is not None:
+            self._pending.append(Pending(key, verdict, verdict.repair))
+        else:
+            self.report.add(key, verdict)
+        self._since += 1
+        return len(self._pending) == PARALLEL or self._since == REPORTED_ROWS
+
+    def _explained(self, verdict: Verdict, row: Row) -> Verdict:
+        """The first rows that no class recognises are reported with the key that would read them."""
+        if verdict.entity is not None or self.report.count(Kind.UNRECOGNISED) >= EXAMPLES:
+            return verdict
+        return Verdict(None, (Finding(Kind.UNRECOGNISED, detail=advice(self._schema, row)),))
+
+    def settle(self) -> Steps[None]:
+        """Repairs the rows that need it, so that the report has all rows that were added."""
+        pending, self._pending, self._since = self._pending, [], 0
+        return self._repairs.carry_out(pending)
+
+    def pause(self) -> float:
+        """The seconds to wait for the units written since the last pause, if the rate is limited."""
+        if self._rate is None:
+            return 0.0
+        written, self._paused = self.report.write_units - self._paused, self.report.write_units
+        return written / self._rate

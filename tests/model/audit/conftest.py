@@ -1,0 +1,24 @@
+"""The sessions of tests/model/sessions, on every store, with the audited table."""
+
+from __future__ import annotations
+
+import pytest
+
+import sortkey as sk
+from tests.model.audit.audited import AUDITED
+from tests.model.sessions.conftest import db, dynamodb_local, memory, our_endpoint, store
+
+__all__ = ["audited", "db", "dynamodb_local", "live", "memory", "our_endpoint", "store"]
+
+
+@pytest.fixture
+def audited(db: sk.Session) -> sk.Session:
+    db.create_tables(AUDITED)
+    return db
+
+
+@pytest.fixture
+def live(memory: sk.Session) -> sk.Session:
+    """A sync session in memory, whose steps a test can interleave with writes."""
+    memory.create_tables(AUDITED)
+    return memory

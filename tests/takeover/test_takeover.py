@@ -1,0 +1,20 @@
+"""A small table is taken over, on the endpoint and on DynamoDB Local; `make takeover` does it with 200,000 rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stores import dynamodb_local, our_endpoint
+from tests.takeover.campaign import Takeover
+
+__all__ = ["dynamodb_local", "our_endpoint"]
+
+ROWS = 4000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["our_endpoint", pytest.param("dynamodb_local", marks=pytest.mark.oracle)])
+def test_a_table_is_taken_over_while_its_old_program_goes_on(store: str, request: pytest.FixtureRequest) -> None:
+    result = Takeover(request.getfixturevalue(store), "takeover-", ROWS).run(lambda _: None)
+    assert result.flawed > ROWS // 100
+    assert result.writes >= 100
