@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
 
-from sortkey.client import AsyncClient
 from sortkey.model.audit.report import AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
 from sortkey.model.changes.requirements import Where
@@ -19,24 +17,18 @@ from sortkey.model.maintenance.scan import AsyncScan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import drop_tables
-from sortkey.model.sessions.any_session import AnySession
+from sortkey.model.sessions.async_many_reads import AsyncManyReads
 from sortkey.model.sessions.drop_tables import DroppedTable
 from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.model.sessions.steps import Steps
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
-T = TypeVar("T")
 R = TypeVar("R")
 ItemT = TypeVar("ItemT", bound=Item)
 
 
-class AsyncMaintenance(AnySession[AsyncClient], ABC):
+class AsyncMaintenance(AsyncManyReads):
     _sleep: Callable[[float], Awaitable[None]]
-
-    @abstractmethod
-    async def _run(self, steps: Steps[T], /) -> T:
-        """Carries out the steps of a call."""
 
     @overload
     def scan(

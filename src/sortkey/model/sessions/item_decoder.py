@@ -71,12 +71,12 @@ def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S
     found = _read_all(schema, stored, _all_rows)
     if found is None:
         rows: list[Row] = stored.parsed()
-        return dict(zip(map(identifier(schema.primary), rows), (_named(schema, row) for row in rows), strict=True))
+        return dict(zip(map(identifier(schema.primary), rows), (decode_row(schema, row) for row in rows), strict=True))
     return dict(zip(map(_structure_identifier(schema.primary), found.rows), found.items, strict=True))
 
 
-def _named(schema: Schema[S], row: Row) -> S:
-    """The item of a row; an error names the row."""
+def decode_row(schema: Schema[S], row: Row) -> S:
+    """The item of a row of this class; an error names the row."""
     try:
         return schema.decode(row)
     except Exception as error:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from sortkey.client import Client
 from sortkey.model.audit.report import AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
 from sortkey.model.changes.requirements import Where
@@ -19,24 +17,18 @@ from sortkey.model.maintenance.scan import Scan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions import drop_tables
-from sortkey.model.sessions.any_session import AnySession
 from sortkey.model.sessions.drop_tables import DroppedTable
 from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.model.sessions.steps import Steps
+from sortkey.model.sessions.sync_many_reads import SyncManyReads
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
-T = TypeVar("T")
 R = TypeVar("R")
 ItemT = TypeVar("ItemT", bound=Item)
 
 
-class SyncMaintenance(AnySession[Client], ABC):
+class SyncMaintenance(SyncManyReads):
     _sleep: Callable[[float], None]
-
-    @abstractmethod
-    def _run(self, steps: Steps[T], /) -> T:
-        """Carries out the steps of a call."""
 
     @overload
     def scan(

@@ -140,6 +140,13 @@ def _rows_to_retry_from(writes: list[ConditionalWrite], rows: dict[int, Row], er
     return again
 
 
+def is_temporary(error: ClientError) -> bool:
+    """Whether a cancelled transaction may succeed a little later."""
+    response: Any = error.response
+    codes = {reason["Code"] for reason in response.get("CancellationReasons", [])} - {"None"}
+    return bool(codes) and codes <= _TEMPORARY
+
+
 def _failed(writes: list[ConditionalWrite], codes: list[str | None]) -> TransactionFailed:
     reported = [f"{write.description}: {code}" for write, code in zip(writes, codes, strict=True) if code is not None]
     return TransactionFailed(f"nothing was written: {'; '.join(reported)}", codes)
