@@ -189,27 +189,27 @@ class _Selected:
 
     def take(self, rows: list[bytes]) -> Iterator[int]:
         """Select from more rows. Yields, again and again, the units of work done since the last time."""
-        if self._fetches:
-            rows = self._full_rows(rows)
+        return self._take_in_parts(self._full_rows(rows) if self._fetches else rows)
+
+    def _take_in_parts(self, rows: list[bytes]) -> Iterator[int]:
+        """Halve the rows until a part takes less than a slice."""
         units = units_of_rows(rows, self._evaluations)
-        if units < SLICE_UNITS:
+        if units >= SLICE_UNITS and len(rows) > 1:
+            half = len(rows) // 2
+            yield from self._take_in_parts(rows[:half])
+            yield from self._take_in_parts(rows[half:])
+        elif units >= SLICE_UNITS and self._condition is not None:
+            yield from self._take_costly(rows[0], self._condition)
+        else:
             self._filter(rows)
             yield units
-        else:
-            for row in rows:
-                yield from self._take_costly(row)
 
     def json(self) -> Json:
         return Json(b"[%b]" % b",".join(self._texts), self._binary)
 
-    def _take_costly(self, row: bytes) -> Iterator[int]:
-        """One row, evaluated operator by operator if that takes more than a slice."""
-        units = units_of_rows([row], self._evaluations)
-        if self._condition is None or units < SLICE_UNITS:
-            self._filter([row])
-            yield units
-            return
-        steps = self._condition.steps(stored_item.decode(row))
+    def _take_costly(self, row: bytes, condition: Condition) -> Iterator[int]:
+        """One row, evaluated operator by operator."""
+        steps = condition.steps(stored_item.decode(row))
         units = units_of_rows([row], 1)
         try:
             while True:
