@@ -11,7 +11,7 @@ import sortkey
 
 EXPORTS = """
     AsyncScan AsyncSession AuditProgress AuditReport BadRequest BadSettings ConditionFailed Consumer CursorError
-    DeadlineExceeded DeclarationError DecodeError Deleted DroppedTable EncodeError Entries Index Item ItemMissing
+    DeadlineExceeded DeclarationError DecodeError Deleted DroppedTable EncodeError Entries F Index Item ItemMissing
     Key KeyChange KeyPartError Message ModelError NoAccessPath NotFound Page PartialItem Path Progress
     PutEntryResult Rejected Scan ScanEstimate Service ServiceDefinition Session StreamRecord Table TablesDiffer
     Transaction TransactionFailed UnknownField Unsupported above absent add all_of any_of append async_client

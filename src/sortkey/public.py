@@ -9,6 +9,9 @@ from sortkey.feeds.message import Message as Message
 from sortkey.feeds.message import Rejected as Rejected
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
+from sortkey.model.changes.combination import all_of as all_of
+from sortkey.model.changes.combination import any_of as any_of
+from sortkey.model.changes.combination import none_of as none_of
 from sortkey.model.changes.conditions import above as above
 from sortkey.model.changes.conditions import absent as absent
 from sortkey.model.changes.conditions import at_least as at_least
@@ -26,9 +29,7 @@ from sortkey.model.changes.operators import append as append
 from sortkey.model.changes.operators import discard as discard
 from sortkey.model.changes.operators import initially as initially
 from sortkey.model.changes.places import place as place
-from sortkey.model.changes.requirements import all_of as all_of
-from sortkey.model.changes.requirements import any_of as any_of
-from sortkey.model.changes.requirements import none_of as none_of
+from sortkey.model.changes.typed_field import F as F
 from sortkey.model.errors import ConditionFailed as ConditionFailed
 from sortkey.model.errors import CursorError as CursorError
 from sortkey.model.errors import DeadlineExceeded as DeadlineExceeded

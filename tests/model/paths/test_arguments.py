@@ -81,7 +81,7 @@ def test_a_transaction_is_expected(memory: sk.Session) -> None:
 
 def test_a_collection_needs_a_key() -> None:
     with pytest.raises(TypeError, match=r"expected a key, such as Order\.key, not the class Order"):
-        sk.collection(Order, customer="ada")  # type: ignore[arg-type]
+        sk.collection(Order, customer="ada")  # type: ignore[call-overload]
 
 
 def test_tables_are_tables_or_classes(memory: sk.Session) -> None:

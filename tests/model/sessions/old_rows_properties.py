@@ -197,7 +197,7 @@ WHERE = st.recursive(
     lambda inner: st.builds(
         combined,
         st.sampled_from(["any_of", "all_of", "none_of"]),
-        st.lists(inner.filter(lambda wanted: bool(wanted.where)), min_size=1, max_size=2),
+        st.lists(inner.filter(lambda wanted: wanted.where != {}), min_size=1, max_size=2),
     ),
     max_leaves=4,
 )

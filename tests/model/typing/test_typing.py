@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import assert_type
+from uuid import UUID
 
 import pytest
 
@@ -22,12 +23,12 @@ def test_attributes_have_their_types() -> None:
     assert_type(PRICE.store, str)
     assert_type(PRICE.amount, Decimal)
     assert_type(User(user="a").city, str | None)
-    assert_type(Everything.key, BoundKey[Everything])
 
 
 def test_paths_know_their_items() -> None:
-    assert_type(Price.key, BoundKey[Price])
-    assert_type(Price.by_product, BoundKey[Price])
+    assert_type(wants_key_of_prices(Price.key), str)
+    assert_type(wants_key_of_prices(Price.by_product), str)
+    assert_type(Everything.key(id=UUID(int=1)), sk.Path[Everything])
     assert_type(Price.key(store="1"), sk.Path[Price])
     assert_type(Price.by_product(kind="Base", product="P").between("A", "B"), sk.Path[Price])
     assert_type(PRICE.key, sk.Path[Price])
@@ -39,6 +40,10 @@ def test_paths_know_their_items() -> None:
 
 def test_a_collection_is_of_any_class() -> None:
     assert_type(sk.collection(Follow.key, user="a"), sk.Path[sk.Item])
+
+
+def wants_key_of_prices(key: BoundKey[Price]) -> str:
+    return key.name
 
 
 def wants_any_item(path: sk.Path[sk.Item]) -> sk.Path[sk.Item]:
@@ -53,13 +58,18 @@ def test_paths_are_covariant() -> None:
 # An unused `type: ignore` is an error, so these show that the checker rejects what Python does.
 def test_mistakes_are_found() -> None:
     with pytest.raises(TypeError):
-        Price(store="1")  # type: ignore[call-arg]
+        Price(store="1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError):
-        Price("1", "P")  # type: ignore[call-arg]
+        Price("1", "P")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     with pytest.raises(AttributeError):
-        _ = PRICE.price  # type: ignore[attr-defined]
+        _ = PRICE.price  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError):
-        PRICE.price = Decimal(1)  # type: ignore[attr-defined]
+        PRICE.price = Decimal(1)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(TypeError, match=r"takes its fields by name: Price\.by_product\(kind=…, product=…, "):
-        Price.by_product("Base", "P")  # type: ignore[arg-type]
-    Price(store=1, product="P", effective=PRICE.effective, amount=PRICE.amount)  # type: ignore[arg-type]
+        Price.by_product("Base", "P")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Price(
+        store=1,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        product="P",
+        effective=PRICE.effective,
+        amount=PRICE.amount,
+    )

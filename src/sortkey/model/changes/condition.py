@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from sortkey.model.changes.combination import NOT_A_BOOL
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
@@ -53,6 +54,9 @@ class Condition(ABC):
 
     def __invert__(self) -> Condition:
         return _Negated(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NOT_A_BOOL)
 
 
 class _Joined(Condition):

@@ -19,6 +19,7 @@ from sortkey.model.changes.comparable import compare, contains_element, element_
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.field_comparison import FieldComparison, FieldValue
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.places import reject_foreign
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
@@ -265,6 +266,7 @@ def shown_value(schema: Schema[Any], field: str, value: Any) -> Value | None:
 
 
 def attribute_of(schema: Schema[Any], field: str) -> str:
+    reject_foreign(field, schema)
     fields = schema.codec.by_name
     if field not in fields:
         raise unknown_field(schema.name, field, fields)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.requirements import Requirement, Where
+from sortkey.model.changes.requirements import Requirement
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
@@ -22,20 +23,21 @@ class ItemCondition:
     def __init__(self, schema: Schema[Any], where: Where | None, given: Mapping[str, Any]) -> None:
         """`given` has the fields of the primary key. Raises for fields that a condition cannot use."""
         self.schema = schema
-        self.where: Where = where or {}
-        if where:
+        self.where = where
+        self.is_empty = requires_nothing(where)
+        if not self.is_empty:
             self._requirement = Requirement(schema, where, given)
             # Reject impossible conditions before anything is sent.
             self.tests(None, Placeholders())
 
     def accepts(self, item: Any) -> bool:
         """Whether an item matches."""
-        return not self.where or self._requirement.accepts(item)
+        return self.is_empty or self._requirement.accepts(item)
 
     def tests(self, row: Row | None, placeholders: Placeholders) -> list[str]:
         """The condition on a row of the current version, in DynamoDB's syntax, to be joined by AND. `row` is the item's
         row if it is known."""
-        if not self.where:
+        if self.is_empty:
             return []
         if row is not None and self._needs_program(row) and self.accepts(self.schema.decode(row)):
             return self._unchanged(row, placeholders)

@@ -41,11 +41,8 @@ class Operator(ABC):
         return f"{type(self).__name__.lower()}({self.value!r})"
 
     @abstractmethod
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
-        """The change in DynamoDB's syntax."""
-
     def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
-        return [self.clause(schema, field, placeholders)]
+        """The change in DynamoDB's syntax."""
 
     def tests(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[str]:
         """The tests that the store can apply it to the row."""
@@ -67,13 +64,13 @@ class Operator(ABC):
 
 
 class Add(Operator):
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
+    def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
         start = _default(schema, field)
         if start is None or start.get("N") == "0":
-            return _clause(ADD, schema, field, self.value, placeholders)
+            return [_clause(ADD, schema, field, self.value, placeholders)]
         name = placeholders.name(attribute_of(schema, field))
         amount = placeholders.value(encoded(schema, field, self.value))
-        return Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(start)}) + {amount}")
+        return [Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(start)}) + {amount}")]
 
     def apply(self, current: Any) -> Any:
         if current is None:
@@ -85,8 +82,8 @@ class Add(Operator):
 
 
 class Discard(Operator):
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
-        return _clause(DELETE, schema, field, self.value, placeholders)
+    def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
+        return [_clause(DELETE, schema, field, self.value, placeholders)]
 
     def apply(self, current: Any) -> Any:
         return current - self.value if current else current
@@ -96,22 +93,22 @@ class Discard(Operator):
 
 
 class Append(Operator):
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
+    def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
         name = placeholders.name(attribute_of(schema, field))
         start = placeholders.value(_default(schema, field) or {"L": []})
         more = placeholders.value(encoded(schema, field, self.value))
-        return Clause(SET, f"{name} = list_append(if_not_exists({name}, {start}), {more})")
+        return [Clause(SET, f"{name} = list_append(if_not_exists({name}, {start}), {more})")]
 
     def apply(self, current: Any) -> Any:
         return type(self.value)([*(current or ()), *self.value])
 
 
 class Initially(Operator):
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
+    def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
         name = placeholders.name(attribute_of(schema, field))
         value = encoded(schema, field, self.value)
         # A default is a value, too.
-        return Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(_default(schema, field) or value)})")
+        return [Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(_default(schema, field) or value)})")]
 
     def apply(self, current: Any) -> Any:
         return self.value if current is None or current in (set(), frozenset()) else current

@@ -6,7 +6,7 @@ field and the item shows its default, the session changes the value that the ite
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sortkey.model.changes.operators import SET, Clause, Operator
@@ -18,6 +18,7 @@ from sortkey.model.changes.places import (
     find_place,
     parse_place,
     place_text,
+    reject_foreign,
     stored_at,
 )
 from sortkey.model.errors import unknown_field
@@ -42,9 +43,6 @@ class PlaceChanges(Operator):
             _encoded(place, changes[steps])
             if any(other != steps and other[: len(steps)] == steps for other in changes):
                 raise ValueError(f"{schema.name}: {place_text(field, steps)} and a place inside it both change")
-
-    def clause(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> Clause:
-        raise NotImplementedError(f"{self!r} has several clauses")
 
     def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
         made: list[Clause] = []
@@ -131,12 +129,28 @@ def _changed(value: Any, steps: Steps, change: Any) -> Any:
     return replace_fields(value, **{step: _changed(getattr(value, step), rest, change)})
 
 
-def by_field(schema: Schema[Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+Changes = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""By field, or by place in a field."""
+
+
+def by_name(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
+    """The changes of one or several mappings. Raises UnknownField for fields of another class."""
+    found: dict[str, Any] = {}
+    for mapping in (changes,) if isinstance(changes, Mapping) else changes:
+        for name, change in mapping.items():
+            reject_foreign(name, schema)
+            if name in found:
+                raise ValueError(f"{schema.name}: {name} changes twice")
+            found[name] = change
+    return found
+
+
+def by_field(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
     """The changes by field; those of places inside a field are one operator. Raises UnknownField."""
     found: dict[str, Any] = {}
     places: dict[str, dict[Steps, Any]] = {}
-    for name, change in changes.items():
-        field, steps = (name, ()) if name in schema.codec.by_name else parse_place(name)
+    for name, change in by_name(schema, changes).items():
+        field, steps = (name, ()) if name in schema.codec.by_name else parse_place(name, schema)
         if not steps:
             found[field] = change
             continue

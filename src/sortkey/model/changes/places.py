@@ -30,20 +30,36 @@ _PLACE: Final = re.compile(rf"([^.\[\]]+)((?:{_STEP.pattern})*)")
 class PlaceName(str):
     """A place whose steps may have any text."""
 
-    __slots__ = ("parsed",)
+    __slots__ = ("owner", "parsed")
 
     parsed: tuple[str, Steps]
+    owner: type | None
+    """The class that declares the field; None if it is not known."""
 
 
 def place(field: str, *steps: Step) -> str:
     """The name of a place in a field, for `update` and `where`: `sk.place("counts", "a.b")` for a key with a dot."""
+    return place_of(None, field, steps)
+
+
+def place_of(owner: type | None, field: str, steps: Steps) -> PlaceName:
     name = PlaceName(place_text(field, steps))
+    name.owner = owner
     name.parsed = field, steps
     return name
 
 
-def parse_place(name: str) -> tuple[str, Steps]:
-    """The field and the steps into it. Raises UnknownField for a text that is not a place."""
+def reject_foreign(name: str, schema: Schema[Any]) -> None:
+    """Raises UnknownField for a field of another class, which may have the same name."""
+    owner = name.owner if isinstance(name, PlaceName) else None
+    if owner is not None and not issubclass(schema.owner, owner):
+        raise UnknownField(f"{owner.__name__}.{name} is not a field of {schema.name}")
+
+
+def parse_place(name: str, schema: Schema[Any]) -> tuple[str, Steps]:
+    """The field and the steps into it. Raises UnknownField for a text that is not a place, and for a place in another
+    class than the schema's."""
+    reject_foreign(name, schema)
     if isinstance(name, PlaceName):
         return name.parsed
     match = _PLACE.fullmatch(name)

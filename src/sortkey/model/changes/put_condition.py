@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from msgspec import NODEFAULT
 
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.condition import InOwnForm, is_text_of_time
 from sortkey.model.changes.conditions import attribute_of, below, encoded, holds_on
 from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import EncodeError
 from sortkey.model.items.converter import NULL
 from sortkey.model.items.item import Item
@@ -160,11 +160,11 @@ class PutOptions(NamedTuple):
 
 def put_condition(schema: Schema[Any], item: Item, options: PutOptions) -> PutCondition | None:
     newer_by, if_absent, if_version, where = options
-    if sum((newer_by is not None, if_absent, if_version is not None, bool(where))) > 1:
+    if sum((newer_by is not None, if_absent, if_version is not None, not requires_nothing(where))) > 1:
         raise ValueError("a put takes one of newer_by, if_absent, if_version and where")
     if if_absent:
         return IfAbsent(schema)
-    if where:
+    if where is not None and not requires_nothing(where):
         return Matching(schema, item, where)
     if newer_by is not None:
         return NewerBy(schema, item, newer_by)

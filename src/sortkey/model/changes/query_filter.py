@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.placeholders import Placeholders, any_of
-from sortkey.model.changes.requirements import Requirement, Where
+from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema

@@ -1,7 +1,7 @@
 """What `where=` requires, as a tree: conditions of fields, joined by and and or.
 
-A mapping requires all of its conditions. `sk.any_of`, `sk.all_of` and `sk.none_of` join mappings; what they negate is
-negated at the leaves, so that a test that only errs on one side keeps its side.
+A mapping requires all of its conditions, and a `Combination` joins mappings. What it negates is negated at the leaves,
+so that a test that only errs on one side keeps its side.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sortkey.model.changes import placeholders
+from sortkey.model.changes.combination import Combination, Where
 from sortkey.model.changes.condition import INSTANT_LENGTH, Condition, InOwnForm, is_text_of_time
 from sortkey.model.changes.conditions import (
     attribute_of,
@@ -32,37 +33,6 @@ from sortkey.model.errors import EncodeError, NoAccessPath
 from sortkey.model.items.codec import Field, Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stored_as import StoredType
-
-
-class Combination:
-    """Several requirements joined; see `any_of`, `all_of` and `none_of`."""
-
-    def __init__(self, name: str, parts: tuple[Where, ...]) -> None:
-        if not parts or not all(parts):
-            raise ValueError(f"sk.{name} needs conditions")
-        self.name = name
-        self.parts = parts
-
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(map(repr, self.parts))})"
-
-
-Where = Mapping[str, Any] | Combination
-
-
-def any_of(*parts: Where) -> Combination:
-    """At least one of these: `where=sk.any_of({"status": "OPEN"}, {"owner": None})`."""
-    return Combination("any_of", parts)
-
-
-def all_of(*parts: Where) -> Combination:
-    """All of these."""
-    return Combination("all_of", parts)
-
-
-def none_of(*parts: Where) -> Combination:
-    """None of these."""
-    return Combination("none_of", parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +111,7 @@ class Requirement:
         """`given` has the fields of the path."""
         self._schema = schema
         self._given = given
-        self.root = self._parse(where or {}, negated=False)
+        self.root = self._parse({} if where is None else where, negated=False)
         self.leaves: tuple[Leaf, ...] = tuple(_leaves(self.root))
 
     def _parse(self, where: Where, negated: bool) -> Node:
@@ -154,7 +124,7 @@ class Requirement:
         return Branch(not negated, tuple(leaves))
 
     def _leaf(self, name: str, condition: Condition, negated: bool) -> Leaf:
-        field, steps = parse_place(name)
+        field, steps = parse_place(name, self._schema)
         attribute = attribute_of(self._schema, field)
         wanted = ~condition if negated else condition
         if wanted.others:

@@ -127,11 +127,12 @@ def resolve_annotations(struct: type) -> dict[str, Any]:
     for owner in reversed(struct.__mro__):
         annotations = vars(owner).get("__annotations__", {})
         names = [name for name in annotations if name in stored]
-        fields |= {name: _evaluate(annotations[name], owner, struct) for name in names}
+        fields |= {name: evaluate_annotation(annotations[name], owner, struct) for name in names}
     return fields
 
 
-def _evaluate(annotation: Any, owner: type, struct: type) -> Any:
+def evaluate_annotation(annotation: Any, owner: type, struct: type) -> Any:
+    """The type that an annotation in the body of `owner` means, or Unresolved."""
     module = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
     # While the class is made, its name is not bound yet, and a field may have its type. Class attributes come last: a
     # field may have the name of its type, `date: date`.

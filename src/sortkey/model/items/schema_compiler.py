@@ -45,6 +45,8 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         }
     schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined)
     stamps_of(codec, codec.known_annotations)
+    for name, layout in schema.layouts.items():
+        compiler.check_signature(declared[name], layout)
     reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
 
@@ -77,6 +79,14 @@ class _Compiler:
                 else "the primary key does not contain it"
             )
             raise DeclarationError(f"{self.owner.__name__}.{name}: cannot be in_key: {reason}")
+
+    def check_signature(self, declared: Declaration, layout: KeyLayout) -> None:
+        if declared.signature is None:
+            return
+        try:
+            declared.signature.check(self.owner, layout, self._annotations(declared))
+        except DeclarationError as error:
+            raise self._error(declared, str(error)) from None
 
     def index(self, index: Index) -> KeyLayout:
         if index.multi_attribute is not None:

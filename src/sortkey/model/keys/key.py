@@ -6,8 +6,8 @@ path of that item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, Never, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Never, ParamSpec, TypeVar, overload
 
 import msgspec
 
@@ -17,10 +17,12 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.encoding import SEPARATOR
 from sortkey.model.keys.key_layout import KeyLayout, Mismatch
+from sortkey.model.keys.key_signature import KeySignature
 from sortkey.model.keys.template import ParsedTemplate, parse_template
 from sortkey.model.paths.access_path import Path
 
 T = TypeVar("T", bound=msgspec.Struct)
+P = ParamSpec("P")
 
 SCHEMA = "__schema__"
 WHOLE = "__whole__"
@@ -99,6 +101,24 @@ class BoundKey(Generic[T]):
         return f". The nearest is {self.schema.name}.{near.name}: {_describe_mismatch(near, mismatch)}"
 
 
+if TYPE_CHECKING:
+    # What type checkers take keys for. At run time there is BoundKey alone.
+    class UnsignedKey(BoundKey[T]):
+        """A key without a signature, which type checkers let be called with any fields."""
+
+    class SignedKey(BoundKey[T], Generic[P, T]):
+        """A key whose signature tells its fields."""
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Path[T]: ...
+
+    class SignedDeclaration(Generic[P]):
+        @overload
+        def __get__(self, instance: None, owner: type[T]) -> SignedKey[P, T]: ...
+        @overload
+        def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...
+        def __get__(self, instance: T | None, owner: type[T]) -> SignedKey[P, T] | Path[T]: ...
+
+
 def _describe_mismatch(layout: KeyLayout, mismatch: Mismatch) -> str:
     parts = []
     if mismatch.missing:
@@ -113,6 +133,7 @@ class Declaration:
 
     multi_attribute: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     """The partition fields and sort fields of an index that is declared by fields; None for one with templates."""
+    signature: KeySignature | None = None
 
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
         self.partition: ParsedTemplate = parse_template(partition)
@@ -128,8 +149,18 @@ class Declaration:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
+    if TYPE_CHECKING:
+
+        def __call__(self, function: Callable[Concatenate[Any, P], object], /) -> SignedDeclaration[P]: ...
+    else:
+
+        def __call__(self, function: Callable[..., object], /) -> Declaration:
+            """Adds a signature: type checkers then know the fields of the key; see `keys/key_signature.py`."""
+            self.signature = KeySignature(function)
+            return self
+
     @overload
-    def __get__(self, instance: None, owner: type[T]) -> BoundKey[T]: ...
+    def __get__(self, instance: None, owner: type[T]) -> UnsignedKey[T]: ...
 
     @overload
     def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
@@ -99,7 +99,7 @@ class DeleteAll(LongWork[Deleted]):
             self._found = yield from self._source.read()
         else:
             rows, self._found = self._found[:_PART], self._found[_PART:]
-            if self._where or (self._path is not None and self._path.layout.index is not None):
+            if not requires_nothing(self._where) or (self._path is not None and self._path.layout.index is not None):
                 yield from self._delete_each(rows)
             else:
                 yield from self._delete_batches(rows)

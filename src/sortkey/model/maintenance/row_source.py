@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.changes.requirements import Where
+from sortkey.model.changes.combination import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema

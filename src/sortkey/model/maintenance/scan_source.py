@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.requirements import Requirement, Where
+from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
@@ -54,7 +55,7 @@ def source_of(
     if undecodable not in ("raise", "skip"):
         raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
     if isinstance(scanned, Table):
-        if where:
+        if not requires_nothing(where):
             raise NoAccessPath(f"table {scanned.name} has items of several classes; where works on one class only")
         return _table_source(scanned, consistent, undecodable)
     _require_class(scanned)
@@ -97,7 +98,7 @@ def _any_schema(table: Table) -> Schema[Any]:
 def _class_source(
     schema: Schema[Any], where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> ScanSource[Any]:
-    required = Requirement(schema, where, {}) if where else None
+    required = None if requires_nothing(where) else Requirement(schema, where, {})
     placeholders = Placeholders()
     tests = [*_key_tests(schema, placeholders), *_field_tests(schema, required, placeholders)]
     request = _request(schema.table, consistent)

@@ -14,8 +14,10 @@ from botocore.exceptions import ClientError
 from sortkey.client import AsyncClient, async_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.clock import Clock
+from sortkey.model.changes.combination import Where
+from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
-from sortkey.model.changes.requirements import Where
+from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
@@ -139,24 +141,24 @@ class AsyncSession(AsyncMaintenance):
         self,
         item: Item,
         *,
-        newer_by: str | None = None,
+        newer_by: FieldName | None = None,
         if_absent: bool = False,
-        if_version: str | None = None,
+        if_version: FieldName | None = None,
         where: Where | None = None,
     ) -> bool:
         """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
         stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
         that must equal the stored one, and is incremented in the store and in `item`; `where` are conditions on the
         stored item. The last two raise ConditionFailed if they are not met."""
-        options = PutOptions(newer_by, if_absent, if_version, where)
+        options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         return await self._run(writes.put(self._context, item, options))
 
-    async def update(self, path: Path[T], changes: Mapping[str, Any], *, where: Where | None = None) -> T:
+    async def update(self, path: Path[T], changes: Changes, *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
         ItemMissing, or ConditionFailed if the item does not match `where`."""
         return await self._run(updates.update(self._context, path, changes, where))
 
-    async def upsert(self, path: Path[T], changes: Mapping[str, Any]) -> T:
+    async def upsert(self, path: Path[T], changes: Changes) -> T:
         """Change fields of one item as `update` does, or create it: from its key, the defaults and the changes, which
         must have all other fields. Returns the item afterwards."""
         return await self._run(updates.upsert(self._context, path, changes))
@@ -169,7 +171,7 @@ class AsyncSession(AsyncMaintenance):
         entry: E,
         *,
         newer_by: str,
-        changes: Mapping[str, Any] | None = None,
+        changes: Changes | None = None,
         where: Where | None = None,
     ) -> PutEntryResult[T]:
         """Write one entry of an item, together with `changes` to its fields, without reading it. Creates a missing

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
 from sortkey.model.changes.change_plan import plan_changes
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.operators import SET, Clause, Operator, initially
+from sortkey.model.changes.place_changes import Changes, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.schema import Schema
@@ -21,7 +23,7 @@ from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
 from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.updates import Changes, expression
+from sortkey.model.sessions.updates import expression
 
 T = TypeVar("T")
 
@@ -52,7 +54,7 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     except ClientError as error:
         row = row_of_failed_condition(error)
         if row is None:
-            raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where or {}}") from None
+            raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where}") from None
         return PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], f"an entry of {path!r} was written"))
 
@@ -62,20 +64,25 @@ def _stamped(schema: Schema[Any], changes: Changes, now: datetime) -> Changes:
     stamps = schema.stamps
     if stamps is None:
         return changes
-    return {**dict.fromkeys(stamps.created, initially(now)), **dict.fromkeys(stamps.updated, now), **changes}
+    return {
+        **dict.fromkeys(stamps.created, initially(now)),
+        **dict.fromkeys(stamps.updated, now),
+        **by_name(schema, changes),
+    }
 
 
 def request(put: EntryPut[Any]) -> dict[str, Any]:
     """The UpdateItem. It also sets the fields of the key, because it may create the item."""
     path, (attribute, value, newer_by) = put.path, put.entry
     schema: Schema[Any] = path.schema
-    _reject_impossible(schema, put)
+    changes = by_name(schema, put.changes)
+    _reject_impossible(schema, changes)
     placeholders = Placeholders()
     entry = placeholders.name(attribute)
-    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, put, placeholders)]
+    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, path, changes, placeholders)]
     newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
     tests = [f"(attribute_not_exists({entry}) OR {newer})"]
-    if put.where:
+    if put.where is not None and not requires_nothing(put.where):
         tests.append(ItemCondition(schema, put.where, path.given).test_of_any(None, placeholders))
     return placeholders.added_to(
         {
@@ -88,13 +95,15 @@ def request(put: EntryPut[Any]) -> dict[str, Any]:
     )
 
 
-def _changes(schema: Schema[Any], put: EntryPut[Any], placeholders: Placeholders) -> list[Clause]:
-    operators = {name: change for name, change in put.changes.items() if isinstance(change, Operator)}
-    assigned = {name: change for name, change in put.changes.items() if name not in operators}
+def _changes(
+    schema: Schema[Any], path: Path[Any], changes: Mapping[str, Any], placeholders: Placeholders
+) -> list[Clause]:
+    operators = {name: change for name, change in changes.items() if isinstance(change, Operator)}
+    assigned = {name: change for name, change in changes.items() if name not in operators}
     planned = plan_changes(schema, assigned, {})
     sets = {
         schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
-        for name, value in put.path.given.items()
+        for name, value in path.given.items()
         if name not in schema.codec.in_key
     }
     sets = {name: value for name, value in sets.items() if value is not None and name not in schema.key_attributes}
@@ -105,20 +114,20 @@ def _changes(schema: Schema[Any], put: EntryPut[Any], placeholders: Placeholders
             if value is not None
         ),
         *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
-        *(operator.clause(schema, name, placeholders) for name, operator in operators.items()),
+        *(each for name, operator in operators.items() for each in operator.clauses(schema, name, placeholders)),
     ]
 
 
-def _reject_impossible(schema: Schema[Any], put: EntryPut[Any]) -> None:
+def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
     if schema.indexes or schema.version > 1:
         reason = f"{'indexes' if schema.indexes else 'versions'}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
-    for name, change in put.changes.items():
+    for name, change in changes.items():
         if name in schema.primary.fields:
             raise KeyChange(f"{schema.name}.{name} is part of the primary key, which an update cannot change")
         attribute_of(schema, name)
         if isinstance(change, Operator) and change.needs_value(schema, name):
             raise Unsupported(f"{schema.name}.{name}: {change!r} needs the stored set; put_entry does not read")
-    lacking = sorted(schema.codec.required - set(schema.primary.fields) - put.changes.keys())
+    lacking = sorted(schema.codec.required - set(schema.primary.fields) - changes.keys())
     if lacking:
         raise EncodeError(f"{schema.name}: a new item with this entry would lack {', '.join(lacking)}")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
-from sortkey.model.changes.requirements import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
@@ -198,7 +198,7 @@ def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted)
 def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
     """The Query of a path, with its filter and options."""
     request = path.request()
-    if where:
+    if where is not None and not requires_nothing(where):
         placeholders = Placeholders()
         request["FilterExpression"] = QueryFilter(path, where).expression(placeholders)
         request = placeholders.added_to(request)
@@ -211,7 +211,7 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
 
 def item_test(path: Path[Any], where: Where | None) -> ItemTest | None:
     """The test of the filter on decoded items; None if the store's filter is enough."""
-    wanted = QueryFilter(path, where) if where else None
+    wanted = None if where is None or requires_nothing(where) else QueryFilter(path, where)
     return None if wanted is None or wanted.is_exact else wanted.accepts
 
 

@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
+from sortkey.model.changes.combination import Where
+from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
-from sortkey.model.changes.requirements import Where
+from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.errors import TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
@@ -22,7 +24,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, may_succeed, read
 from sortkey.model.sessions.steps import Context, Steps, code_of
-from sortkey.model.sessions.updates import Changes, Update
+from sortkey.model.sessions.updates import Update
 from sortkey.model.sessions.writes import DeleteOrCheck, Put
 
 _CANCELLED: Final = "TransactionCanceledException"
@@ -52,15 +54,15 @@ class Transaction:
         self,
         item: Item,
         *,
-        newer_by: str | None = None,
+        newer_by: FieldName | None = None,
         if_absent: bool = False,
-        if_version: str | None = None,
+        if_version: FieldName | None = None,
         where: Where | None = None,
     ) -> None:
         """Add a put of a whole item; see `Session.put`."""
         require_item(item)
         schema = schema_of(type(item))
-        options = PutOptions(newer_by, if_absent, if_version, where)
+        options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         joined = None if schema.joined is None else Put(schema.joined, item, options)
         self.actions.append(Action(Put(schema, item, options), joined))
 

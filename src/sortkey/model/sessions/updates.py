@@ -7,20 +7,20 @@ upgraded and put whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
+from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.operators import SET, Clause, Operator
-from sortkey.model.changes.place_changes import PlaceMissing, by_field
+from sortkey.model.changes.place_changes import Changes, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import PutOptions
-from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -33,8 +33,6 @@ from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.writes import NotPut, Put
 
 T = TypeVar("T")
-Changes = Mapping[str, Any]
-"""By field, or by place in a field."""
 
 _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
@@ -93,7 +91,7 @@ class Update(ConditionalWrite):
         return Prepared("Update", self._members(planned, computed, row))
 
     def accepts(self, row: Row) -> bool:
-        return not self.condition.where or self.condition.accepts(self.schema.decode(row))
+        return self.condition.is_empty or self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if row is None:

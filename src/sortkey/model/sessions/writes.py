@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.model.changes.combination import Where
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.put_condition import Matching, PutOptions, SameVersion, put_condition
-from sortkey.model.changes.requirements import Where
 from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
@@ -145,7 +145,7 @@ class DeleteOrCheck(ConditionalWrite):
 
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
-        if not self.condition.where:
+        if self.condition.is_empty:
             return Prepared(self.action, members)
         placeholders = Placeholders()
         members["ConditionExpression"] = self._test(row, placeholders)

@@ -1,0 +1,67 @@
+"""`where=`: a mapping of conditions, all of which must hold, or a `Combination` of several.
+
+`sk.any_of`, `sk.all_of` and `sk.none_of` make combinations of mappings; so do `&`, `|` and `~`, and the comparisons of
+`sk.F`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+
+class Combination:
+    """Several requirements joined; see `any_of`, `all_of` and `none_of`."""
+
+    def __init__(self, name: str, parts: tuple[Where, ...]) -> None:
+        if not parts or any(map(requires_nothing, parts)):
+            raise ValueError(f"sk.{name} needs conditions")
+        self.name = name
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        if self.name == "all_of" and len(self.parts) == 1:
+            return repr(self.parts[0])
+        return f"{self.name}({', '.join(map(repr, self.parts))})"
+
+    def __and__(self, other: Where) -> Combination:
+        return Combination("all_of", (self, other))
+
+    def __rand__(self, other: Mapping[str, Any]) -> Combination:
+        return Combination("all_of", (other, self))
+
+    def __or__(self, other: Where) -> Combination:
+        return Combination("any_of", (self, other))
+
+    def __ror__(self, other: Mapping[str, Any]) -> Combination:
+        return Combination("any_of", (other, self))
+
+    def __invert__(self) -> Combination:
+        return Combination("none_of", (self,))
+
+    def __bool__(self) -> NoReturn:
+        # `a and b` would be b alone, and `1 <= a <= 5` would be `a <= 5`.
+        raise TypeError(NOT_A_BOOL)
+
+
+Where = Mapping[str, Any] | Combination
+NOT_A_BOOL = "a condition is neither true nor false before the store tests it: use &, | and ~, not and, or, not, in, if"
+
+
+def requires_nothing(where: Where | None) -> bool:
+    return where is None or (not isinstance(where, Combination) and not where)
+
+
+def any_of(*parts: Where) -> Combination:
+    """At least one of these: `where=sk.any_of({"status": "OPEN"}, {"owner": None})`."""
+    return Combination("any_of", parts)
+
+
+def all_of(*parts: Where) -> Combination:
+    """All of these."""
+    return Combination("all_of", parts)
+
+
+def none_of(*parts: Where) -> Combination:
+    """None of these."""
+    return Combination("none_of", parts)
