@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
@@ -18,6 +18,7 @@ from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.paths.meter import Meter
 
 _logger = logging.getLogger(__name__)
+_CHOICE: Final = ". Repair it, or leave out such rows of iterate, page and scan with undecodable='skip'"
 
 
 def report_others(meter: Meter, name: str, schema: Schema[Any], others: Sequence[Row]) -> None:
@@ -38,15 +39,15 @@ def report_others(meter: Meter, name: str, schema: Schema[Any], others: Sequence
 
 def report_undecodable(meter: Meter, name: str, errors: Sequence[DecodeError]) -> None:
     if meter.skipped(name, undecodable=len(errors)):
-        _logger.warning("%s: a row is skipped, and counted by the meter: %s", name, errors[0])
+        reason = str(errors[0]).removesuffix(_CHOICE)
+        _logger.warning("%s: a row is skipped, and counted by the meter: %s", name, reason)
 
 
 def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:
     """The error of a row that its class cannot read; it names the row, and how to go on without it."""
     reason = str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
     return DecodeError(
-        f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}. Repair it, or leave "
-        f"out such rows of iterate, page and scan with undecodable='skip'",
+        f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}{_CHOICE}",
         key={part.name: row[part.name] for part in schema.primary.attributes},
     )
 
@@ -62,7 +63,9 @@ def advice(first: Schema[Any], row: Row) -> str:
     for schema in dict.fromkeys((first, *first.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:
-            return f"{schema.name}.{schema.primary.name} = sk.Key({', '.join(map(repr, hints))}) would read it"
+            names = tuple(part.name for part in schema.primary.attributes)
+            arguments = [*map(repr, hints), *([] if names == ("pk", "sk")[: len(names)] else [f"names={names!r}"])]
+            return f"{schema.name}.{schema.primary.name} = sk.Key({', '.join(arguments)}) would read it"
     return "declare a class with such a key to read it"
 
 

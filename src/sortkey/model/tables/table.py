@@ -102,9 +102,11 @@ class Table:
 
     def _reject_difference(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
         if _definition(ours) != _definition(theirs):
+            shared = "the primary key" if ours.index is None else f"index {ours.index}"
             raise DeclarationError(
                 f"table {self.name}: {one.name}.{ours.name} has {_described(ours)}, "
-                f"{other.name}.{theirs.name} has {_described(theirs)}; all classes of a table must have the same"
+                f"{other.name}.{theirs.name} has {_described(theirs)}; all classes of a table must have the same "
+                f"attributes, types and projection in {shared}{'' if ours.index is None else ', or use another index'}"
             )
 
     def schema_of(self, row: Row) -> Schema[Any] | None:
