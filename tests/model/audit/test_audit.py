@@ -70,7 +70,7 @@ def test_a_finding_names_rows_and_reasons(audited: sk.Session) -> None:
     fill(audited)
     details = {each.kind: each.examples[0].detail for each in audited.audit(AUDITED).findings}
     assert details[Kind.UNRECOGNISED] == (
-        "Order.key = sk.Key('CUSTOMER#{customer:upper}', 'ORDER#{number:04}') would read it"
+        "Order.key = sk.Key('CUSTOMER#{customer:upper}', 'ORDER#{number:04}', names=('PK', 'SK')) would read it"
     )
     assert details[Kind.KEY_DISAGREES] == "number is 3, but 102 in the key"
     assert details[Kind.INDEX_KEY_STALE] == "gsi1sk='OPEN#000003' should be gsi1sk='OPEN#000105'"
