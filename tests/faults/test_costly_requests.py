@@ -1,0 +1,97 @@
+"""No request stops others, and none takes much memory: seen from outside of a real server, in the order of answers.
+
+The attacks are those of `sortkey bench fairness`, on fewer rows.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks._attacks import ATTACKS, LARGE, key, prepare
+from benchmarks._raw_http import encode
+from benchmarks._workload import Request
+from tests.wire.serving import RawClient, ServerProcess
+
+ROWS = 60_000
+OTHERS = 5
+"""Requests that must be answered first. The first of them may arrive before the attack does."""
+MEBIBYTE = 1 << 20
+
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    server = ServerProcess("--memory")
+    prepare(server.url, ROWS)
+    yield server
+    server.stop()
+
+
+def call(client: RawClient, operation: str, **members: Any) -> dict[str, Any]:
+    client.send(encode(Request(operation, json.dumps(members).encode())))
+    return client.answer().json()
+
+
+def is_answered(client: RawClient) -> bool:
+    readable, _, _ = select.select([client.socket], [], [], 0)
+    return bool(readable)
+
+
+# A read-only key was enough to stop everybody for a minute.
+@pytest.mark.parametrize("attack", ["scan", "scan-in", "scan-comparisons", "scan-projection"])
+def test_others_read_and_write_before_a_costly_scan_is_answered(server: ServerProcess, attack: str) -> None:
+    with closing(RawClient(server.url)) as attacker, closing(RawClient(server.url)) as other:
+        attacker.send(encode(ATTACKS[attack].make()))
+        for number in range(OTHERS):
+            assert call(other, "PutItem", TableName=LARGE, Item=key(f"other {number}")) == {}
+            assert call(other, "GetItem", TableName=LARGE, Key=key(f"other {number}"))["Item"] == key(f"other {number}")
+        assert not is_answered(attacker)
+
+
+# The writer's turn was as long as its conditions.
+def test_others_write_before_a_costly_transaction_is_answered(server: ServerProcess) -> None:
+    with closing(RawClient(server.url)) as attacker, closing(RawClient(server.url)) as other:
+        attacker.send(encode(ATTACKS["transaction"].make()))
+        for number in range(OTHERS):
+            assert call(other, "PutItem", TableName=LARGE, Item=key(f"other {number}")) == {}
+        assert not is_answered(attacker)
+
+
+class Peak:
+    """How much memory a process took since this was made, at most, beyond what it had then."""
+
+    def __init__(self, process: int) -> None:
+        self._folder = Path(f"/proc/{process}")
+        (self._folder / "clear_refs").write_text("5")
+        self._before = self._bytes("VmHWM:")
+
+    def growth(self) -> int:
+        return self._bytes("VmHWM:") - self._before
+
+    def _bytes(self, name: str) -> int:
+        lines = (self._folder / "status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
+# The page is 0.3 MB, the item that the update would make more than 400 KB, the batches 10 MB each.
+@pytest.mark.parametrize(
+    ("attack", "connections", "most"), [("scan-projection", 1, 64), ("update-2", 1, 64), ("batch-write", 60, 256)]
+)
+def test_costly_request_takes_little_memory(server: ServerProcess, attack: str, connections: int, most: int) -> None:
+    peak = Peak(server.process.pid)
+    sent = encode(ATTACKS[attack].make())
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(RawClient(server.url))) for _ in range(connections)]
+        for client in clients:
+            client.send(sent)
+        statuses = {client.answer().status for client in clients}
+    assert statuses <= {200, 400, 503}
+    assert peak.growth() < most * MEBIBYTE
