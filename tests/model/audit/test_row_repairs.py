@@ -19,7 +19,7 @@ STALE = order_row(gsi1sk={"S": "DONE#000003"})
 KEY = {name: STALE[name] for name in ("PK", "SK")}
 
 
-def audit_of(db: sk.Session, row: Row, **options: bool) -> TableAudit:
+def audit_of(db: sk.Session, row: Row, **options: Any) -> TableAudit:
     """An audit that has read this row, which is stored, and not repaired it yet."""
     db.client.put_item(TableName="audited", Item=row)
     audit = TableAudit(db._context, AUDITED, AuditOptions(repair=True, **options))

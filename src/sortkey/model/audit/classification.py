@@ -15,11 +15,14 @@ from sortkey.model.tables.table import Table
 
 
 class Classifier:
-    def __init__(self, table: Table, *, native: bool = True, upgrade: bool = False) -> None:
+    def __init__(
+        self, table: Table, *, native: bool = True, upgrade: bool = False, only_index: str | None = None
+    ) -> None:
         """`native` if the store has multi-attribute index keys. With `upgrade`, the repair of a row of an older version
-        makes it one of the current version."""
+        makes it one of the current version. With `only_index`, only the keys of this index are judged."""
         self._table = table
-        self._ttl = table.ttl_attribute
+        self._index = only_index
+        self._ttl = table.ttl_attribute if only_index is None else None
         self._native = native
         self._upgrade = upgrade
 
@@ -52,11 +55,11 @@ class Classifier:
         disagreeing = _disagreement(schema, item, row)
         if disagreeing is not None:
             return _verdict(schema, [*findings, disagreeing], repairs)
-        for finding, repair in audit_index_keys(schema, item, row):
+        for finding, repair in audit_index_keys(schema, item, row, self._index):
             findings.append(finding)
             if repair is not None:
                 repairs.append(repair)
-        if not schema.is_outdated(row):
+        if self._index is not None or not schema.is_outdated(row):
             return _verdict(schema, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {schema.row_version(row)}; the class has {schema.version}")
         if self._upgrade:

@@ -24,9 +24,12 @@ class IndexKeyFinding(NamedTuple):
     repair: Repair | None
 
 
-def audit_index_keys(schema: Schema[Any], item: Any, row: Row) -> Iterator[IndexKeyFinding]:
-    """What is wrong with the row's index keys. `item` is the row as its class shows it."""
+def audit_index_keys(schema: Schema[Any], item: Any, row: Row, index: str | None = None) -> Iterator[IndexKeyFinding]:
+    """What is wrong with the row's index keys, or with the key of one index. `item` is the row as its class shows
+    it."""
     for layout in schema.indexes.values():
+        if index not in (None, layout.index):
+            continue
         try:
             wanted = layout.attributes_of(item)
         except ModelError as error:

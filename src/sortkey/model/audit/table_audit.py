@@ -35,13 +35,20 @@ class AuditOptions(NamedTuple):
     repair: bool = False
     upgrade: bool = False
     rate: float | None = None
+    only_index: str | None = None
+    """The only index whose keys are judged; None for all indexes, and what else there is to judge."""
 
 
 class TableAudit:
     def __init__(self, context: Context, audited: Table | type[Item], options: AuditOptions) -> None:
         (table,) = tables_of([audited])
         self.report = AuditReport(table.name)
-        self._classifier = Classifier(table, native=context.multi_attribute_keys, upgrade=options.upgrade)
+        self._classifier = Classifier(
+            table,
+            native=context.multi_attribute_keys,
+            upgrade=options.upgrade,
+            only_index=options.only_index,
+        )
         self._repair = options.repair
         self._rate = options.rate
         self._schema = table.schemas[0]

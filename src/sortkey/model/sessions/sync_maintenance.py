@@ -10,8 +10,10 @@ from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowPro
 from sortkey.model.changes.combination import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
+from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance import scan_estimate, scan_source
 from sortkey.model.maintenance.delete_all import DeleteAll, Deleted, DeleteOptions
+from sortkey.model.maintenance.index_creation import IndexCreation
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.scan import Scan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
@@ -140,8 +142,35 @@ class SyncMaintenance(SyncManyReads):
         what it follows from is unchanged; `upgrade` also rewrites rows of older versions. `segments`, `rate` and
         `after` are those of `scan`; `rate` also limits the units written. `progress` is called after every few hundred
         rows."""
-        scan = self.scan_rows(table, segments=segments, rate=rate, after=after)
-        audit = TableAudit(self._context, table, AuditOptions(repair, upgrade, rate))
+        return self._audited(table, AuditOptions(repair, upgrade, rate), segments, after, progress)
+
+    def fill_index(
+        self,
+        index: BoundKey[Any],
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        progress: ShowProgress | None = None,
+    ) -> AuditReport:
+        """Create a declared index if the table lacks it, wait until the store has built it, and write its key to all
+        rows that lack it or have another: of every class in the index, each only if what the key follows from is
+        unchanged. The arguments and the report are those of `audit`."""
+        creation = IndexCreation(self._context, index)
+        self._finish(creation)
+        options = AuditOptions(repair=True, rate=rate, only_index=creation.index)
+        return self._audited(creation.table, options, segments, after, progress)
+
+    def _audited(
+        self,
+        table: Table | type[Item],
+        options: AuditOptions,
+        segments: int | None,
+        after: str | None,
+        progress: ShowProgress | None,
+    ) -> AuditReport:
+        scan = self.scan_rows(table, segments=segments, rate=options.rate, after=after)
+        audit = TableAudit(self._context, table, options)
         for row in scan:
             if audit.add(row):
                 self._settle(audit, scan, progress)

@@ -66,6 +66,18 @@ def create_request(table: Table, *, native: bool = True) -> Members:
     return members
 
 
+def add_index_request(table: Table, index: str, *, native: bool = True) -> Members:
+    """The UpdateTable request that adds one of the declared global indexes to an existing table."""
+    declared = create_request(table, native=native)
+    (wanted,) = (each for each in declared["GlobalSecondaryIndexes"] if each["IndexName"] == index)
+    names = {each["AttributeName"] for each in wanted["KeySchema"]}
+    return {
+        "TableName": table.name,
+        "AttributeDefinitions": [each for each in declared["AttributeDefinitions"] if each["AttributeName"] in names],
+        "GlobalSecondaryIndexUpdates": [{"Create": wanted}],
+    }
+
+
 def ttl_request(table: Table) -> Members | None:
     if table.ttl_attribute is None:
         return None
@@ -107,7 +119,8 @@ def differences(
         return [f"table {table.name} does not exist"]
     declared = create_request(table, native=native)
     other_form = _indexes(create_request(table, native=not native))
-    found = [*_keys_differ(declared, description), *_indexes_differ(declared, description, other_form)]
+    ours, theirs = _indexes(declared), _indexes(description)
+    found = [*_keys_differ(declared, description), *_indexes_differ(ours, theirs, other_form)]
     stream = description.get("StreamSpecification", {}).get("StreamViewType")
     if stream != table.settings.stream:
         found.append(f"its stream is {stream}, but {table.settings.stream} is declared")
@@ -120,6 +133,26 @@ def differences(
     return [f"table {table.name}: {each}" for each in found]
 
 
+def has_index(description: Mapping[str, Any], index: str) -> bool:
+    return index in _indexes(description)
+
+
+def is_active(description: Mapping[str, Any], index: str) -> bool:
+    """Whether an index is built; a local one always is."""
+    states: dict[str, str] = {
+        each["IndexName"]: each["IndexStatus"] for each in description.get("GlobalSecondaryIndexes", [])
+    }
+    return states.get(index, "ACTIVE") == "ACTIVE"
+
+
+def index_difference(table: Table, description: Mapping[str, Any], index: str, *, native: bool = True) -> str | None:
+    """How an index differs from its declaration, in words; None if it does not."""
+    ours = {index: _indexes(create_request(table, native=native))[index]}
+    theirs = {index: _indexes(description)[index]}
+    other_form = _indexes(create_request(table, native=not native))
+    return next(_indexes_differ(ours, theirs, other_form), None)
+
+
 def _is_on(ttl: Mapping[str, Any] | None) -> bool:
     return ttl is not None and ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
 
@@ -130,8 +163,7 @@ def _keys_differ(declared: Members, description: Mapping[str, Any]) -> Iterator[
         yield f"its key is {theirs}, but {ours} is declared"
 
 
-def _indexes_differ(declared: Members, description: Mapping[str, Any], other_form: Mapping[str, str]) -> Iterator[str]:
-    ours, theirs = _indexes(declared), _indexes(description)
+def _indexes_differ(ours: Mapping[str, str], theirs: Mapping[str, str], other_form: Mapping[str, str]) -> Iterator[str]:
     for name in sorted(ours.keys() | theirs.keys()):
         if name not in theirs:
             yield f"index {name} does not exist"
