@@ -116,6 +116,15 @@ def examine(db: sk.Session) -> None:
     skipped = db.meter.reading("Order.key")
     print(f"left out: {skipped.rows_undecodable} undecodable, {skipped.rows_unrecognised} unrecognised")
     print("open, by the index:", sorted(each.number for each in db.iterate(Order.by_status(status="OPEN"))))
+    audit(db)
+
+
+def audit(db: sk.Session, *, repair: bool = False) -> None:
+    """Prints what `sortkey audit` would; with `repair`, also rewrites index keys, TTLs and rows of older versions."""
+    report = db.audit(ACCOUNTS, repair=repair, upgrade=repair)
+    print("repaired:" if repair else "audit:", f"{report.rows} rows, {report.fine} fine;", end=" ")
+    counts = {each.kind.value: each.repaired if repair else each.rows for each in report.findings}
+    print(dict(sorted(counts.items())))
 
 
 def repair(db: sk.Session) -> None:
@@ -123,26 +132,16 @@ def repair(db: sk.Session) -> None:
     db.client.update_time_to_live(
         TableName="accounts", TimeToLiveSpecification={"AttributeName": "expires", "Enabled": True}
     )
-    # A price that is a text; update needs the key only, so it can mend a row that cannot be read.
+    # A price that is a text: update needs the key only, so it can mend a row that cannot be read.
     db.update(Order.key(user=ADA, number=113), sk.F(Order.price).set(Decimal(0)))
     # A key in another form: the row moves to the key that the declaration gives it.
-    wrong = {"PK": {"S": f"USER#{ADA}".upper()}, "SK": {"S": "ORDER#0114"}}
-    row = db.client.get_item(TableName="accounts", Key=wrong)["Item"]
-    moved = Order(
-        user=ADA,
-        number=114,
-        price=Decimal(row["price"]["N"]),
-        status=row["status"]["S"],
-        day=date.fromisoformat(row["day"]["S"]),
-    )
-    if db.put(moved, if_absent=True):
-        db.client.delete_item(TableName="accounts", Key=wrong)
-    # Rows of version 1 and rows without the key of the index: a put writes what the class declares.
-    for order in db.scan(Order):
-        db.put(order, where=(sk.F(Order.status) == order.status) & (sk.F(Order.price) == order.price))
-    # Times that are texts do not expire; a put stores them in seconds.
-    for login in db.scan(Login):
-        db.put(login, where=sk.F(Login.expires) == login.expires)
+    for row in list(db.scan_rows(ACCOUNTS)):
+        if ACCOUNTS.schema_of(row) is None:
+            number = row["SK"]["S"].removeprefix("ORDER#").lstrip("0")
+            moved = sk.read(row | {"SK": {"S": f"ORDER#{number}"}}, Order)
+            if db.put(moved, if_absent=True):
+                db.client.delete_item(TableName="accounts", Key={"PK": row["PK"], "SK": row["SK"]})
+    audit(db, repair=True)
 
 
 def main(url: str) -> None:
@@ -151,6 +150,7 @@ def main(url: str) -> None:
         examine(db)
         repair(db)
         print("differences:", db.diff_tables())
+        audit(db)
         orders, opened = Order.key(user=ADA), Order.by_status(status="OPEN")
         print("all orders:", sorted(each.number for each in db.iterate(orders)))
         print("open, by the index:", [f"{each.number} of {each.day}" for each in db.iterate(opened)])

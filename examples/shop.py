@@ -72,8 +72,9 @@ class OutOfStock(Exception):
 
 
 def place_order(db: sk.Session, customer: str, wanted: Mapping[str, int], placed: datetime) -> Order:
-    products = [found for found in db.lookup(Product.key, sk.each(product=list(wanted))) if found is not None]
-    unknown = wanted.keys() - {found.product for found in products}
+    found = db.get_many([Product.key(product=product) for product in wanted])
+    products = [product for product in found if product is not None]
+    unknown = wanted.keys() - {each.product for each in products}
     if unknown:
         raise OutOfStock(", ".join(sorted(unknown)))
     lines = [Line(product=each.product, quantity=wanted[each.product], price=each.price) for each in products]

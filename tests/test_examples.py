@@ -52,7 +52,11 @@ PRINTED = {
         "orders: {112: '20.5', 12: '99', 7: '12.5'}",
         "left out: 1 undecodable, 1 unrecognised",
         "open, by the index: [112]",
+        "audit: 7 rows, 2 fine; "
+        "{'index-key-missing': 2, 'older-version': 2, 'ttl': 1, 'undecodable': 1, 'unrecognised': 1}",
+        "repaired: 7 rows, 3 fine; {'index-key-missing': 3, 'older-version': 2, 'ttl': 1}",
         "differences: []",
+        "audit: 7 rows, 7 fine; {}",
         "all orders: [7, 12, 112, 113, 114]",
         "open, by the index: ['7 of 2021-03-02', '112 of 2024-01-09', '113 of 2024-02-01', '114 of 2024-02-01']",
     ],
