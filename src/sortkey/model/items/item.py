@@ -20,6 +20,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row, codec_of, extra, set_extra
+from sortkey.model.items.family import inherited_table
 from sortkey.model.items.partial_item import partial_error
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
@@ -58,6 +59,7 @@ class ItemMeta(msgspec.StructMeta):
 
 def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> None:
     codec_of(cls)
+    table = inherited_table(cls) if table is None else table
     if table is None:
         if version != 1:
             raise DeclarationError(f"{cls.__name__} has a version but no table")

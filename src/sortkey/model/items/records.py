@@ -61,7 +61,7 @@ def declared_default(cls: type, name: str) -> Any:
 
 def tag_of(cls: type) -> Tag | None:
     """The tag of a struct that has one."""
-    config = cls.__struct_config__ if issubclass(cls, msgspec.Struct) else None
+    config = getattr(cls, "__struct_config__", None)
     if config is None or config.tag is None or config.tag_field is None:
         return None
     return Tag(config.tag_field, config.tag)

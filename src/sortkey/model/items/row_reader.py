@@ -13,6 +13,7 @@ then the codec reads it, and words any error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
@@ -27,6 +28,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from sortkey.model.items.codec import Codec, Field, Row
 from sortkey.model.items.containers import is_set
+from sortkey.model.items.converter import Value
 from sortkey.model.items.generated_function import generate_function
 from sortkey.model.items.records import declared_default
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
@@ -89,9 +91,9 @@ class RowReader(Generic[T]):
         codec: Codec,
         primary: KeyLayout,
         keys: Mapping[str, KeyAttribute],
-        constants: Mapping[str, int],
+        constants: Mapping[str, Value],
     ) -> None:
-        """`constants` are attributes with a number that every row must have."""
+        """`constants` are attributes with a number or a text that every row must have."""
         columns = {
             column.attribute: column
             for column in (*_fields(codec, primary, keys), *_keys(codec, primary, keys), *_constants(constants))
@@ -173,10 +175,11 @@ def _keys(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) ->
             yield Column(halves.get(attribute, f"k{index}"), attribute, key.tag, value_type, attribute in halves)
 
 
-def _constants(constants: Mapping[str, int]) -> Iterator[Column]:
-    for index, (attribute, number) in enumerate(constants.items()):
-        content = Annotated[str, Meta(pattern=rf"\A{number}\Z")]
-        yield Column(f"n{index}", attribute, "N", _attribute_value_type("N", content, False), required=True)
+def _constants(constants: Mapping[str, Value]) -> Iterator[Column]:
+    for index, (attribute, value) in enumerate(constants.items()):
+        ((tag, wanted),) = value.items()
+        content = Annotated[str, Meta(pattern=rf"\A{re.escape(wanted)}\Z")]
+        yield Column(f"n{index}", attribute, tag, _attribute_value_type(tag, content, False), required=True)
 
 
 @cache

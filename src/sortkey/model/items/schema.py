@@ -11,6 +11,8 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
 from sortkey.model.items.converter import NULL, Value
+from sortkey.model.items.family import Family, is_root
+from sortkey.model.items.records import tag_of
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import Stamps, stamps_of
 from sortkey.model.items.untyped_values import from_untyped, to_untyped
@@ -43,12 +45,18 @@ class Schema(Generic[T]):
         """By the name of the class attribute; `layout.index` is the index name."""
         self.version = version
         self._upgrades: dict[int, Upgrade] = {}
+        self.tag = tag_of(owner)
+        self.family: Family[Schema[Any]] | None = None
+        """The classes that the tag tells apart from this one; the table sets it. None without a tag."""
+        self.is_joined = False
+        """Whether it is the `joined` of another."""
         self.joined: Schema[T] | None = None
         """The schema for a store without multi-attribute index keys: the attributes of such a key are joined to one
         string. None if the class has no such index."""
         if joined is not None:
             self.joined = Schema(owner, table, codec, primary, joined, version)
             self.joined._upgrades = self._upgrades
+            self.joined.is_joined = True
 
     @cached_property
     def stamps(self) -> Stamps | None:
@@ -105,7 +113,13 @@ class Schema(Generic[T]):
     @cached_property
     def _computed(self) -> frozenset[str]:
         """The attributes that the declarations explain; others are extra."""
-        return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE}
+        return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE} | self._marks.keys()
+
+    @cached_property
+    def _marks(self) -> dict[str, Value]:
+        """The attributes that are the same in all rows of the class: the version, if there were others, and the tag."""
+        tag = {} if self.tag is None else {self.tag.attribute: self.tag.value}
+        return tag | (dict([self.version_mark]) if self.version > 1 else {})
 
     @cached_property
     def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
@@ -124,9 +138,8 @@ class Schema(Generic[T]):
     @cached_property
     def reader(self) -> RowReader[T]:
         """For rows in JSON."""
-        constants = {VERSION_ATTRIBUTE: self.version} if self.version > 1 else {}
         joined = {} if self.joined is None else self.joined.key_attributes
-        return RowReader(self.owner, self.codec, self.primary, {**joined, **self.key_attributes}, constants)
+        return RowReader(self.owner, self.codec, self.primary, {**joined, **self.key_attributes}, self._marks)
 
     def encode(self, item: T) -> Row:
         """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""
@@ -137,8 +150,8 @@ class Schema(Generic[T]):
             row[name] = value_from(item)
         for layout in self._sparse:
             row |= layout.attributes_of(item)
-        if self.version > 1:
-            row[VERSION_ATTRIBUTE] = {"N": str(self.version)}
+        for name, value in self._marks.items():
+            row[name] = value.copy()
         return row
 
     def key_of(self, item: T) -> Row:
@@ -146,8 +159,32 @@ class Schema(Generic[T]):
         return self.primary.attributes_of(item)
 
     def recognises(self, row: Row) -> bool:
-        """Whether the row's primary key has this class's form."""
-        return self.primary.matches(row) and (not self.shares_fields or self.primary.parse(row) is not None)
+        """Whether the row's primary key has this class's form, and its tag, if the class has one, is that of this class
+        or of a subclass. The class that others derive from has the rows with unknown tags, too."""
+        if not self.primary.matches(row) or (self.shares_fields and self.primary.parse(row) is None):
+            return False
+        return self.has_own_tag(row)
+
+    def has_own_tag(self, row: Row) -> bool:
+        """Whether a row whose key has this class's form is of this class."""
+        if self.family is None:
+            return True
+        found = self.family.schema_of(row)
+        return is_root(self.owner) if found is None else issubclass(found.owner, self.owner)
+
+    @property
+    def required_tags(self) -> tuple[str, list[Value]] | None:
+        """The tag's attribute, and the tags of this class and its subclasses; None if no other has its keys."""
+        if self.family is None or is_root(self.owner):
+            return None
+        return self.family.attribute, self.family.tags_of(self.owner)
+
+    def of_row(self, row: Row) -> Schema[Any]:
+        """The schema of the class that the row's tag names, which may be a subclass. Raises DecodeError."""
+        if self.family is None:
+            return self
+        found = self.family.require(self.name, row)
+        return found.joined or found if self.is_joined else found
 
     @cached_property
     def shares_fields(self) -> bool:
@@ -159,7 +196,10 @@ class Schema(Generic[T]):
         return self.decode(row) if self.recognises(row) else None
 
     def decode(self, row: Row) -> T:
-        """The item of a row of this class, upgraded to the current version."""
+        """The item of a row of this class, or of the subclass that its tag names, upgraded to the current version."""
+        if self.family is not None and (own := self.of_row(row)) is not self:
+            item: T = own.decode(row)
+            return item
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self._upgraded(row)
         values = self.codec.decode(row)
@@ -233,4 +273,4 @@ class Schema(Generic[T]):
     @cached_property
     def _key_only(self) -> frozenset[str]:
         """Computed attributes, which upgrades do not get and cannot set."""
-        return self.key_names - self.codec.attributes | {VERSION_ATTRIBUTE}
+        return self.key_names - self.codec.attributes | {VERSION_ATTRIBUTE} | self._marks.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -12,6 +13,7 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.annotation import Annotation, parse_annotation
 from sortkey.model.items.codec import Codec, codec_of
 from sortkey.model.items.entries import reject_overlaps
+from sortkey.model.items.records import tag_of
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.items.stamps import stamps_of
 from sortkey.model.items.stored_as import StoredType
@@ -47,8 +49,23 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
     stamps_of(codec, codec.known_annotations)
     for name, layout in schema.layouts.items():
         compiler.check_signature(declared[name], layout)
+    _check_tag(schema)
     reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
+
+
+def _check_tag(schema: Schema[Any]) -> None:
+    """A row of an index must have the tag, and a key cannot be it."""
+    if schema.tag is None:
+        return
+    if schema.tag.attribute in schema.key_names | {VERSION_ATTRIBUTE}:
+        raise DeclarationError(f"{schema.name}: the tag_field {schema.tag.attribute!r} is a key attribute already")
+    for layout in schema.indexes.values():
+        if layout.projection == "KEYS_ONLY":
+            raise DeclarationError(
+                f"{schema.name}.{layout.name}: KEYS_ONLY does not project the tag, which says what class a row is of; "
+                f"use a projection of fields"
+            )
 
 
 def declarations(owner: type) -> dict[str, Declaration]:
@@ -182,7 +199,8 @@ class _Compiler:
                 raise self._error(index, f"{name} is in_key, and every index contains the key")
         # The version tells whether the other attributes are those of the declaration.
         version = (VERSION_ATTRIBUTE,) if self.version > 1 else ()
-        return (*(fields[name] for name in index.projection), *version)
+        tag = tag_of(self.owner)
+        return (*(fields[name] for name in index.projection), *version, *(() if tag is None else (tag.attribute,)))
 
     def _error(self, declared: Declaration, reason: str) -> DeclarationError:
         return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")

@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.steps import Answer, Context, Steps, code_of
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailedException"
@@ -56,6 +58,12 @@ class ConditionalWrite(ABC):
     @abstractmethod
     def rejected(self, row: Row | None) -> Exception:
         """The error if the item does not meet the condition; `row` is None if there is no item."""
+
+
+def of_another_class(path: Path[Any], row: Row) -> ConditionFailed:
+    """The error of a write to an item whose tag is that of another class."""
+    item = path.schema.decode(row)
+    return ConditionFailed(f"{path!r}: the stored item is a {type(item).__name__}", item)
 
 
 class Outcome(NamedTuple):

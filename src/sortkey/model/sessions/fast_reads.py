@@ -50,8 +50,7 @@ class FastReads:
             self._meter.add(path.name, 0, 0, units, seconds, consistent)
             return None
         self._meter.add(path.name, 1, 1, units, seconds, consistent)
-        # The key belongs to this class, so the row does.
-        item: T = decode_item(path.schema, stored)
+        item: T | None = decode_item(path.schema, stored)
         return item
 
     def lookup(self, key: BoundKey[S], keys: Keys, consistent: bool) -> list[S | None] | None:

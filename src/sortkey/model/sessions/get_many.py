@@ -35,13 +35,13 @@ def get_many(
     context: Context, paths: Iterable[Path[Any]], consistent: bool, transaction: bool
 ) -> Steps[list[Any] | tuple[Any, ...]]:
     """One item, or None, for each path; a tuple if `paths` is one."""
-    places: list[Place] = []
+    places: list[tuple[Place, type]] = []
     wanted: dict[Place, Wanted] = {}
     for path in paths:
         require_path(path)
         key = path.key()
         place = (path.table, identifier(path.primary)(key))
-        places.append(place)
+        places.append((place, path.schema.owner))
         wanted[place] = Wanted(path.table, key, path.schema)
     # The same names in the same order, whatever the order of the paths.
     metered = f"get_many {', '.join(sorted({each.schema.name for each in wanted.values()}))}"
@@ -51,7 +51,8 @@ def get_many(
     elif wanted:
         found = yield from _get_in_batches(context, wanted, consistent, metered)
     context.meter.returned(metered, len(found), read=len(found))
-    items = [found.get(place) for place in places]
+    # An item may be of another class with the same key, which its tag tells.
+    items = [item if isinstance(item := found.get(place), cls) else None for place, cls in places]
     return tuple(items) if isinstance(paths, tuple) else items
 
 
@@ -118,7 +119,7 @@ def _batch_call(context: Context, chunk: Sequence[Wanted], consistent: bool, met
 def _decoded(table: str, stored: Unparsed, wanted: Mapping[Place, Wanted], chunk: Sequence[Wanted]) -> dict[Place, Any]:
     """The items of one table, whose classes all have the same key attributes."""
     schemas = list(dict.fromkeys(each.schema for each in chunk if each.table == table))
-    if len(schemas) == 1:
+    if len(schemas) == 1 and schemas[0].family is None:
         items = decode_items_by_key(schemas[0], stored)
         return {(table, identity): item for identity, item in items.items()}
     identify = identifier(schemas[0].primary)

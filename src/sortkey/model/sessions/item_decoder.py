@@ -47,15 +47,19 @@ Undecodable = Literal["raise", "skip"]
 """What becomes of a row that its class cannot read."""
 
 
-def decode_item(schema: Schema[S], stored: Unparsed) -> S:
-    """The item of a row that belongs to this class."""
+def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
+    """The item of a row whose key belongs to this class; None if its tag is that of another."""
     reader = schema.reader
     if stored.binary and reader.nested:
-        return schema.decode(stored.parsed())
+        return _own_item(schema, stored.parsed())
     try:
         return reader.item(reader.row(stored.text))
     except NEEDS_CODEC:
-        return schema.decode(stored.parsed())
+        return _own_item(schema, stored.parsed())
+
+
+def _own_item(schema: Schema[S], row: Row) -> S | None:
+    return schema.decode(row) if schema.has_own_tag(row) else None
 
 
 def decode_written(schema: Schema[S], row: Row, done: str) -> S:
@@ -70,7 +74,7 @@ def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S
     """The items of rows that belong to this class, by the identity of their keys (see `identifier`)."""
     found = _read_all(schema, stored, _all_rows)
     if found is None:
-        rows: list[Row] = stored.parsed()
+        rows: list[Row] = [row for row in stored.parsed() if schema.has_own_tag(row)]
         return dict(zip(map(identifier(schema.primary), rows), (decode_row(schema, row) for row in rows), strict=True))
     return dict(zip(map(_structure_identifier(schema.primary), found.rows), found.items, strict=True))
 
@@ -145,7 +149,7 @@ def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
         if path.collection:
             found: Schema[Any] | None = path.schema.owner.__table__.schema_of(row)
             return found
-        return path.schema if path.schema.recognises(row) else None
+        return path.schema.of_row(row) if path.schema.recognises(row) else None
 
     def decode(row: Row) -> Any:
         schema = schema_of_row(row)

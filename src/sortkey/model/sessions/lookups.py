@@ -50,7 +50,6 @@ def _get_call(context: Context, path: Path[Any], consistent: bool) -> Call:
 def _decode(context: Context, path: Path[T], answer: Answer) -> T | None:
     stored = answer.get("Item")
     context.meter.returned(path.name, 0 if stored is None else 1)
-    # The key belongs to this class, so the row does.
     item: T | None = None if stored is None else decode_item(path.schema, stored)
     return item
 

@@ -119,8 +119,9 @@ def _changes(
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
-    if schema.indexes or schema.version > 1:
-        reason = f"{'indexes' if schema.indexes else 'versions'}, so an item must be read before it is changed"
+    if schema.indexes or schema.version > 1 or schema.tag is not None:
+        kind = "indexes" if schema.indexes else "versions" if schema.version > 1 else "a tag"
+        reason = f"{kind}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
     for name, change in changes.items():
         if name in schema.primary.fields:

@@ -260,7 +260,10 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     accepts = item_test(path, where)
     if accepts is not None:
         return (yield from _count_decoded(context, path, query, accepts))
-    names = {f"#k{index}": part.name for index, part in enumerate(path.primary.attributes)}
+    wanted = [part.name for part in path.primary.attributes]
+    if path.schema.tag is not None:
+        wanted.append(path.schema.tag.attribute)
+    names = {f"#k{index}": name for index, name in enumerate(wanted)}
     query["ProjectionExpression"] = ", ".join(names)
     query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
     is_own = _is_declared(path) if path.collection else path.schema.recognises

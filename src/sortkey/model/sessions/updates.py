@@ -27,7 +27,7 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
+from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
 from sortkey.model.sessions.item_decoder import decode_written
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.writes import NotPut, Put
@@ -80,6 +80,8 @@ class Update(ConditionalWrite):
             if self.computed or self._plan.reads:
                 return None
             return Prepared("Update", self._members(self._plan, self.computed, None))
+        if (own := self.schema.of_row(row)) is not self.schema:
+            return self._of_subclass(own).prepare(row)
         if self.schema.is_outdated(row):
             return Prepared("Put", self._upgraded(row))
         known = self._fields(row)
@@ -90,12 +92,22 @@ class Update(ConditionalWrite):
         planned = plan_changes(self.schema, {**self.assigned, **values}, known, row)
         return Prepared("Update", self._members(planned, computed, row))
 
+    def _of_subclass(self, schema: Schema[Any]) -> Update:
+        """The same update of an item of a subclass, whose index keys may be others."""
+        path: Path[Any] = getattr(schema.owner, schema.primary.name)(**self.path.given)
+        changes = {**self.assigned, **self.operators}
+        return Update(path.joined() if schema.is_joined else path, changes, self.condition.where)
+
     def accepts(self, row: Row) -> bool:
+        if not self.schema.has_own_tag(row):
+            return False
         return self.condition.is_empty or self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if row is None:
             return ItemMissing(f"{self.path!r} does not exist")
+        if not self.schema.has_own_tag(row):
+            return of_another_class(self.path, row)
         return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
 
     def new_item(self) -> Any:
@@ -151,6 +163,11 @@ class Update(ConditionalWrite):
                 for test in operator.tests(self.schema, name, placeholders)
             ),
             *(() if planned.version is None else [placeholders.equal(*self.schema.version_mark)]),
+            *(
+                ()
+                if self.schema.tag is None
+                else [placeholders.equal(self.schema.tag.attribute, self.schema.tag.value)]
+            ),
             *self.condition.tests(row, placeholders),
         ]
         return placeholders.added_to(

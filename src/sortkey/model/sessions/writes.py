@@ -21,7 +21,7 @@ from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out
+from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
 from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
@@ -80,7 +80,9 @@ class Put(ConditionalWrite):
         return isinstance(self.condition, SameVersion | Matching)
 
     def accepts(self, row: Row) -> bool:
-        return self.condition is not None and self.condition.accepts(self.schema.decode(row))
+        if self.condition is None or not self.schema.has_own_tag(row):
+            return False
+        return self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         stored = None if row is None else self.schema.decode(row)
@@ -90,7 +92,7 @@ class Put(ConditionalWrite):
         if not isinstance(self.condition, SameVersion):
             return NotPut(f"{self.schema.name} was not put")
         field, version = self.condition.field, self.condition.version
-        found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field)}"
+        found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field, None)}"
         return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
 
     def written(self) -> None:
@@ -145,12 +147,23 @@ class DeleteOrCheck(ConditionalWrite):
 
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
-        if self.condition.is_empty:
-            return Prepared(self.action, members)
         placeholders = Placeholders()
-        members["ConditionExpression"] = self._test(row, placeholders)
+        tests = self._tag_tests(placeholders)
+        if not self.condition.is_empty:
+            tests.append(self._test(row, placeholders))
+        if not tests:
+            return Prepared(self.action, members)
+        members["ConditionExpression"] = all_of(tests)
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared(self.action, placeholders.added_to(members))
+
+    def _tag_tests(self, placeholders: Placeholders) -> list[str]:
+        """The test that an item of another class, if one has the key, is left alone."""
+        required = self.schema.required_tags
+        if required is None:
+            return []
+        missing = placeholders.equal(self.schema.primary.partition.name, None)
+        return [any_of(missing, *(placeholders.equal(required[0], tag) for tag in required[1]))]
 
     def _test(self, row: Row | None, placeholders: Placeholders) -> str:
         if row is not None and self.schema.is_outdated(row):
@@ -158,9 +171,11 @@ class DeleteOrCheck(ConditionalWrite):
         return self.condition.test_of_any(row, placeholders)
 
     def accepts(self, row: Row) -> bool:
-        return self.condition.accepts(self.schema.decode(row))
+        return self.schema.has_own_tag(row) and self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
+        if row is not None and not self.schema.has_own_tag(row):
+            return of_another_class(self.path, row)
         if row is None:
             return ItemMissing(f"{self.path!r} does not exist, so it does not match {self.condition.where}")
         return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row
+from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import may_collide
 from sortkey.model.keys.key_attribute import KeyAttribute
@@ -37,6 +38,8 @@ class Table:
         self.name = name
         self.settings = TableSettings(ttl, stream, provisioned, transactions)
         self._schemas: dict[str, Schema[Any]] = {}
+        self._families: dict[str, Family[Schema[Any]]] = {}
+        """By the attribute that tells their classes apart."""
 
     @classmethod
     def named(cls, name: str) -> Table:
@@ -60,7 +63,17 @@ class Table:
         for other_name, other in self._schemas.items():
             if other_name != name:
                 self._reject_conflict(other, schema)
+        self._join_family(schema, self._schemas.get(name))
         self._schemas[name] = schema
+
+    def _join_family(self, schema: Schema[Any], replaced: Schema[Any] | None) -> None:
+        if schema.tag is None:
+            return
+        family = self._families.setdefault(schema.tag.attribute, Family(schema.tag.attribute))
+        family.add(schema, schema.tag, replaced)
+        schema.family = family
+        if schema.joined is not None:
+            schema.joined.family = family
 
     @property
     def ttl_attribute(self) -> str | None:
@@ -94,10 +107,12 @@ class Table:
         self._reject_difference(one, other, one.primary, other.primary)
         for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.joined or one, other.joined or other)):
             self._reject_difference(one, other, ours, theirs)
+        if _are_told_apart(one, other):
+            return
         if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
             raise DeclarationError(
                 f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
-                f"could have the same key; start one of them with a literal of its own"
+                f"could have the same key; start one of them with a literal of its own, or give both a tag"
             )
 
     def _reject_difference(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
@@ -111,7 +126,8 @@ class Table:
 
     def schema_of(self, row: Row) -> Schema[Any] | None:
         """The class of a row, by its primary key; None for a row of no declared class."""
-        return next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
+        found = next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
+        return found if found is None or found.family is None else found.family.schema_of(row) or found
 
     def recognises(self, row: Row) -> bool:
         """Whether the row is of a declared class."""
@@ -136,6 +152,11 @@ class Table:
         wanted = [layout.projection for layout in self.indexes()[index]]
         listed = [name for projection in wanted if isinstance(projection, tuple) for name in projection]
         return tuple(dict.fromkeys(listed)) if listed else wanted[0]
+
+
+def _are_told_apart(one: Schema[Any], other: Schema[Any]) -> bool:
+    """Whether the two classes have tags in one attribute; a family has no tag twice."""
+    return one.tag is not None and other.tag is not None and one.tag.attribute == other.tag.attribute
 
 
 _TTL_TYPES: Final = (datetime, int, Decimal, float)

@@ -1,0 +1,87 @@
+"""`Family`: classes of one table that an attribute tells apart, so that their keys may be the same.
+
+    class Animal(sk.Item, table="zoo", tag=True):
+        owner: str
+        name: str
+        key = sk.Key("OWNER#{owner}", "PET#{name}")
+
+    class Dog(Animal):
+        breed: str
+
+The attribute and its values are msgspec's `tag_field` and `tag`. A path of a class gives its items and those of its
+subclasses. A row whose attribute is absent, or has a value that no class has, belongs to the class that the others
+derive from, which cannot read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar
+
+from sortkey.model.errors import DeclarationError, DecodeError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
+from sortkey.model.items.records import Tag, tag_of
+
+
+class Member(Protocol):
+    """What a family knows of a schema."""
+
+    owner: Any
+    name: str
+
+
+M = TypeVar("M", bound=Member)
+
+
+class Family(Generic[M]):
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self._schemas: dict[tuple[str, Any], M] = {}
+
+    def add(self, schema: M, tag: Tag, replaced: M | None) -> None:
+        """Adds a class, which may replace its earlier definition. Raises DeclarationError if another has its tag."""
+        found = self._schemas.get(_identity(tag.value))
+        if found is not None and found is not replaced:
+            raise DeclarationError(
+                f"{schema.name} has the tag {tag.name!r}, as {found.name} has; give it another: "
+                f'class {schema.name}(…, tag="…")'
+            )
+        self._schemas[_identity(tag.value)] = schema
+
+    def schema_of(self, row: Row) -> M | None:
+        """The class of a row, by its tag; None if no class has it."""
+        found = row.get(self.attribute)
+        return None if found is None else self._schemas.get(_identity(found))
+
+    def require(self, name: str, row: Row) -> M:
+        """The same. Raises DecodeError if no class has the tag."""
+        found = self.schema_of(row)
+        if found is None:
+            known = ", ".join(repr(content) for _, content in self._schemas)
+            raise DecodeError(
+                f"a row of {name} has {row.get(self.attribute)!r} as {self.attribute}, "
+                f"which is not the tag of a class ({known})"
+            )
+        return found
+
+    def tags_of(self, owner: type) -> list[Value]:
+        """The tags of a class and its subclasses."""
+        return [{kind: each} for (kind, each), schema in self._schemas.items() if issubclass(schema.owner, owner)]
+
+
+def is_root(owner: type) -> bool:
+    """Whether a class with a tag derives from no other class with a tag and a table."""
+    return not any("__schema__" in vars(base) and tag_of(base) is not None for base in owner.__mro__[1:])
+
+
+def inherited_table(owner: type) -> Any:
+    """The table of the class with a tag that this one derives from; None if there is none."""
+    if tag_of(owner) is None:
+        return None
+    tables = (vars(base).get("__table__") for base in owner.__mro__[1:] if tag_of(base) is not None)
+    return next((table for table in tables if table is not None), None)
+
+
+def _identity(value: Value) -> tuple[str, Any]:
+    ((kind, content),) = value.items()
+    return kind, content
