@@ -79,7 +79,8 @@ def test_commands_in_shell_blocks_parse(page: Path) -> None:
     blocks = SHELL.findall(page.read_text(encoding="utf-8"))
     for line in "".join(blocks).splitlines():
         if line.startswith("sortkey "):
-            _, command, *arguments = shlex.split(line, comments=True)
+            # A redirection is the shell's.
+            _, command, *arguments = shlex.split(line.partition(" > ")[0], comments=True)
             # A command that does not parse exits.
             parser(command).parse_args([command, *arguments])
 
