@@ -7,10 +7,10 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka browser clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
@@ -47,6 +47,9 @@ lint: $(READY) ## Check style, format and types
 format: $(READY) ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(READY) ## Write docs/reference.md again, from the docstrings
+	$(BIN)/python -m tests.reference
 
 bench: $(READY) ## Measure every number that the README quotes
 	$(BIN)/sortkey bench

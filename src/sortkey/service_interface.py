@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler
 
 Progress = Callable[[int, int], None]
-"""Called with the number of things done and the total."""
+"""A function that shows progress; it is called with the number of things done and the total."""
 
 
 class BadSettings(Exception):

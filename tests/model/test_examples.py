@@ -12,9 +12,10 @@ import pytest
 import sortkey as sk
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ["model.md", "types.md", "from-f-strings.md", "maintenance.md", "migrating.md", "reference.md"]
 
 
-@pytest.mark.parametrize("page", ["model.md", "types.md", "from-f-strings.md", "maintenance.md", "migrating.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page: str) -> None:
     examples = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert examples

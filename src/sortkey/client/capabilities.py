@@ -12,6 +12,8 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
+    """What a store can do."""
+
     store: str
     """Its name, for messages."""
     transactions: bool = True

@@ -28,7 +28,7 @@ from typing import Any
 
 
 class ModelError(Exception):
-    """The base of all errors here."""
+    """The base of all errors of the model."""
 
 
 class DeclarationError(ModelError, TypeError):

@@ -22,6 +22,8 @@ REPORTED_ROWS: Final = 500
 
 
 class AuditProgress(NamedTuple):
+    """How far an audit is; `progress=` receives one after every few hundred rows."""
+
     report: AuditReport
     """What was found so far."""
     cursor: str

@@ -158,9 +158,9 @@ class _SizeLimit(Condition):
 
 
 absent: Final[Condition] = _Absent()
-"""The field is None, or an empty set."""
+"""The field is None, or an empty set: `where={"owner": sk.absent}`."""
 present: Final[Condition] = _Present()
-"""The field is neither None nor an empty set."""
+"""The field is neither None nor an empty set: `where={"owner": sk.present}`."""
 
 
 def below(value: Any) -> Condition:

@@ -23,6 +23,7 @@ class Inexact:
 
 
 inexact: Final = Inexact()
+"""Allows a float, with its rounding: `Annotated[float, sk.inexact]`."""
 
 
 class InKey:
@@ -35,6 +36,8 @@ class InKey:
 
 
 in_key: Final = InKey()
+"""The field is stored in the primary key only, not as an attribute: `Annotated[str, sk.in_key]`. Conditions cannot use
+it."""
 
 
 class Epoch:
@@ -47,6 +50,7 @@ class Epoch:
 
 
 epoch: Final = Epoch()
+"""The time is stored as a number, in whole seconds since 1970: `Annotated[datetime, sk.epoch]`."""
 
 
 class Stamp:
@@ -62,9 +66,9 @@ class Stamp:
 
 
 created: Final = Stamp("created")
-"""When the item was put first."""
+"""Sessions set the time at which the item was put first: `Annotated[datetime | None, sk.created] = None`."""
 updated: Final = Stamp("updated")
-"""When the item was last put or updated."""
+"""Sessions set the time of each put and update: `Annotated[datetime | None, sk.updated] = None`."""
 
 
 class Annotation(NamedTuple):

@@ -48,7 +48,8 @@ class ItemMeta(msgspec.StructMeta):
         return cls
 
     def upgrade(self, version: int) -> Callable[[Upgrade], Upgrade]:
-        """Registers a function from the untyped attributes of a row of this version to those of the next."""
+        """Registers a function that makes rows of the next version from rows of this one, as dicts of plain values:
+        `@Price.upgrade(1)`."""
 
         def register(function: Upgrade) -> Upgrade:
             schema_of(cast("type[Item]", self)).add_upgrade(version, function)
@@ -73,7 +74,11 @@ def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> N
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Item(msgspec.Struct, metaclass=ItemMeta):
-    """The base of all item classes: `class Price(sk.Item, table="prices")`."""
+    """The base of all item classes: `class Price(sk.Item, table="prices")`.
+
+    `table=` is a name or a `sk.Table`; a class without it is a part of other items, or their base. `version=` is the
+    version of its rows. msgspec's options of a class work, too, such as `frozen=True` and `rename="camel"`.
+    """
 
     __table__: ClassVar[Table]
     __schema__: ClassVar[Schema[Any]]

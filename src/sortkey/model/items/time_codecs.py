@@ -29,6 +29,7 @@ def _from_text(text: str) -> datetime:
 
 
 epoch_ms: Final = stored_as(int, encode=_to_milliseconds, decode=_from_milliseconds)
-"""A time as a number, in whole milliseconds since 1970, as JavaScript counts them."""
+"""The time is stored as a number, in whole milliseconds since 1970, as JavaScript counts them:
+`Annotated[datetime, sk.epoch_ms]`."""
 seconds: Final = stored_as(str, encode=_to_text, decode=_from_text)
-"""A time as text, in whole seconds: 2026-08-24T12:30:00Z."""
+"""The time is stored as text without a fraction, `2026-08-24T12:30:00Z`: `Annotated[datetime, sk.seconds]`."""

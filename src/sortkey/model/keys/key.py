@@ -181,7 +181,8 @@ class Declaration:
 class Key(Declaration):
     """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`.
 
-    The arguments are the templates of the partition key and the sort key; `names` are their attributes."""
+    The arguments are the templates of the partition key and the sort key; `names` are their attributes. Called with
+    fields, `Price.key(store="12345")` is an access path; an item's own `price.key` is its exact path."""
 
     def __init__(self, partition: str, sort: str | None = None, *, names: Sequence[str] = ("pk", "sk")) -> None:
         super().__init__(partition, sort, names)
@@ -191,6 +192,10 @@ class Index(Declaration):
     """A secondary index: `sk.Index("gsi1", "TYPE#{type}", "{store}")`, or one declared by fields, which are the
     attributes of its key: `sk.Index("by_status", ("tenant", "status"), ("created",))`. An item is not in the index if
     one of the fields is None.
+
+    `index` is its name in DynamoDB, `projection` what it copies of each item. `names` are the attributes of its key, by
+    default the index's name with `pk` and `sk`. `local=True` declares a local index, which shares the partition key of
+    the table.
     """
 
     def __init__(

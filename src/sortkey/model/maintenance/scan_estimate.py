@@ -27,6 +27,7 @@ class ScanEstimate:
 
     @property
     def dollars(self) -> float:
+        """The price of the scan: on demand, in us-east-1."""
         return prices.read_dollars_per_million(self.units) / 1_000_000
 
     def __str__(self) -> str:

@@ -27,6 +27,8 @@ GUESSED_BYTES: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
+    """The request of an access path and its expected cost. Printed, it is a text."""
+
     path: str
     operation: str
     request: dict[str, Any]
@@ -43,6 +45,7 @@ class Explanation:
 
     @property
     def dollars_per_million(self) -> float:
+        """The price of a million such calls: on demand, in us-east-1."""
         return prices.read_dollars_per_million(self.units)
 
     def __str__(self) -> str:

@@ -45,6 +45,7 @@ class Reading:
 
     @property
     def seconds_per_call(self) -> float:
+        """The mean time of a call."""
         return self.seconds / self.calls if self.calls else 0.0
 
 
@@ -83,7 +84,7 @@ class _Sums:
 
 
 class Meter:
-    """Thread-safe."""
+    """What each access path has cost so far; `db.meter`. Printed, it is a table."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -148,6 +149,7 @@ class Meter:
         return sorted(readings, key=lambda reading: (-reading.units, -reading.rows_read, reading.path))
 
     def reading(self, path: str) -> Reading:
+        """The totals of one path, by its name: `Price.by_product`."""
         with self._lock:
             return self._paths[path].reading(path) if path in self._paths else Reading(path)
 

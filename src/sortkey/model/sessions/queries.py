@@ -50,6 +50,8 @@ def page_window(first: int | None, after: str | None, last: int | None, before: 
 
 
 class Edge(NamedTuple, Generic[T]):
+    """An item of a page, and its cursor."""
+
     cursor: str
     item: T
 
@@ -67,6 +69,7 @@ class Page(Generic[T]):
         self._backward = window.backward
         self._rows = rows[: window.size]
         self.items = items[: window.size]
+        """The items, in the order of the path."""
         if window.backward:
             self.items.reverse()
             self._rows.reverse()

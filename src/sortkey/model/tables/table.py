@@ -22,7 +22,12 @@ from sortkey.model.tables.table_settings import StreamView, TableSettings
 
 
 class Table:
-    """One table, with its settings. `class Price(sk.Item, table="prices")` uses `Table.named("prices")`."""
+    """One table, with its settings, for `class Price(sk.Item, table=PRICES)`.
+
+    `ttl` is the field with the time at which items expire, `stream` what the records of the table's stream have,
+    `provisioned` the read and write units per second, if they are not paid on demand. A store without transactions is
+    rejected with `transactions=True`.
+    """
 
     _known: Final[dict[str, Table]] = {}
 
