@@ -43,6 +43,7 @@ lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(READY) ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -9,6 +9,7 @@ from sortkey.feeds.message import Message as Message
 from sortkey.feeds.message import Rejected as Rejected
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
+from sortkey.model.changes.combination import Where as Where
 from sortkey.model.changes.combination import all_of as all_of
 from sortkey.model.changes.combination import any_of as any_of
 from sortkey.model.changes.combination import none_of as none_of
@@ -28,6 +29,7 @@ from sortkey.model.changes.operators import add as add
 from sortkey.model.changes.operators import append as append
 from sortkey.model.changes.operators import discard as discard
 from sortkey.model.changes.operators import initially as initially
+from sortkey.model.changes.place_changes import Changes as Changes
 from sortkey.model.changes.places import place as place
 from sortkey.model.changes.typed_field import F as F
 from sortkey.model.errors import ConditionFailed as ConditionFailed

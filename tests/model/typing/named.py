@@ -35,6 +35,7 @@ class Product(sk.Item, table=NAMED):
     lines: list[Line] = sk.field(default_factory=list)
     tags: set[str] = sk.field(default_factory=set)
     counts: dict[str, int] = sk.field(default_factory=dict)
+    sizes: tuple[int, ...] = ()
     is_new: bool = True
     changed: datetime | None = None
 

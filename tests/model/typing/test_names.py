@@ -50,6 +50,7 @@ def test_fields_know_their_types() -> None:
     assert_type(sk.F(Product.lines)[0].at(Line.quantity), sk.F[int])
     assert_type(sk.F(Product.line).at(Line.text), sk.F[str])
     assert_type(sk.F(Product.counts)["monday"], sk.F[int])
+    assert_type(sk.F(Product.sizes)[0], sk.F[int])
 
 
 def test_conditions_and_changes_take_values_of_the_type() -> None:
@@ -68,6 +69,7 @@ def test_conditions_and_changes_take_values_of_the_type() -> None:
         sk.F(Product.lines).sized(at_most=9),
         sk.F(Product.city).absent | ~sk.F(Product.city).present,
         (stock > 1) & {"city": "Rome"},
+        sk.F(Product.sizes)[1] >= 10,
     ]
     changes = [
         stock.set(2),
@@ -89,6 +91,22 @@ def test_conditions_and_changes_take_values_of_the_type() -> None:
             db.put(sk.replace(WIDGET, lines=[Line(text="a")]))
             assert_type(db.update(WIDGET.key, change), Product)
         assert_type(db.update(WIDGET.key, [changes[0], changes[4]]), Product)
+
+
+def small(most: int) -> sk.Where:
+    return (sk.F(Product.stock) <= most) | {"city": None}
+
+
+def restocked(amount: int) -> sk.Changes:
+    return [sk.F(Product.stock).add(amount), {"is_new": False}]
+
+
+# A program that has functions for its conditions and changes can annotate them.
+def test_conditions_and_changes_have_names_for_their_types() -> None:
+    with sk.connect("memory:", tables=[NAMED]) as db:
+        db.create_tables()
+        db.put(WIDGET)
+        assert db.update(WIDGET.key, restocked(3), where=small(0)).stock == 3
 
 
 def test_a_misspelt_field_is_an_error() -> None:

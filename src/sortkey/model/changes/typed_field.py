@@ -103,12 +103,16 @@ class F(Generic[T]):
     @overload
     def __getitem__(self: F[list[V] | None], step: int) -> F[V]: ...
     @overload
+    def __getitem__(self: F[tuple[V, ...]], step: int) -> F[V]: ...
+    @overload
+    def __getitem__(self: F[tuple[V, ...] | None], step: int) -> F[V]: ...
+    @overload
     def __getitem__(self: F[dict[str, V]], step: str) -> F[V]: ...
     @overload
     def __getitem__(self: F[dict[str, V] | None], step: str) -> F[V]: ...
 
     def __getitem__(self, step: Step) -> F[Any]:
-        """An element of a list, or the value of a key of a dict."""
+        """An element of a list or a tuple, or the value of a key of a dict."""
         _, steps = self.name.parsed
         return self._inside(*steps, step)
 
