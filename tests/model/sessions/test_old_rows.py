@@ -214,6 +214,29 @@ def test_where_sees_rows_of_older_versions_as_upgraded(old: sk.Session) -> None:
     assert old.count(Reading.by_value(value=7)) == 1
 
 
+# The upgrade changes many attributes, but it must leave those that the row got since it was read.
+def test_an_upgrade_keeps_what_another_program_adds_meanwhile(
+    memory: sk.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.create_tables(Reading)
+    put_row(memory, reading_row(text="7"), "old-readings")
+    call = memory.client._call
+    written: list[str] = []
+
+    def meddling(operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        if operation in ("PutItem", "UpdateItem"):
+            written.append(operation)
+            if len(written) == 2:  # the first attempt fails, and returns the row of the older version
+                put_row(memory, reading_row(text="7", note={"S": "new"}), "old-readings")
+        return call(operation, members)
+
+    monkeypatch.setattr(memory.client, "_call", meddling)
+    memory.update(SENSOR, {"seen": 1})
+    row = row_of(memory, SENSOR)
+    assert (row["note"], row["value"], row["_v"]) == ({"S": "new"}, {"N": "7"}, {"N": "2"})
+    assert "text" not in row
+
+
 def test_deletes_and_transactions_see_rows_of_older_versions_as_upgraded(old: sk.Session) -> None:
     put_row(old, reading_row(text="7"), "old-readings")
     put_row(old, reading_row("t", text="9", extra={"S": "kept"}), "old-readings")

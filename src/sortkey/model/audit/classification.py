@@ -8,6 +8,7 @@ from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys, is_same
 from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.ttl import audit_ttl
+from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
@@ -82,13 +83,10 @@ def _upgraded(schema: Schema[Any], item: Any, row: Row, older: Finding, findings
         # Such as an index key that cannot hold the fields: the item cannot be written.
         left = [each._replace(repairable=False) for each in findings]
         return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
-    primary = {part.name for part in schema.primary.attributes}
-    old = {name: value for name, value in row.items() if name not in primary}
-    sets = {name: value for name, value in current.items() if name not in primary and old.get(name) != value}
-    # The upgrade may compute anything from any attribute.
-    guards = {**dict.fromkeys(sets), **old}
+    # The upgrade may compute anything from any attribute, so all of them must be unchanged.
+    sets, removes, guards = rewrite_row(row, current, {part.name for part in schema.primary.attributes})
     repaired = tuple(each._replace(repairable=True) for each in (*findings, older))
-    return Verdict(schema.name, repaired, Repair(sets, tuple(name for name in old if name not in current), guards))
+    return Verdict(schema.name, repaired, Repair(sets, removes, guards))
 
 
 def _reason(error: Exception) -> str:

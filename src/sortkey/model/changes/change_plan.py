@@ -38,7 +38,7 @@ class ChangePlan:
     beside: frozenset[str]
     """The other attributes of index keys that the update writes a part of: they must exist."""
     version: int | None
-    """The version that the row must have, if the class has had others; an older row is upgraded and put whole."""
+    """The version that the row must have, if the class has had others; an older row is upgraded as a whole."""
 
 
 def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 `model.changes` plans what a change does to index keys. If the plan needs fields that are neither changed nor part of
 the primary key, the item is read first, and the update is conditional on what was read. A row of an older version is
-upgraded and put whole.
+upgraded by the same update.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from msgspec import NODEFAULT
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
-from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.place_changes import Changes, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
@@ -83,7 +83,7 @@ class Update(ConditionalWrite):
         if (own := self.schema.of_row(row)) is not self.schema:
             return self._of_subclass(own).prepare(row)
         if self.schema.is_outdated(row):
-            return Prepared("Put", self._upgraded(row))
+            return Prepared("Update", self._upgraded(row))
         known = self._fields(row)
         computed = self.computed.union(
             name for name, operator in self.operators.items() if not operator.applies_to(row.get(self._attribute(name)))
@@ -192,18 +192,25 @@ class Update(ConditionalWrite):
             raise ConditionFailed(f"{self.path!r} has no {error}", self.schema.decode(row)) from None
 
     def _upgraded(self, row: Row) -> dict[str, Any]:
-        """The PutItem that replaces a row of an older version, if nothing in it has changed."""
+        """The UpdateItem of a row of an older version, if nothing in it has changed."""
         item = self.schema.decode(row)
         values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
+        new = self.schema.encode(replace(item, **self.assigned, **values))
+        sets, removes, guards = rewrite_row(row, new, self.key)
         placeholders = Placeholders()
-        tests = unchanged(row, self.key, placeholders)
+        tests = [self._there(placeholders), *(placeholders.equal(name, value) for name, value in guards.items())]
         if not self.condition.accepts(item):
             # The store rejects it, in a transaction together with what else it rejects.
             tests.append(placeholders.equal(self.schema.primary.partition.name, None))
+        clauses = [
+            *(Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}") for name, value in sets.items()),
+            *(Clause("REMOVE", placeholders.name(name)) for name in removes),
+        ]
         return placeholders.added_to(
             {
                 "TableName": self.path.table,
-                "Item": self.schema.encode(replace(item, **self.assigned, **values)),
+                "Key": self.key,
+                "UpdateExpression": expression(clauses),
                 "ConditionExpression": all_of(tests),
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
@@ -245,7 +252,6 @@ def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
 
 
 def _updated(context: Context, path: Path[T], wanted: Update) -> Steps[T]:
-    prepared, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
-    row: Row | dict[str, Value] = answer["Attributes"] if prepared.action == "Update" else prepared.members["Item"]
-    item: T = decode_written(wanted.schema, row, f"{path!r} was updated")
+    _, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
+    item: T = decode_written(wanted.schema, answer["Attributes"], f"{path!r} was updated")
     return item
