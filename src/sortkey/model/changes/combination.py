@@ -45,6 +45,8 @@ class Combination:
 
 
 Where = Mapping[str, Any] | Combination
+"""Conditions on an item: a mapping from fields, or places in them, to values or conditions, all of which must hold; or
+several joined, by `sk.any_of` and the like, or made with `sk.F`."""
 NOT_A_BOOL = "a condition is neither true nor false before the store tests it: use &, | and ~, not and, or, not, in, if"
 
 

@@ -130,7 +130,8 @@ def _changed(value: Any, steps: Steps, change: Any) -> Any:
 
 
 Changes = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""By field, or by place in a field."""
+"""Changes of an item: a mapping from fields, or places in them, to values or changes; or a list of such mappings,
+and of what the methods of `sk.F` return."""
 
 
 def by_name(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
