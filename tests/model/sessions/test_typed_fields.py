@@ -156,6 +156,24 @@ def test_a_field_of_another_class_is_rejected(accounts: sk.Session) -> None:
         accounts.put(ACCOUNT, newer_by=other)
 
 
+# The forms that are easily forgotten: what the field is compared with, which field a condition is of, and what is set.
+def test_what_is_no_condition_and_no_change_is_rejected(accounts: sk.Session) -> None:
+    conditions: list[Any] = [sk.F(Account.owner), sk.above(1), True, "owner"]
+    for condition in conditions:
+        with pytest.raises(
+            TypeError, match=r"where= takes \{'stock': 3\}, sk\.F\(Product\.stock\) == 3, or the like; not "
+        ):
+            accounts.count(ACCOUNT.key, where=condition)
+        with pytest.raises(TypeError, match="where= takes"):
+            accounts.put(ACCOUNT, where=sk.any_of(condition, Decimal(1) < BALANCE))
+    changes: list[Any] = [sk.F(Account.owner), [sk.F(Account.owner)], "owner", sk.add(1), None]
+    for change in changes:
+        with pytest.raises(
+            TypeError, match=r"changes are \{'stock': 3\}, sk\.F\(Product\.stock\)\.set\(3\), or a list"
+        ):
+            accounts.update(ACCOUNT.key, change)
+
+
 def test_a_field_changes_once(accounts: sk.Session) -> None:
     with pytest.raises(ValueError, match="Account: balance changes twice"):
         accounts.update(ACCOUNT.key, [BALANCE.add(1), BALANCE.add(2)])

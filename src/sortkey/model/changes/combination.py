@@ -51,7 +51,13 @@ NOT_A_BOOL = "a condition is neither true nor false before the store tests it: u
 
 
 def requires_nothing(where: Where | None) -> bool:
-    return where is None or (not isinstance(where, Combination) and not where)
+    """Raises TypeError for what is not a condition, such as `sk.above(1)`, which needs a field."""
+    given: Any = where
+    if given is None or isinstance(given, Combination):
+        return given is None
+    if not isinstance(given, Mapping):
+        raise TypeError(f"where= takes {{'stock': 3}}, sk.F(Product.stock) == 3, or the like; not {given!r}")
+    return not given
 
 
 def any_of(*parts: Where) -> Combination:

@@ -137,7 +137,12 @@ and of what the methods of `sk.F` return."""
 def by_name(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
     """The changes of one or several mappings. Raises UnknownField for fields of another class."""
     found: dict[str, Any] = {}
-    for mapping in (changes,) if isinstance(changes, Mapping) else changes:
+    given: Any = changes if isinstance(changes, list | tuple) else [changes]
+    for mapping in given:
+        if not isinstance(mapping, Mapping):
+            raise TypeError(
+                f"changes are {{'stock': 3}}, sk.F(Product.stock).set(3), or a list of such; not {mapping!r}"
+            )
         for name, change in mapping.items():
             reject_foreign(name, schema)
             if name in found:

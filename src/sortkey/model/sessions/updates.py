@@ -39,8 +39,6 @@ _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 class Update(ConditionalWrite):
     def __init__(self, path: Path[Any], changes: Changes, where: Where | None) -> None:
-        if not changes:
-            raise ValueError(f"an update of {path!r} changes nothing")
         self.path = path
         self.key = path.key()
         self.schema: Schema[Any] = path.schema
@@ -48,6 +46,8 @@ class Update(ConditionalWrite):
         self.description = f"update of {path!r}"
         self.condition = ItemCondition(path.schema, where, path.given)
         fields = by_field(path.schema, changes)
+        if not fields:
+            raise ValueError(f"an update of {path!r} changes nothing")
         self.assigned = {name: value for name, value in fields.items() if not isinstance(value, Operator)}
         self.operators = {name: value for name, value in fields.items() if isinstance(value, Operator)}
         self._plan = plan_changes(self.schema, self.assigned, path.given)
