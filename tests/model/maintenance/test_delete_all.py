@@ -58,6 +58,9 @@ def test_a_filter(db: sk.Session) -> None:
     db.batch(put=[order(number, visits=number % 2) for number in range(10)])
     assert db.delete_all(ADA, where={"visits": 1}).items == 5
     assert numbers(list(db.iterate(ADA, consistent=True))) == [0, 2, 4, 6, 8]
+    some = sk.any_of({"visits": sk.above(3)}, {"number": sk.at_least(6)})
+    assert db.delete_all(ADA, where=some).items == 2
+    assert db.delete_all(Order, where=~sk.none_of(some, {"number": 4}), scan=True).items == 1
 
 
 def test_an_index(db: sk.Session) -> None:

@@ -1,6 +1,6 @@
-"""Partial items: what an index that does not project whole items has of them.
+"""Partial items: what an index that does not project whole items has of them, or what a read was told to return.
 
-A partial item belongs to a generated subclass of its class, one for each index. A field that the index does not have is
+A partial item belongs to a generated subclass of its class, one for each index. A field that it does not have is
 msgspec's UNSET inside the struct, and reading it raises PartialItem. So `repr` shows the gap, equality compares it, and
 JSON leaves it out; nothing invents a value. Whole items pay nothing: their class is the declared one.
 
@@ -28,6 +28,8 @@ from sortkey.model.keys.key_layout import KeyLayout
 T = TypeVar("T", bound=msgspec.Struct)
 
 _INDEX: Final = "__partial_index__"
+_ONLY: Final = "only="
+"""Stands for the index in the class of items that a read was told to leave fields out of; no index has this name."""
 _EXTRA: Final = "__extra__"
 
 _classes: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
@@ -35,7 +37,8 @@ _lock: Final = Lock()
 
 
 def is_partial(item: msgspec.Struct) -> bool:
-    """Whether the item was read from an index that does not have all of it; `db.whole` reads the rest."""
+    """Whether only a part of the item was read, from an index that does not have all of it or with `only=`; `db.whole`
+    reads the rest."""
     return WHOLE in vars(type(item))
 
 
@@ -58,6 +61,25 @@ def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
         # The attributes of an older version are others, and an upgrade needs all of them.
         gaps = frozenset(fields)
     return partial_class(schema.owner, index)(**{**dict.fromkeys(gaps, UNSET), **values})
+
+
+def decode_only(schema: Schema[T], fields: frozenset[str], row: Row) -> T:
+    """The item of a row of which only these fields, and the keys, were read. The row is of the current version."""
+    shown = fields.union(schema.primary.fields)
+    values = {**_held_by_keys(schema, row), **schema.codec.decode(row)}
+    return _only(schema, shown, {name: values[name] for name in values if name in shown})
+
+
+def leave_only(schema: Schema[T], fields: frozenset[str], item: T) -> T:
+    """The same, of a whole item."""
+    shown = fields.union(schema.primary.fields)
+    return _only(schema, shown, {name: getattr(item, name) for name in shown})
+
+
+def _only(schema: Schema[T], shown: frozenset[str], values: Mapping[str, Any]) -> T:
+    # A field that was asked for and is absent has its default, which the class supplies.
+    gaps = (name for name in schema.codec.by_name if name not in shown or name in schema.codec.required)
+    return partial_class(schema.owner, _ONLY)(**{**dict.fromkeys(gaps, UNSET), **values})
 
 
 def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:
@@ -124,6 +146,8 @@ def _make_class(owner: type[T], index: str) -> type[T]:
 
 
 def _advice(index: str) -> str:
+    if index == _ONLY:
+        return "only= left it out; db.whole(items) reads whole items"
     return f"index {index} does not have whole items; db.whole(items) reads them"
 
 

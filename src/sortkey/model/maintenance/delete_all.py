@@ -169,7 +169,7 @@ class _Deletion(ConditionalWrite):
         return Prepared("Delete", placeholders.added_to(members))
 
     def _tests(self, row: Row | None, placeholders: Placeholders) -> list[str]:
-        if not self._condition.where:
+        if self._condition.is_empty:
             return []
         if row is not None and self.schema.is_outdated(row):
             return unchanged(row, self.key, placeholders)
@@ -177,7 +177,7 @@ class _Deletion(ConditionalWrite):
         return [*version, *self._condition.tests(row, placeholders)]
 
     def accepts(self, row: Row) -> bool:
-        return bool(self._condition.where) and self._condition.accepts(self.schema.decode(row))
+        return not self._condition.is_empty and self._condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> Exception:
         return ConditionFailed(f"{self.description}: no longer found", None if row is None else self.schema.decode(row))

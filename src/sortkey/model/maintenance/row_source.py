@@ -15,9 +15,10 @@ from sortkey.model.maintenance.scan_source import source_of
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest
-from sortkey.model.sessions.queries import item_test, query_of
+from sortkey.model.sessions.queries import query_of
 from sortkey.model.sessions.skipped_rows import report_others, undecodable
 from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.wanted_items import item_test
 
 
 class PathRows:

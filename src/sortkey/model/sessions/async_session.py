@@ -32,6 +32,7 @@ from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
+from sortkey.model.sessions.wanted_items import Parts, wanted_items
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
@@ -105,8 +106,12 @@ class AsyncSession(AsyncMaintenance):
         """The same session with another timeout for its calls; None waits forever."""
         return AsyncSession(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
 
-    async def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
-        """The item with this exact key, or None."""
+    async def get(
+        self, path: Path[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None
+    ) -> T | None:
+        """The item with this exact key, or None. With `only`, a partial item with these fields and those of its key."""
+        if only is not None:
+            return await self._run(lookups.get_only(self._context, path, only, consistent))
         if self._fast is None:
             return await self._run(lookups.get(self._context, path, consistent))
         try:
@@ -197,12 +202,16 @@ class AsyncSession(AsyncMaintenance):
         consistent: bool = False,
         budget: int = DEFAULT_BUDGET,
         undecodable: Undecodable = "raise",
+        only: Iterable[FieldName] | None = None,
+        whole: bool = False,
     ) -> Page[T]:
         """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
         With `where`, reads at most `budget` rows to fill the page. A row that its class cannot read raises DecodeError,
-        or is left out if `undecodable` is "skip"."""
+        or is left out if `undecodable` is "skip". `only` and `whole` are those of `iterate`."""
         window = queries.page_window(first, after, last, before, budget)
-        return await self._run(queries.page(self._context, path, window, where, descending, consistent, undecodable))
+        parts = Parts(only, whole)
+        page = queries.page(self._context, path, window, where, descending, consistent, undecodable, parts)
+        return await self._run(page)
 
     async def iterate(
         self,
@@ -213,12 +222,16 @@ class AsyncSession(AsyncMaintenance):
         consistent: bool = False,
         limit: int | None = None,
         undecodable: Undecodable = "raise",
+        only: Iterable[FieldName] | None = None,
+        whole: bool = False,
     ) -> AsyncIterator[T]:
         """All items of a path, in its order, or the first `limit` of them, reading as few rows as possible. A row that
-        its class cannot read raises DecodeError, or is left out if `undecodable` is "skip"."""
+        its class cannot read raises DecodeError, or is left out if `undecodable` is "skip". With `only`, partial items
+        with these fields and those of the keys. With `whole`, partial items of an index are read again as `whole`
+        does."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
-        wanted = queries.wanted_items(path, where, undecodable, limit)
+        wanted = wanted_items(path, where, undecodable, limit, Parts(only, whole))
         start: Row | None = None
         while True:
             items, start = await self._run(queries.chunk(self._context, path, query, start, wanted))

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
+from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
@@ -18,6 +19,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_key, require_path
 from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
+from sortkey.model.sessions.only_fields import OnlyFields
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
 T = TypeVar("T")
@@ -66,8 +68,27 @@ def lookup(
     return list(map(found.get, identities))
 
 
+def get_only(context: Context, path: Path[T], only: Iterable[FieldName], consistent: bool) -> Steps[T | None]:
+    """The item with these fields and those of its key."""
+    require_path(path)
+    fields = OnlyFields(path, only)
+    members = fields.added_to({"TableName": path.table, "Key": path.key()})
+    if consistent:
+        members["ConsistentRead"] = True
+    answer = yield from context.send("GetItem", members, path.name)
+    row = answer.get("Item")
+    context.meter.returned(path.name, 0 if row is None else 1)
+    item: T | None = None if row is None else fields.shown(fields.decode(row))
+    return item
+
+
 def whole(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[list[ItemT]]:
     """The items, with the partial ones read again; those that no longer exist are left out."""
+    return [item for item in (yield from completed(context, items, consistent)) if item is not None]
+
+
+def completed(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[list[ItemT | None]]:
+    """The same, with None for those that no longer exist."""
     wanted = list(items)
     found: dict[tuple[type, Identity], ItemT] = {}
     for cls in dict.fromkeys(whole_class(item) for item in wanted if is_partial(item)):
@@ -77,8 +98,7 @@ def whole(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[l
             read = decode_items_by_key(context.schema(cls), stored)
             found.update(((cls, identity), item) for identity, item in read.items())
             context.meter.returned(key.name, len(read), read=len(read))
-    complete = ((found.get((whole_class(item), _identity(item))) if is_partial(item) else item) for item in wanted)
-    return [item for item in complete if item is not None]
+    return [found.get((whole_class(item), _identity(item))) if is_partial(item) else item for item in wanted]
 
 
 def _is_part_of(cls: type, item: Item) -> bool:

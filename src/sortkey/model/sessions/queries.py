@@ -7,7 +7,7 @@ the page has `has_next`, and its end cursor is where the reading stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
@@ -17,9 +17,19 @@ from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
-from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, start_key
+from sortkey.model.sessions import lookups
+from sortkey.model.sessions.item_decoder import (
+    Decoded,
+    ItemTest,
+    Undecodable,
+    decode_path_items,
+    decode_rows,
+    start_key,
+)
+from sortkey.model.sessions.only_fields import OnlyFields
 from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
 from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.wanted_items import ALL_PARTS, Parts, Wanted, item_test, wanted_items
 
 T = TypeVar("T")
 
@@ -88,6 +98,11 @@ class Page(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
 
+    def complete(self, items: Sequence[T | None]) -> None:
+        """Replaces the items by others, in the same order; those that are None are left out."""
+        self._rows = [row for row, item in zip(self._rows, items, strict=True) if item is not None]
+        self.items = [item for item in items if item is not None]
+
     def cursor(self, index: int) -> str:
         """The cursor of one item, for `after` or `before`."""
         return self._cursors.encode(start_key(self._path, self._rows[index]))
@@ -121,6 +136,7 @@ def page(
     descending: bool,
     consistent: bool,
     undecodable: Undecodable,
+    parts: Parts = ALL_PARTS,
 ) -> Steps[Page[T]]:
     path = context.adapt(path)
     request = query_of(path, where, descending, consistent=False)
@@ -131,9 +147,14 @@ def page(
         query["ScanIndexForward"] = descending
     if consistent:
         query["ConsistentRead"] = True
-    wanted = wanted_items(path, where, undecodable)
+    wanted = wanted_items(path, where, undecodable, parts=parts)
+    if wanted.only is not None:
+        query = wanted.only.added_to(query)
     items, rows, stopped = yield from _fill(context, path, query, window, start, wanted)
     made = Page(path, cursors, items, rows, window, stopped)
+    if wanted.whole:
+        partial: list[Any] = made.items
+        made.complete((yield from lookups.completed(context, partial, consistent=False)))
     context.meter.returned(path.name, len(made.items))
     return made
 
@@ -168,34 +189,23 @@ def _fill(
             return items, rows, start
 
 
-class Wanted(NamedTuple):
-    """Which of the rows that the store returns become items."""
-
-    accepts: ItemTest | None
-    undecodable: Undecodable
-    most: int | None = None
-    """How many at most; None for all."""
-
-    def less(self, items: int) -> Wanted:
-        """The same after this many items."""
-        return self if self.most is None else self._replace(most=self.most - items)
-
-
-def wanted_items(path: Path[Any], where: Where | None, undecodable: Undecodable, most: int | None = None) -> Wanted:
-    if most is not None and most < 1:
-        raise ValueError(f"limit must be at least 1, not {most}")
-    if undecodable not in ("raise", "skip"):
-        raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
-    return Wanted(item_test(path, where), undecodable, most)
-
-
 def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
-    found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
+    if wanted.only is None:
+        found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
+    else:
+        found = _decode_only(path, stored, wanted, wanted.only)
     if found.others:
         report_others(context.meter, path.name, path.schema, found.others)
     if found.errors:
         report_undecodable(context.meter, path.name, found.errors)
     return found
+
+
+def _decode_only(path: Path[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
+    found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
+    if wanted.accepts is not None:
+        found = found.accepted(wanted.accepts)
+    return found._replace(items=list(map(only.shown, found.items)))
 
 
 def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
@@ -212,12 +222,6 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
     return request
 
 
-def item_test(path: Path[Any], where: Where | None) -> ItemTest | None:
-    """The test of the filter on decoded items; None if the store's filter is enough."""
-    wanted = None if where is None or requires_nothing(where) else QueryFilter(path, where)
-    return None if wanted is None or wanted.is_exact else wanted.accepts
-
-
 def _may_have_binary(path: Path[Any], query: Mapping[str, Any]) -> bool:
     """Whether binary may occur in a Query: its keys tell; a filter is not examined."""
     return path.layout.binary or path.primary.binary or "FilterExpression" in query
@@ -232,13 +236,16 @@ class Chunk(NamedTuple):
 
 def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None, wanted: Wanted) -> Steps[Chunk]:
     """One request of `iterate`."""
-    members = dict(query)
+    members = dict(query) if wanted.only is None else wanted.only.added_to(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
     if wanted.most is not None:
         members["Limit"] = max(wanted.most, _FILTERED_LIMIT) if "FilterExpression" in query else wanted.most
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = _decode(context, path, answer["Items"], wanted).items[: wanted.most]
+    items = _decode(context, path, answer["Items"], wanted).items
+    if wanted.whole:
+        items = yield from lookups.whole(context, items, consistent=False)
+    items = items[: wanted.most]
     context.meter.returned(path.name, len(items))
     done = wanted.most is not None and len(items) == wanted.most
     return Chunk(items, None if done else answer.get("LastEvaluatedKey"))

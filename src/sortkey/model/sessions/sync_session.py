@@ -35,6 +35,7 @@ from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
 from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.sync_maintenance import SyncMaintenance
 from sortkey.model.sessions.transaction import Transaction
+from sortkey.model.sessions.wanted_items import Parts, wanted_items
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
@@ -108,8 +109,10 @@ class Session(SyncMaintenance):
         settings = replace(self._options, timeout=seconds)
         return Session(self.client, self._context, settings, self._sleep, self._threads)
 
-    def get(self, path: Path[T], *, consistent: bool = False) -> T | None:
-        """The item with this exact key, or None."""
+    def get(self, path: Path[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None) -> T | None:
+        """The item with this exact key, or None. With `only`, a partial item with these fields and those of its key."""
+        if only is not None:
+            return self._run(lookups.get_only(self._context, path, only, consistent))
         if self._fast is None:
             return self._run(lookups.get(self._context, path, consistent))
         try:
@@ -200,12 +203,16 @@ class Session(SyncMaintenance):
         consistent: bool = False,
         budget: int = DEFAULT_BUDGET,
         undecodable: Undecodable = "raise",
+        only: Iterable[FieldName] | None = None,
+        whole: bool = False,
     ) -> Page[T]:
         """A page of a path's items: the `first` items after a cursor, or the `last` items before one, 50 by default.
         With `where`, reads at most `budget` rows to fill the page. A row that its class cannot read raises DecodeError,
-        or is left out if `undecodable` is "skip"."""
+        or is left out if `undecodable` is "skip". `only` and `whole` are those of `iterate`."""
         window = queries.page_window(first, after, last, before, budget)
-        return self._run(queries.page(self._context, path, window, where, descending, consistent, undecodable))
+        parts = Parts(only, whole)
+        page = queries.page(self._context, path, window, where, descending, consistent, undecodable, parts)
+        return self._run(page)
 
     def iterate(
         self,
@@ -216,12 +223,16 @@ class Session(SyncMaintenance):
         consistent: bool = False,
         limit: int | None = None,
         undecodable: Undecodable = "raise",
+        only: Iterable[FieldName] | None = None,
+        whole: bool = False,
     ) -> Iterator[T]:
         """All items of a path, in its order, or the first `limit` of them, reading as few rows as possible. A row that
-        its class cannot read raises DecodeError, or is left out if `undecodable` is "skip"."""
+        its class cannot read raises DecodeError, or is left out if `undecodable` is "skip". With `only`, partial items
+        with these fields and those of the keys. With `whole`, partial items of an index are read again as `whole`
+        does."""
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
-        wanted = queries.wanted_items(path, where, undecodable, limit)
+        wanted = wanted_items(path, where, undecodable, limit, Parts(only, whole))
         start: Row | None = None
         while True:
             items, start = self._run(queries.chunk(self._context, path, query, start, wanted))
