@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from typing import Any
 
 from sortkey.client import store_url
+from sortkey.client.aws_access import AwsAccess, reject_in_process
 from sortkey.client.embedded import EmbeddedClient
 from sortkey.client.embedded_async import AsyncEmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
@@ -15,18 +17,29 @@ from sortkey.extras import installed_by
 __all__ = ["AsyncClient", "Client", "async_client", "client"]
 
 
-def client(url: str | os.PathLike[str]) -> Client:
+def client(url: str | os.PathLike[str], *, session: Any = None, config: Any = None) -> Client:
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
-    client as the interface. See docs/client.md."""
+    client as the interface. `session`, of boto3 or botocore, has the credentials for an endpoint or AWS; `config` is a
+    botocore Config. See docs/client.md."""
     store = store_url.parse(url)
-    opened = EmbeddedClient(store) if store.remote is None else _remote(store.url, store.remote)
+    access = AwsAccess(session, config)
+    if store.remote is None:
+        reject_in_process(store.url, access)
+        opened: Client = EmbeddedClient(store)
+    else:
+        opened = _remote(store.url, store.remote, access)
     return PrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
-def async_client(url: str | os.PathLike[str]) -> AsyncClient:
-    """As `client`, with methods that are awaited."""
+def async_client(url: str | os.PathLike[str], *, session: Any = None, config: Any = None) -> AsyncClient:
+    """As `client`, with methods that are awaited; the session is one of aiobotocore or aioboto3."""
     store = store_url.parse(url)
-    opened = AsyncEmbeddedClient(store) if store.remote is None else _async_remote(store.url, store.remote)
+    access = AwsAccess(session, config)
+    if store.remote is None:
+        reject_in_process(store.url, access)
+        opened: AsyncClient = AsyncEmbeddedClient(store)
+    else:
+        opened = _async_remote(store.url, store.remote, access)
     return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
@@ -34,12 +47,12 @@ def async_client(url: str | os.PathLike[str]) -> AsyncClient:
 # else, and a store in the process needs neither.
 
 
-def _remote(url: str, remote: store_url.Remote) -> Client:
-    made: Client = import_module("sortkey.client.remote").RemoteClient(url, remote)
+def _remote(url: str, remote: store_url.Remote, access: AwsAccess) -> Client:
+    made: Client = import_module("sortkey.client.remote").RemoteClient(url, remote, access)
     return made
 
 
-def _async_remote(url: str, remote: store_url.Remote) -> AsyncClient:
+def _async_remote(url: str, remote: store_url.Remote, access: AwsAccess) -> AsyncClient:
     with installed_by("aws"):
-        made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote)
+        made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote, access)
     return made

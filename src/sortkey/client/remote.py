@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from botocore.session import Session
 
 from sortkey.client import botocore_deadline, capabilities, errors, fast_remote, remote_answers, remote_requests
+from sortkey.client.aws_access import DEFAULT, AwsAccess
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import Client
@@ -23,9 +24,10 @@ from sortkey.client.store_url import Remote
 class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
     """Any number of threads may share one client."""
 
-    def __init__(self, url: str, remote: Remote) -> None:
-        super().__init__(url, remote)
-        self._session = remote_answers.install(Session())
+    def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT) -> None:
+        given = access.botocore_session(is_async=False)
+        super().__init__(url, remote, access, given)
+        self._session = given or Session()
         self._fast: fast_remote.FastRemote | None = None
         self._opening = threading.Lock()
 
@@ -50,10 +52,12 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
         with self._opening:
             self._check_open()
             if service not in self._clients:
-                config = Config(**configuration(self._session))
+                config = self._access.configured(Config(**configuration(self._session)))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                self._clients[service] = botocore_deadline.install(remote_requests.install(made))
-                if service == "dynamodb" and fast_remote.is_possible(made):
+                self._clients[service] = botocore_deadline.install(
+                    remote_requests.install(remote_answers.install(made))
+                )
+                if service == "dynamodb" and self._access.session is None and fast_remote.is_possible(made):
                     self._fast = fast_remote.FastRemote(made)
             return self._clients[service]
 

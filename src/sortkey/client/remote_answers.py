@@ -28,7 +28,7 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Parsers:
-    """Replaces the parser factory of a botocore or aiobotocore session."""
+    """Replaces the parser factory of a botocore or aiobotocore client."""
 
     def __init__(self, factory: Any) -> None:
         self._factory = factory
@@ -40,11 +40,11 @@ class Parsers:
         return parser
 
 
-def install(session: Any) -> Any:
-    """Let the session's clients read answers this way; returns the session."""
-    name = "response_parser_factory"
-    session.register_component(name, Parsers(session.get_component(name)))
-    return session
+def install(client: Any) -> Any:
+    """Let the client read answers this way; returns the client."""
+    endpoint = client._endpoint
+    endpoint._response_parser_factory = Parsers(endpoint._response_parser_factory)
+    return client
 
 
 def read(botocore: Any, body: bytes, shape: Any) -> Any:

@@ -17,6 +17,7 @@ from aiobotocore.session import get_session
 from botocore.exceptions import ClientError
 
 from sortkey.client import capabilities, errors, fast_remote, remote_answers, remote_requests
+from sortkey.client.aws_access import DEFAULT, AwsAccess
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
@@ -28,9 +29,10 @@ from sortkey.client.store_url import Remote
 class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
     """Belongs to the event loop of its first call, as its connections do."""
 
-    def __init__(self, url: str, remote: Remote) -> None:
-        super().__init__(url, remote)
-        self._session = remote_answers.install(get_session())
+    def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT) -> None:
+        given = access.botocore_session(is_async=True)
+        super().__init__(url, remote, access, given)
+        self._session = given or get_session()
         self._fast: fast_remote.AsyncFastRemote | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
@@ -56,11 +58,11 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
         async with self._opening:
             self._check_open()
             if service not in self._clients:
-                config = AioConfig(**configuration(self._session))
+                config = self._access.configured(AioConfig(**configuration(self._session)))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                opened = remote_requests.install(await self._open.enter_async_context(made))
+                opened = remote_requests.install(remote_answers.install(await self._open.enter_async_context(made)))
                 self._clients[service] = opened
-                if service == "dynamodb" and fast_remote.is_possible(opened):
+                if service == "dynamodb" and self._access.session is None and fast_remote.is_possible(opened):
                     self._fast = fast_remote.AsyncFastRemote(opened)
             return self._clients[service]
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from botocore.session import Session
 
+from sortkey.client.aws_access import AwsAccess
 from sortkey.client.capabilities import AWS, STORES, Capabilities
 from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.metadata import ClientMeta
@@ -40,8 +41,10 @@ class Connection(NamedTuple):
 class AnyRemoteClient(AnyClient[R]):
     """What the sync and the async client have in common: one botocore client per service, made when first needed."""
 
-    def __init__(self, url: str, remote: Remote) -> None:
-        self._connection = connection(remote)
+    def __init__(self, url: str, remote: Remote, access: AwsAccess, session: Any) -> None:
+        """`session` is the botocore session of the program; None if it has none."""
+        self._access = access
+        self._connection = connection(remote, session)
         self._capabilities = self._connection.capabilities
         self._clients: dict[str, Any] = {}
         self._closed = False
@@ -71,11 +74,12 @@ def configuration(session: Any) -> dict[str, Any]:
     }
 
 
-def connection(remote: Remote) -> Connection:
+def connection(remote: Remote, given: Any = None) -> Connection:
+    """How to reach a store; `given` is a session of the program, whose region and credentials are used as they are."""
     known = STORES.get(remote.store or "")
     if remote.endpoint is None:
         return Connection({"region_name": remote.region}, known or AWS)
-    session = Session()
+    session = given or Session()
     arguments = {
         "endpoint_url": remote.endpoint,
         "region_name": session.get_config_variable("region") or _DEFAULT_REGION,
@@ -83,7 +87,7 @@ def connection(remote: Remote) -> Connection:
     host = urlsplit(remote.endpoint).hostname or ""
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
         return Connection(arguments, known or AWS)
-    if credentials_of_this_machine(session) is None:
+    if given is None and credentials_of_this_machine(session) is None:
         arguments |= {"aws_access_key_id": _ANY_CREDENTIAL, "aws_secret_access_key": _ANY_CREDENTIAL}
     return Connection(arguments, known)
 

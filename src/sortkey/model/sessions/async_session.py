@@ -49,27 +49,32 @@ def open_session(
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
     clock: Clock | None = None,
+    session: Any = None,
+    config: Any = None,
 ) -> PendingSession:
     """Open a store for async use: `async with sk.open("./data") as db`.
 
     `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
-    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`. See docs/model.md.
+    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
+    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/client.md). See docs/model.md.
     """
-    return PendingSession(url, options(tables, secret, timeout, pacing or Pacing(), clock))
+    return PendingSession(url, session, config, options(tables, secret, timeout, pacing or Pacing(), clock))
 
 
 class PendingSession:
     """A session that `async with` or `await` opens."""
 
-    def __init__(self, url: str | os.PathLike[str], settings: Options) -> None:
+    def __init__(self, url: str | os.PathLike[str], aws_session: Any, config: Any, settings: Options) -> None:
         self._url = url
+        self._aws_session = aws_session
+        self._config = config
         self._options = settings
         self._session: AsyncSession | None = None
 
     async def _open(self) -> AsyncSession:
-        client = async_client(self._url)
+        client = async_client(self._url, session=self._aws_session, config=self._config)
         try:
             context = self._options.context(await client.capabilities())
         except BaseException:

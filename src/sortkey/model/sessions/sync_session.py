@@ -52,16 +52,19 @@ def connect(
     timeout: float | None = TIMEOUT,
     pacing: Pacing | None = None,
     clock: Clock | None = None,
+    session: Any = None,
+    config: Any = None,
 ) -> Session:
     """Open a store for sync use: `with sk.connect("./data") as db`.
 
     `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
-    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`. See docs/model.md.
+    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
+    `session` and `config` are of boto3, for an endpoint or AWS (docs/client.md). See docs/model.md.
     """
     settings = options(tables, secret, timeout, pacing or Pacing(), clock)
-    client = open_client(url)
+    client = open_client(url, session=session, config=config)
     try:
         context = settings.context(client.capabilities())
     except BaseException:

@@ -28,6 +28,8 @@ from sortkey.model.sessions.updates import Update
 from sortkey.model.sessions.writes import DeleteOrCheck, Put
 
 _CANCELLED: Final = "TransactionCanceledException"
+_MISMATCH: Final = "IdempotentParameterMismatchException"
+_LONGEST_TOKEN: Final = 36
 _CONDITION: Final = "ConditionalCheckFailed"
 _TEMPORARY: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
@@ -44,11 +46,21 @@ class Action(NamedTuple):
 class Transaction:
     """Actions to carry out together. Nothing is sent before `db.transact`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, token: str | None = None) -> None:
+        """For ten minutes, a transaction with a `token` of its own is made once, however often it is sent."""
+        if token is not None and not 1 <= len(token) <= _LONGEST_TOKEN:
+            raise ValueError(f"a token has 1 to {_LONGEST_TOKEN} characters, not {len(token)}")
+        self.token = token
         self.actions: list[Action] = []
+        self.sent: list[dict[str, dict[str, Any]]] | None = None
+        """The actions as they were sent with the token; another attempt must send the same."""
 
     def __repr__(self) -> str:
         return f"<transaction: {', '.join(action.write.description for action in self.actions) or 'no actions'}>"
+
+    def _add(self, action: Action) -> None:
+        self.actions.append(action)
+        self.sent = None
 
     def put(
         self,
@@ -64,21 +76,21 @@ class Transaction:
         schema = schema_of(type(item))
         options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         joined = None if schema.joined is None else Put(schema.joined, item, options)
-        self.actions.append(Action(Put(schema, item, options), joined))
+        self._add(Action(Put(schema, item, options), joined))
 
     def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
         """Add an update of some fields; see `Session.update`."""
         require_path(path)
         joined = None if path.schema.joined is None else Update(path.joined(), changes, where)
-        self.actions.append(Action(Update(path, changes, where), joined))
+        self._add(Action(Update(path, changes, where), joined))
 
     def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
         """Add a delete; see `Session.delete`."""
-        self.actions.append(Action(DeleteOrCheck("Delete", path, where)))
+        self._add(Action(DeleteOrCheck("Delete", path, where)))
 
     def check(self, path: Path[Any], *, where: Where) -> None:
         """Require that an item matches `where`, without writing it."""
-        self.actions.append(Action(DeleteOrCheck("ConditionCheck", path, where)))
+        self._add(Action(DeleteOrCheck("ConditionCheck", path, where)))
 
 
 def transact(context: Context, transaction: Transaction) -> Steps[None]:
@@ -93,10 +105,17 @@ def transact(context: Context, transaction: Transaction) -> Steps[None]:
     rows: dict[int, Row] = {}
     attempt = 0
     while True:
-        items = yield from _prepared(context, writes, rows)
+        items = transaction.sent or (yield from _prepared(context, writes, rows))
+        members: dict[str, Any] = {"TransactItems": items}
+        if transaction.token is not None:
+            members["ClientRequestToken"] = transaction.token
+            transaction.sent = items
         try:
-            yield from context.send("TransactWriteItems", {"TransactItems": items}, "transaction")
+            yield from context.send("TransactWriteItems", members, "transaction")
         except ClientError as error:
+            if code_of(error) == _CANCELLED:
+                # The store has written nothing, so the next attempt may differ.
+                transaction.sent = None
             rows |= _rows_to_retry_from(writes, rows, error)
         else:
             break
@@ -124,6 +143,11 @@ def _prepared(
 def _rows_to_retry_from(writes: list[ConditionalWrite], rows: dict[int, Row], error: ClientError) -> dict[int, Row]:
     """The rows on which conditions failed though their items meet them; raises if another reason cancelled the
     transaction."""
+    if code_of(error) == _MISMATCH:
+        raise TransactionFailed(
+            "nothing was written: within ten minutes, a transaction with this token was made, which differs",
+            ["IdempotentParameterMismatch"] * len(writes),
+        ) from None
     if code_of(error) != _CANCELLED:
         raise error
     response: Any = error.response
