@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
@@ -19,3 +24,15 @@ def write_files(page: str, folder: Path) -> None:
     for name, code in blocks:
         with (folder / name).open("a", encoding="utf-8") as file:
             file.write(code)
+
+
+@contextmanager
+def imported(folder: Path, *names: str) -> Iterator[list[ModuleType]]:
+    """The modules in a folder, as a program that runs there imports them."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield [import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(folder))
+        for name in names:
+            sys.modules.pop(name, None)
