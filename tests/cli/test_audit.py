@@ -201,6 +201,35 @@ def test_an_interrupted_audit_continues(
     assert not state.exists()
 
 
+class Shelf(sk.Item, table=sk.Table("audited-shelves")):
+    shelf: str
+    key = sk.Key("SHELF#{shelf}")
+
+
+class Box(sk.Item, table=sk.Table("audited-boxes")):
+    box: str
+    key = sk.Key("BOX#{box}")
+
+
+# A table that is done is not read again.
+def test_an_audit_of_several_tables_continues(
+    tmp_path: Path, interrupt: Interrupt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sk.connect(tmp_path / "data", tables=[Shelf, Box]) as db:
+        db.create_tables()
+        db.batch(put=[Shelf(shelf="a"), Box(box="b"), Box(box="c")])
+    command = ["audit", __name__, "--store", str(tmp_path / "data"), "--json", "--resume", str(tmp_path / "state")]
+    only = ["--table", "audited-shelves", "--table", "audited-boxes"]
+    interrupt(2)
+    assert main([*command, *only]) == 2
+    with sk.connect(tmp_path / "data", tables=[Shelf]) as db:
+        db.delete(Shelf.key(shelf="a"))
+    capsys.readouterr()
+    assert main([*command, *only]) == 0
+    tables = json.loads(capsys.readouterr().out)["tables"]
+    assert {each["table"]: each["rows"] for each in tables} == {"audited-shelves": 1, "audited-boxes": 2}
+
+
 def test_a_file_of_another_audit_is_rejected(
     folder: Path, tmp_path: Path, interrupt: Interrupt, capsys: pytest.CaptureFixture[str]
 ) -> None:

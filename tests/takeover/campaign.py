@@ -161,8 +161,13 @@ class Takeover:
 
     def _check_rows(self, written: Written) -> None:
         """Every row is what the old program wrote last, with the right keys; nothing is lost, and nothing came back."""
-        expected = [self._after_repair(number, written) for number in range(self._rows)]
-        assert _by_key(all_rows(self._client, self._table)) == _by_key([row for row in expected if row is not None])
+        rows = [self._after_repair(number, written) for number in range(self._rows)]
+        expected, found = (
+            _by_key([row for row in rows if row is not None]),
+            _by_key(all_rows(self._client, self._table)),
+        )
+        for key in expected.keys() | found.keys():
+            assert found.get(key) == expected.get(key), (key, found.get(key), expected.get(key))
 
     def _after_repair(self, number: int, written: Written) -> Row | None:
         fields = written.get(number, intended(number))

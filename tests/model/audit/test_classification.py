@@ -279,3 +279,26 @@ def test_numbers_are_compared_as_numbers() -> None:
     assert [each.kind for each in Classifier(Score.__table__).classify({**row, "gsi1sk": {"N": "8"}}).findings] == [
         Kind.INDEX_KEY_STALE
     ]
+
+
+class Pet(sk.Item, table=sk.Table("audited-pets"), tag=True):
+    name: str
+    key = sk.Key("PET#{name}")
+
+
+class Dog(Pet):
+    breed: str
+    by_breed = sk.Index("gsi1", "BREED#{breed}", "{name}")
+
+
+# The tag says which index keys a row has, so a repair depends on it.
+def test_classes_that_a_tag_tells_apart() -> None:
+    rex = {"pk": {"S": "PET#rex"}, "name": {"S": "rex"}, "type": {"S": "Dog"}, "breed": {"S": "collie"}}
+    verdict = Classifier(Pet.__table__).classify(rex)
+    assert (verdict.entity, [each.kind for each in verdict.findings]) == ("Dog", [Kind.INDEX_KEY_MISSING])
+    assert verdict.repair is not None
+    assert verdict.repair.guards["type"] == {"S": "Dog"}
+    assert Classifier(Pet.__table__).classify({**rex, "type": {"S": "Pet"}}) == Verdict("Pet")
+    (finding,) = Classifier(Pet.__table__).classify({**rex, "type": {"S": "Fish"}}).findings
+    assert finding.kind is Kind.UNDECODABLE
+    assert "Fish" in finding.detail

@@ -98,8 +98,11 @@ def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value
     if any(name not in row for name in fields):
         # A row shows a field that it lacks from the key of another index.
         keys += [part.name for each in schema.all_indexes for part in each.attributes]
-    version = [VERSION_ATTRIBUTE] if schema.version > 1 else []
-    return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *version)) if name not in primary}
+    # What says of which class and version the row is.
+    marks = [VERSION_ATTRIBUTE] if schema.version > 1 else []
+    if schema.tag is not None:
+        marks.append(schema.tag.attribute)
+    return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *marks)) if name not in primary}
 
 
 def _absent(layout: KeyLayout, row: Row) -> dict[str, Value | None]:
