@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
-from typing import Any
+from datetime import date, datetime
+from typing import Annotated, Any
 
 import pytest
 
@@ -36,6 +36,24 @@ def test_a_key_with_a_signature_is_a_key() -> None:
     assert visit.key.key() == {"p": {"S": "USER#ada"}, "s": {"S": "DAY#2026-08-24#000001"}}
     assert visit.by_city == Visit.by_city(city="Rome", day=DAY)
     assert {type(each) for each in (Visit.key, Visit.by_city, Visit.unsigned)} == {BoundKey}
+
+
+class Code:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Coupon(sk.Item, table="signature-coupons"):
+    code: Annotated[Code, sk.stored_as(str, encode=lambda code: code.text, decode=Code)]
+    at: Annotated[datetime, sk.epoch]
+
+    @sk.Key("COUPON#{code}", "{at}")
+    def key(self, *, code: Code, at: datetime = ...) -> None: ...
+
+
+# What a field is stored as is no matter of the signature.
+def test_a_signature_has_the_types_of_values() -> None:
+    assert Coupon.key(code=Code("x")).equal == {"pk": {"S": "COUPON#x"}}
 
 
 def declare(signature: Callable[..., None], field: Any = int) -> type[sk.Item]:

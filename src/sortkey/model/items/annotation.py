@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections import ChainMap
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Final, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, ForwardRef, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from sortkey.model.items.records import field_names
 from sortkey.model.items.stored_as import StoredAs, StoredType, registered_codec
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 
 class Inexact:
@@ -129,10 +132,18 @@ def resolve_annotations(struct: type) -> dict[str, Any]:
     stored = field_names(struct)
     fields: dict[str, Any] = {}
     for owner in reversed(struct.__mro__):
-        annotations = vars(owner).get("__annotations__", {})
+        annotations = _own_annotations(owner)
         names = [name for name in annotations if name in stored]
         fields |= {name: evaluate_annotation(annotations[name], owner, struct) for name in names}
     return fields
+
+
+def _own_annotations(owner: type) -> dict[str, Any]:
+    """The annotations in the body of a class: types, texts, and references to what is not defined yet."""
+    if sys.version_info >= (3, 14):
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    own: dict[str, Any] = vars(owner).get("__annotations__", {})
+    return own
 
 
 def evaluate_annotation(annotation: Any, owner: type, struct: type) -> Any:
@@ -145,4 +156,4 @@ def evaluate_annotation(annotation: Any, owner: type, struct: type) -> Any:
     try:
         return get_type_hints(carrier, module, names, include_extras=True)["it"]
     except NameError:
-        return Unresolved(str(annotation))
+        return Unresolved(annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation))

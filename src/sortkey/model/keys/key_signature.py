@@ -16,6 +16,7 @@ from typing import Any
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.annotation import Annotation, Unresolved, evaluate_annotation, parse_annotation
+from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key_layout import KeyLayout
 
 
@@ -73,10 +74,9 @@ def _check_type(owner: type, parameter: Parameter, field: Annotation) -> None:
     stated = parse_annotation(found)
     if stated.optional:
         raise DeclarationError(f"{name} is {found} in the signature, but a key has no None")
-    if stated.base != field.base:
-        raise DeclarationError(
-            f"{name} is {_shown(stated.base)} in the signature and {_shown(field.base)} in the class"
-        )
+    types = [each.base.declared if isinstance(each.base, StoredType) else each.base for each in (stated, field)]
+    if types[0] != types[1]:
+        raise DeclarationError(f"{name} is {_shown(types[0])} in the signature and {_shown(types[1])} in the class")
 
 
 def _shown(base: Any) -> str:
