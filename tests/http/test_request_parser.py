@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from sortkey.http.request_parser import (
@@ -45,6 +47,14 @@ def test_a_request_in_one_piece() -> None:
 
 def test_a_request_byte_by_byte() -> None:
     assert only(fed(*(bytes([byte]) for byte in WHOLE))).body == b"abc"
+
+
+# A server that answers 503 kept 10 MB for each connection, and after its end, until the garbage collector ran.
+def test_the_parser_keeps_nothing_of_a_complete_request() -> None:
+    parser = RequestParser()
+    request = only(parser.feed(WHOLE))
+    other = Request(b"POST", b"/", {}, b"abc", True)
+    assert sys.getrefcount(request) == sys.getrefcount(other)
 
 
 def test_several_requests_in_one_piece_keep_their_order() -> None:

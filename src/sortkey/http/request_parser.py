@@ -109,9 +109,8 @@ class RequestParser:
         return self.receiving and not self._in_head
 
     def feed(self, data: bytes) -> list[Event]:
-        self._events = []
         if self._rejected:
-            return self._events
+            return []
         self._chunk_bytes = size = len(data)
         self._fed += size
         self._silent += size
@@ -125,7 +124,10 @@ class RequestParser:
         if self._expects:
             self._expects = False
             self._events.append(CONTINUE)
-        return self._events
+        events = self._events
+        # The parser is part of a cycle, and a connection may be idle for long: neither must keep a body.
+        self._events = []
+        return events
 
     def on_message_begin(self) -> None:
         self.receiving = self._in_head = True
