@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -17,6 +18,7 @@ from sortkey.client.boto3_shapes import to_dynamodb_json
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths import prices
 from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.html_table import html_table
 from sortkey.model.paths.meter import Reading
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 from sortkey.values.size import item_size
@@ -49,19 +51,27 @@ class Explanation:
         return prices.read_dollars_per_million(self.units)
 
     def __str__(self) -> str:
-        request = orjson.dumps(self.request, default=repr, option=orjson.OPT_INDENT_2).decode()
+        lines = (f"{name:8}  {text}" for name, text in self._figures.items())
+        return "\n".join([self.path, f"{self.operation} {self._request_text}", *lines])
+
+    def _repr_html_(self) -> str:
+        figures = [*self._figures.items(), ("request", self.operation)]
+        return f"{html_table(self.path, (), figures)}<pre>{escape(self._request_text)}</pre>"
+
+    @property
+    def _request_text(self) -> str:
+        return orjson.dumps(self.request, default=repr, option=orjson.OPT_INDENT_2).decode()
+
+    @property
+    def _figures(self) -> dict[str, str]:
         bound = "at most " if self.at_most else ""
-        return "\n".join(
-            [
-                self.path,
-                f"{self.operation} {request}",
-                f"index     {self.index or 'none: the table itself'}",
-                f"rows      {self.rows:,} of {bound}{self.row_bytes:,} bytes ({self.source})",
-                f"capacity  {bound}{self.units:g} read units",
-                f"cost      {bound}${self.dollars_per_million:,.2f} a million "
-                f"(list price, {prices.REGION}, since {prices.AS_OF})",
-            ]
-        )
+        price = f"(list price, {prices.REGION}, since {prices.AS_OF})"
+        return {
+            "index": self.index or "none: the table itself",
+            "rows": f"{self.rows:,} of {bound}{self.row_bytes:,} bytes ({self.source})",
+            "capacity": f"{bound}{self.units:g} read units",
+            "cost": f"{bound}${self.dollars_per_million:,.2f} a million {price}",
+        }
 
 
 def explain(

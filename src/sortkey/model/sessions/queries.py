@@ -17,6 +17,7 @@ from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
+from sortkey.model.paths.html_table import items_table
 from sortkey.model.sessions import lookups
 from sortkey.model.sessions.item_decoder import (
     Decoded,
@@ -91,6 +92,11 @@ class Page(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<page of {self._path!r}: {len(self.items)} items>"
+
+    def _repr_html_(self) -> str:
+        return items_table(
+            f"{self._path!r}: {len(self.items)} items{', and more' if self.has_next else ''}", self.items
+        )
 
     def __len__(self) -> int:
         return len(self.items)
