@@ -77,6 +77,24 @@ def test_segments_together_are_the_table(db: sk.Session, segments: int) -> None:
     assert {each.customer for each in db.scan(Customer, segments=segments)} == {f"c{number}" for number in range(10)}
 
 
+# A request returns at most 1 MB.
+@pytest.mark.parametrize("segments", [1, 3])
+def test_tables_of_several_pages(db: sk.Session, segments: int) -> None:
+    for start in range(0, 40, 5):
+        db.batch(
+            put=[
+                Order(customer=f"c{number}", number=number, notes=["x" * 60_000]) for number in range(start, start + 5)
+            ]
+        )
+    scan = db.scan(Order, segments=segments)
+    found = list(islice(scan, 13))
+    rest = db.scan(Order, after=scan.cursor)
+    assert sorted(numbers(found + list(rest))) == list(range(40))
+    assert scan.units + rest.units > 40 * 60_000 / 4096 / 2
+    assert db.meter.reading("scan Order").calls > 2
+    assert db.delete_all(Order, scan=True, segments=segments).items == 40
+
+
 def test_filters(db: sk.Session) -> None:
     fill(db)
     assert sorted(numbers(list(db.scan(Order, where={"status": "DONE"})))) == list(range(0, 30, 3))

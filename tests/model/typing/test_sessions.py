@@ -29,6 +29,11 @@ def test_the_sync_session() -> None:
         assert_type(db.update(order(1).key, {"status": "DONE"}), Order)
         assert_type(db.delete(order(1).key), Order | None)
         assert_type(db.iterate(sk.collection(Customer.key, customer="ada")), Iterator[sk.Item])
+        assert_type(db.scan(Order), sk.Scan[Order])
+        assert_type(db.scan(SHOP), sk.Scan[sk.Item])
+        assert_type(list(db.scan(Order)), list[Order])
+        assert_type(db.get_many([order(1).key]), list[Order | None])
+        assert_type(db.get_many((order(1).key, Customer.key(customer="ada"))), tuple[Order | None, Customer | None])
 
 
 def test_the_async_session() -> None:
@@ -44,6 +49,10 @@ def test_the_async_session() -> None:
             assert_type(await db.first(ADA), Order | None)
             assert_type(await db.update(order(1).key, {"status": "DONE"}), Order)
             assert_type(await db.delete(order(1).key), Order | None)
+            assert_type(db.scan(Order), sk.AsyncScan[Order])
+            assert_type([each async for each in db.scan(SHOP)], list[sk.Item])
+            both = await db.get_many((order(1).key, Customer.key(customer="ada")))
+            assert_type(both, tuple[Order | None, Customer | None])
 
     asyncio.run(session())
 
