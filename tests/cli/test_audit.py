@@ -15,7 +15,7 @@ import sortkey as sk
 from sortkey.cli.audit_progress import ProgressBar
 from sortkey.cli.main import main
 from sortkey.model.audit.finding import Kind
-from tests.model.audit.audited import ADA, AUDITED, Order
+from tests.model.audit.audited import ADA, AUDITED, Order, order_row
 from tests.model.audit.test_audit import FLAWED, REPAIRED
 
 MODULE = "tests.model.audit.audited"
@@ -89,6 +89,12 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
             }
         ],
     }
+
+
+def test_more_examples(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, *(order_row(SK={"S": f"ORDER#{number:04}"}) for number in range(5)))
+    assert audit(folder, "--examples", "5") == 1
+    assert capsys.readouterr().out.count("would read it\n") == 5
 
 
 def test_repair_says_what_it_repaired_and_what_is_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

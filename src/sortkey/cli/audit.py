@@ -22,7 +22,7 @@ from sortkey.cli.messages import print_error
 from sortkey.cli.tables import tables_in
 from sortkey.cli.user_module import NoModule, import_user_module
 from sortkey.client import store_url
-from sortkey.model.audit.report import AuditReport
+from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditProgress
 from sortkey.model.errors import ModelError, suggestion
 from sortkey.model.sessions.sync_session import Session, connect
@@ -47,6 +47,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--segments", metavar="N", type=int, help="segments to read in parallel (1)")
     command.add_argument("--rate", metavar="U", type=float, help="units to read, and to write, per second at most")
     command.add_argument("--resume", metavar="FILE", help="keep the state here, and continue from it if it is there")
+    command.add_argument("--examples", metavar="N", type=int, default=EXAMPLES, help="rows to name per finding (3)")
     command.add_argument("--json", action="store_true", help="print the reports as JSON")
 
 
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         tables = _chosen(arguments)
         store = _store(arguments.store)
         file = AuditFile.open(arguments)
-        with connect(store, tables=tables) as db:
+        with file, connect(store, tables=tables) as db:
             reports = [_audit(db, table, arguments, file) for table in tables]
             differences = db.diff_tables(*tables)
     except (
@@ -115,6 +116,7 @@ def _audit(db: Session, table: Table, arguments: argparse.Namespace, file: Audit
             segments=arguments.segments if before.cursor is None else None,
             rate=arguments.rate,
             after=before.cursor,
+            examples=arguments.examples,
             progress=show,
         )
     return file.complete(table.name, found)

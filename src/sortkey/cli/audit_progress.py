@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from time import monotonic
 from typing import Final, Self
 
 import msgspec
@@ -15,6 +16,7 @@ from sortkey.model.audit.table_audit import AuditProgress
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 _WIDTH: Final = 30
+SECONDS_BETWEEN_WRITES: Final = 1.0
 
 
 class WrongFile(Exception):
@@ -42,6 +44,8 @@ class AuditFile:
         self._path = path
         self._state = state
         self._begun = dict(state.tables)
+        self._latest: tuple[str, AuditProgress] | None = None
+        self._written_at = monotonic()
 
     @classmethod
     def open(cls, arguments: argparse.Namespace) -> AuditFile:
@@ -64,12 +68,15 @@ class AuditFile:
         return self._begun.get(table) or TableState(AuditReport(table))
 
     def save(self, table: str, progress: AuditProgress) -> None:
-        report = self.begun(table).report.joined(progress.report)
-        self._write(table, TableState(report, progress.cursor))
+        """Keeps the progress; writes it from time to time."""
+        self._latest = (table, progress)
+        if monotonic() - self._written_at > SECONDS_BETWEEN_WRITES:
+            self._write_latest()
 
     def complete(self, table: str, report: AuditReport) -> AuditReport:
         """The report with what an earlier run has found."""
         whole = self.begun(table).report.joined(report)
+        self._latest = None
         self._write(table, TableState(whole, is_complete=True))
         return whole
 
@@ -78,8 +85,22 @@ class AuditFile:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Writes what an interrupted audit has done."""
+        self._write_latest()
+
+    def _write_latest(self) -> None:
+        if self._latest is not None:
+            table, progress = self._latest
+            self._latest = None
+            self._write(table, TableState(self.begun(table).report.joined(progress.report), progress.cursor))
+
     def _write(self, table: str, state: TableState) -> None:
         self._state.tables[table] = state
+        self._written_at = monotonic()
         if self._path is not None:
             # A kill must leave the old state or the new one.
             beside = self._path.with_name(f"{self._path.name}.new")

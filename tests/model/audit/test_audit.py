@@ -83,6 +83,11 @@ def test_a_report_names_a_few_rows_only(live: sk.Session) -> None:
     (finding,) = live.audit(AUDITED).findings
     assert finding.rows == EXAMPLES + 2
     assert len(finding.examples) == EXAMPLES
+    (finding,) = live.audit(AUDITED, examples=100).findings
+    assert [each.key["SK"]["S"] for each in finding.examples] == [
+        f"ORDER#{number:04}" for number in range(EXAMPLES + 2)
+    ]
+    assert all("would read it" in each.detail for each in finding.examples)
 
 
 # Only what follows from the row is written: what only its owner knows stays, and is reported again.

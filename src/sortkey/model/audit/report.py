@@ -11,7 +11,7 @@ from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.items.codec import Row
 
 EXAMPLES: Final = 3
-"""How many rows of each finding a report names."""
+"""How many rows of each finding a report names, unless it is asked for more."""
 
 
 class Outcome(Enum):
@@ -63,6 +63,8 @@ class AuditReport(msgspec.Struct):
     read_units: float = 0.0
     write_units: float = 0.0
     findings: list[FindingCount] = msgspec.field(default_factory=list)
+    most_examples: int = EXAMPLES
+    """How many rows of each finding it names at most."""
 
     @property
     def is_clean(self) -> bool:
@@ -84,9 +86,12 @@ class AuditReport(msgspec.Struct):
                 counted.repairable += 1
                 counted.repaired += outcome is Outcome.REPAIRED
                 counted.skipped += outcome is Outcome.SKIPPED
-            if len(counted.examples) < EXAMPLES:
-                detail = f"{finding.detail}; {rejection}" if rejection and finding.repairable else finding.detail
-                counted.examples.append(Example(key, detail))
+            if rejection and finding.repairable:
+                # The reason is news, and the rows that were repaired are not.
+                counted.examples.insert(0, Example(key, f"{finding.detail}; {rejection}"))
+                del counted.examples[self.most_examples :]
+            elif len(counted.examples) < self.most_examples:
+                counted.examples.append(Example(key, finding.detail))
 
     def _counted(self, entity: str | None, finding: Finding) -> FindingCount:
         for each in self.findings:
@@ -98,7 +103,7 @@ class AuditReport(msgspec.Struct):
 
     def joined(self, other: AuditReport) -> AuditReport:
         """One report of both; `other` is of other rows of the same table."""
-        made = AuditReport(self.table)
+        made = AuditReport(self.table, most_examples=max(self.most_examples, other.most_examples))
         for each in (self, other):
             made.rows += each.rows
             made.fine += each.fine
@@ -112,5 +117,5 @@ class AuditReport(msgspec.Struct):
                 ours.repairable += theirs.repairable
                 ours.repaired += theirs.repaired
                 ours.skipped += theirs.skipped
-                ours.examples = [*ours.examples, *theirs.examples][:EXAMPLES]
+                ours.examples = [*ours.examples, *theirs.examples][: made.most_examples]
         return made

@@ -37,6 +37,7 @@ class AuditOptions(NamedTuple):
     repair: bool = False
     upgrade: bool = False
     rate: float | None = None
+    examples: int = EXAMPLES
     only_index: str | None = None
     """The only index whose keys are judged; None for all indexes, and what else there is to judge."""
 
@@ -44,7 +45,7 @@ class AuditOptions(NamedTuple):
 class TableAudit:
     def __init__(self, context: Context, audited: Table | type[Item], options: AuditOptions) -> None:
         (table,) = tables_of([audited])
-        self.report = AuditReport(table.name)
+        self.report = AuditReport(table.name, most_examples=options.examples)
         self._classifier = Classifier(
             table,
             native=context.multi_attribute_keys,
@@ -73,7 +74,7 @@ class TableAudit:
 
     def _explained(self, verdict: Verdict, row: Row) -> Verdict:
         """The first rows that no class recognises are reported with the key that would read them."""
-        if verdict.entity is not None or self.report.count(Kind.UNRECOGNISED) >= EXAMPLES:
+        if verdict.entity is not None or self.report.count(Kind.UNRECOGNISED) >= self.report.most_examples:
             return verdict
         return Verdict(None, (Finding(Kind.UNRECOGNISED, detail=advice(self._schema, row)),))
 

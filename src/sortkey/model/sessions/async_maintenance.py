@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
 
-from sortkey.model.audit.report import AuditReport
+from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
 from sortkey.model.changes.combination import Where
 from sortkey.model.items.codec import Row
@@ -134,15 +134,16 @@ class AsyncMaintenance(AsyncManyReads):
         segments: int | None = None,
         rate: float | None = None,
         after: str | None = None,
+        examples: int = EXAMPLES,
         progress: ShowProgress | None = None,
     ) -> AuditReport:
         """Compare every row of a table with its declarations. The report counts the rows that no class recognises or
         can decode, those whose attributes disagree with their key, whose index keys are missing or stale, or whose TTL
         is not a number of seconds, and those of an older version. `repair` rewrites index keys and TTLs, each only if
         what it follows from is unchanged; `upgrade` also rewrites rows of older versions. `segments`, `rate` and
-        `after` are those of `scan`; `rate` also limits the units written. `progress` is called after every few hundred
-        rows."""
-        return await self._audited(table, AuditOptions(repair, upgrade, rate), segments, after, progress)
+        `after` are those of `scan`; `rate` also limits the units written. The report names up to `examples` rows
+        of each finding. `progress` is called after every few hundred rows."""
+        return await self._audited(table, AuditOptions(repair, upgrade, rate, examples), segments, after, progress)
 
     async def fill_index(
         self,
