@@ -1,0 +1,97 @@
+"""The handler of docs/lambda.md, with events in the form that Lambda delivers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.docs.files import imported, write_files
+
+EVENT = json.loads("""
+{
+  "Records": [
+    {
+      "eventID": "c4ca4238a0b923820dcc509a6f75849b",
+      "eventName": "MODIFY",
+      "eventVersion": "1.1",
+      "eventSource": "aws:dynamodb",
+      "awsRegion": "eu-west-1",
+      "dynamodb": {
+        "ApproximateCreationDateTime": 1787572800,
+        "Keys": {"pk": {"S": "CUSTOMER#ada"}, "sk": {"S": "ORDER#000007"}},
+        "OldImage": {
+          "pk": {"S": "CUSTOMER#ada"}, "sk": {"S": "ORDER#000007"},
+          "customer": {"S": "ada"}, "number": {"N": "7"}, "status": {"S": "OPEN"}, "photo": {"B": "iVBORw=="}
+        },
+        "NewImage": {
+          "pk": {"S": "CUSTOMER#ada"}, "sk": {"S": "ORDER#000007"},
+          "customer": {"S": "ada"}, "number": {"N": "7"}, "status": {"S": "PAID"}, "photo": {"B": "iVBORw=="}
+        },
+        "SequenceNumber": "4421584500000000017450439091",
+        "SizeBytes": 160,
+        "StreamViewType": "NEW_AND_OLD_IMAGES"
+      },
+      "eventSourceARN": "arn:aws:dynamodb:eu-west-1:123456789012:table/shop/stream/2026-08-24T00:00:00.000"
+    },
+    {
+      "eventID": "c81e728d9d4c2f636f067f89cc14862c",
+      "eventName": "REMOVE",
+      "dynamodb": {
+        "Keys": {"pk": {"S": "CUSTOMER#bob"}, "sk": {"S": "ORDER#000001"}},
+        "OldImage": {"pk": {"S": "CUSTOMER#bob"}, "sk": {"S": "ORDER#000001"}},
+        "SequenceNumber": "4421584500000000017450439092"
+      }
+    }
+  ]
+}
+""")
+
+
+class Context:
+    def get_remaining_time_in_millis(self) -> int:
+        return 3000
+
+
+@pytest.fixture
+def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    write_files("lambda.md", tmp_path)
+    monkeypatch.setenv("STORE", "memory:")
+    with imported(tmp_path, "handler") as (module,):
+        module.db.create_tables()
+        yield module
+        module.db.close()
+
+
+def shipments(function: Any) -> list[Any]:
+    return list(function.db.iterate(function.Shipment.key(customer="ada")))
+
+
+def test_a_paid_order_is_shipped_once(function: Any) -> None:
+    for _ in range(2):
+        assert function.handler(EVENT, Context()) == {"batchItemFailures": []}
+        assert shipments(function) == [function.Shipment(customer="ada", number=7)]
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["late", "throttled"])
+def test_the_first_failed_record_is_reported(function: Any, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = ClientError({"Error": {"Code": "ThrottlingException", "Message": "on purpose"}}, "PutItem")
+
+    def fail(*_: object, **__: object) -> None:
+        raise function.sk.DeadlineExceeded("late") if late else throttled
+
+    monkeypatch.setattr(function.sk.Session, "put", fail)
+    failures = [{"itemIdentifier": "4421584500000000017450439091"}]
+    assert function.handler(EVENT, Context()) == {"batchItemFailures": failures}
+
+
+# Opening a session on AWS sends nothing, so it works without AWS.
+def test_a_session_with_another_role_is_opened(tmp_path: Path) -> None:
+    write_files("lambda.md", tmp_path)
+    with imported(tmp_path, "other_account") as (module,):
+        assert module.db.capabilities.store == "DynamoDB"
+        module.db.close()
