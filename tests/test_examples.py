@@ -1,4 +1,4 @@
-"""The programs under examples/ run, on the embedded store and on an endpoint, and print what they should."""
+"""The programs under examples/ run on every store, and print what they should."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import our_endpoint
+from tests.stores import dynamodb_local, our_endpoint, store
 
-__all__ = ["our_endpoint"]
+__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 FOLDER = Path(__file__).parents[1] / "examples"
 PRINTED = {
@@ -81,12 +81,8 @@ def test_all_of_them_are_here() -> None:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-@pytest.mark.parametrize("remote", [False, True], ids=["embedded", "endpoint"])
-def test_it_prints_answers_and_explanations(
-    name: str, remote: bool, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
-) -> None:
-    url = f"{request.getfixturevalue('our_endpoint')}?prefix=examples-" if remote else "memory:"
-    program(name)(url)
+def test_it_prints_answers_and_explanations(name: str, store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program(name)(store)
     printed = capsys.readouterr().out
     for line in PRINTED[name]:
         assert line in printed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from inspect import signature
 from typing import Any
 
 import msgspec
@@ -39,6 +41,18 @@ class Member(sk.Item, table=ACCOUNTS):
     balance: Decimal = Decimal(0)
 
     key = sk.Key("MEMBER#{member}")
+
+
+class Gem(sk.Item):
+    value: int
+
+
+class Safe(sk.Item, table=ACCOUNTS):
+    number: str
+    name: str | None = None
+    gems = sk.Entries(Gem, "gem:")
+
+    key = sk.Key("SAFE#{number}")
 
 
 ACCOUNT = Account(
@@ -154,6 +168,48 @@ def test_a_field_of_another_class_is_rejected(accounts: sk.Session) -> None:
         accounts.update(ACCOUNT.key, other.set(Decimal(1)))
     with pytest.raises(sk.UnknownField, match=message):
         accounts.put(ACCOUNT, newer_by=other)
+
+
+WEALTHY = Decimal(5) <= BALANCE
+CALLS: dict[str, Callable[[sk.Session], Any]] = {
+    "count": lambda db: db.count(ACCOUNT.key, where=WEALTHY),
+    "first": lambda db: db.first(ACCOUNT.key, where=WEALTHY),
+    "iterate": lambda db: len(list(db.iterate(ACCOUNT.key, where=WEALTHY))),
+    "page": lambda db: len(db.page(ACCOUNT.key, where=WEALTHY)),
+    "scan": lambda db: len(list(db.scan(Account, where=WEALTHY))),
+    "explain_scan": lambda db: db.explain_scan(Account, where=WEALTHY),
+    "put": lambda db: db.put(ACCOUNT, where=WEALTHY),
+    "update": lambda db: db.update(ACCOUNT.key, BALANCE.add(1), where=WEALTHY),
+    "put_entry": lambda db: db.put_entry(
+        Safe.key(number="1"), Safe.gems, "a", Gem(value=1), newer_by=sk.F(Gem.value), where=sk.F(Safe.name).absent
+    ),
+    "delete": lambda db: db.delete(ACCOUNT.key, where=WEALTHY),
+    "delete_all": lambda db: db.delete_all(ACCOUNT.key, where=Decimal(9) > BALANCE),
+}
+
+
+# A call that took a condition for a bool would raise.
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_that_takes_conditions_takes_those_of_fields(accounts: sk.Session, call: str) -> None:
+    assert CALLS[call](accounts)
+
+
+def test_these_are_all_of_them() -> None:
+    public = [name for name in dir(sk.Session) if not name.startswith("_") and callable(getattr(sk.Session, name))]
+    assert {name for name in public if "where" in signature(getattr(sk.Session, name)).parameters} == set(CALLS)
+
+
+def test_an_entry_is_newer_by_a_field_of_its_own(accounts: sk.Session) -> None:
+    with pytest.raises(sk.UnknownField, match=r"Account\.revision is not a field of Gem"):
+        accounts.put_entry(Safe.key(number="1"), Safe.gems, "a", Gem(value=1), newer_by=sk.F(Account.revision))
+
+
+def test_a_read_can_be_of_fields_of_its_class_only(accounts: sk.Session) -> None:
+    part = accounts.get(ACCOUNT.key, only=[BALANCE])
+    assert part is not None
+    assert part.balance == 5
+    with pytest.raises(sk.UnknownField, match=r"Member\.balance is not a field of Account"):
+        accounts.get(ACCOUNT.key, only=[sk.F(Member.balance)])
 
 
 # The forms that are easily forgotten: what the field is compared with, which field a condition is of, and what is set.

@@ -63,7 +63,7 @@ class F(Generic[T]):
 
     Comparisons make conditions for `where=`, to be joined by `&`, `|` and `~`. Methods make changes for `update`."""
 
-    __slots__ = ("_owner", "name")
+    __slots__ = ("name", "owner")
 
     __hash__: ClassVar[None]  # type: ignore[assignment]
     # Indexing by number would make it iterable, without an end.
@@ -72,8 +72,9 @@ class F(Generic[T]):
 
     def __init__(self, field: T) -> None:
         member = _member(field)
-        self._owner: type = member.__objclass__
-        self.name = place_of(self._owner, member.__name__, ())
+        self.owner: type = member.__objclass__
+        """The class that declares the field."""
+        self.name = place_of(self.owner, member.__name__, ())
         """The name of the field or the place, as the keys of mappings in `where=` and changes have it."""
 
     if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class F(Generic[T]):
         def _type(self) -> T: ...
 
     def __repr__(self) -> str:
-        return f"F({self._owner.__name__}.{self.name})"
+        return f"F({self.owner.__name__}.{self.name})"
 
     def __bool__(self) -> NoReturn:
         raise TypeError(NOT_A_BOOL)
@@ -120,13 +121,13 @@ class F(Generic[T]):
         field, _ = self.name.parsed
         find_place(self._fields, field, steps)
         made: F[Any] = object.__new__(F)
-        made._owner = self._owner
-        made.name = place_of(self._owner, field, steps)
+        made.owner = self.owner
+        made.name = place_of(self.owner, field, steps)
         return made
 
     @property
     def _fields(self) -> Any:
-        return Fields(self._owner.__name__, codec_of(self._owner))
+        return Fields(self.owner.__name__, codec_of(self.owner))
 
     @property
     def _annotation(self) -> Any:

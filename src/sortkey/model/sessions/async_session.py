@@ -180,14 +180,14 @@ class AsyncSession(AsyncMaintenance):
         name: str,
         entry: E,
         *,
-        newer_by: str,
+        newer_by: FieldName,
         changes: Changes | None = None,
         where: Where | None = None,
     ) -> PutEntryResult[T]:
         """Write one entry of an item, together with `changes` to its fields, without reading it. Creates a missing
         item. Writes nothing if the stored entry is not older by the field `newer_by`, or if the item does not match
         `where`."""
-        put = put_entry.EntryPut(path, entries.assignment(name, entry, newer_by), changes or {}, where)
+        put = put_entry.EntryPut(path, put_entry.assignment(entries, name, entry, newer_by), changes or {}, where)
         return await self._run(put_entry.put_entry(self._context, put))
 
     async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:

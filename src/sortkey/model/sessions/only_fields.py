@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sortkey.model.changes.places import reject_foreign
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.errors import NoAccessPath, unknown_field
 from sortkey.model.items.codec import Row
@@ -32,6 +33,7 @@ class OnlyFields:
         self._fields = frozenset(field.name if isinstance(field, F) else field for field in only)
         known = self._schema.codec.by_name
         for name in sorted(self._fields):
+            reject_foreign(name, self._schema)
             if name not in known:
                 raise unknown_field(self._schema.name, name, known)
         self._needs_rows = needs_rows or self._schema.version > 1

@@ -15,8 +15,9 @@ from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.operators import SET, Clause, Operator, initially
 from sortkey.model.changes.place_changes import Changes, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, Unsupported
-from sortkey.model.items.entries import Assignment
+from sortkey.model.changes.typed_field import F, FieldName
+from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownField, Unsupported
+from sortkey.model.items.entries import Assignment, E, Entries
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_path
@@ -42,6 +43,14 @@ class EntryPut(NamedTuple, Generic[T]):
     entry: Assignment
     changes: Changes
     where: Where | None
+
+
+def assignment(entries: Entries[E], name: str, entry: E, newer_by: FieldName) -> Assignment:
+    if not isinstance(newer_by, F):
+        return entries.assignment(name, entry, newer_by)
+    if not issubclass(entries.struct, newer_by.owner):
+        raise UnknownField(f"{newer_by.owner.__name__}.{newer_by.name} is not a field of {entries.struct.__name__}")
+    return entries.assignment(name, entry, newer_by.name)
 
 
 def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
