@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 
 import sortkey as sk
@@ -26,6 +27,7 @@ PAGE = 64
 TABLE = "prices"
 
 PRICES = sk.Table(TABLE)
+STOCKS = sk.Table("stocks")
 
 
 class Price(sk.Item, table=PRICES):
@@ -37,6 +39,14 @@ class Price(sk.Item, table=PRICES):
     updated: int = 0
 
     key = sk.Key("STORE#{store}", "{channel}#{kind}#{product}")
+
+
+class Stock(sk.Item, table=STOCKS):
+    product: str
+    counts: dict[str, int] = sk.field(default_factory=dict)
+    moves: int = 0
+
+    key = sk.Key("PRODUCT#{product}")
 
 
 def prices() -> list[Price]:
@@ -69,6 +79,15 @@ class Modelled:
     def page(self, number: int) -> object:
         store = f"{number % STORES:05}"
         return self.db.page(Price.key(store=store, channel="ALL", kind="Base"), first=PAGE).items
+
+    def nested_update(self, number: int) -> object:
+        return self.db.update(Stock.key(product=f"P{number % PRODUCTS:04}"), {"counts.north": sk.add(1)})
+
+    def upsert(self, number: int) -> object:
+        return self.db.upsert(Stock.key(product=f"N{number % PRODUCTS:04}"), {"moves": sk.add(1)})
+
+    def scan(self, _: int) -> object:
+        return list(self.db.scan(Price))
 
 
 class Bare:
@@ -119,7 +138,17 @@ class Pynamo:
             amount = NumberAttribute()
             updated = NumberAttribute()
 
+        class PynamoStock(Model):
+            class Meta(PynamoPrice.Meta):
+                table_name = STOCKS.name
+
+            pk = UnicodeAttribute(hash_key=True)
+            product = UnicodeAttribute()
+            counts: Any = MapAttribute[str, int]()  # type: ignore[no-untyped-call]
+            moves = NumberAttribute()
+
         self.model = PynamoPrice
+        self.stock = PynamoStock
 
     def lookup(self, number: int) -> object:
         keys = [(f"STORE#{each['store']}", f"ALL#Base#{each['product']}") for each in asked_together(number)]
@@ -129,11 +158,24 @@ class Pynamo:
         beginning = self.model.sk.startswith("ALL#Base#")
         return list(self.model.query(f"STORE#{number % STORES:05}", beginning, limit=PAGE, page_size=PAGE))
 
+    def nested_update(self, number: int) -> object:
+        north = self.stock.counts["north"]
+        return self.stock(f"PRODUCT#P{number % PRODUCTS:04}").update(actions=[north.set(north + 1)])
+
+    def upsert(self, number: int) -> object:
+        product = f"M{number % PRODUCTS:04}"
+        actions: list[Action] = [self.stock.moves.add(1), self.stock.product.set(product)]
+        return self.stock(f"PRODUCT#{product}").update(actions=actions)
+
+    def scan(self, _: int) -> object:
+        return list(self.model.scan())
+
 
 def loaded(url: str) -> sk.Session:
-    db = sk.connect(url, tables=[PRICES])
+    db = sk.connect(url, tables=[PRICES, STOCKS])
     db.create_tables()
     db.batch(put=prices())
+    db.batch(put=[Stock(product=f"P{product:04}", counts={"north": 0}) for product in range(PRODUCTS)])
     return db
 
 
@@ -148,12 +190,19 @@ def run() -> Iterator[Result]:
     try:
         with loaded(server.url) as db:
             modelled, pynamo = Modelled(db), Pynamo(server.url)
-            for name in ("lookup", "page"):
-                ours, theirs = side_by_side(getattr(modelled, name), getattr(pynamo, name), population, 50, rounds=5)
+            for name, calls in {"lookup": 50, "page": 50, "nested_update": 50, "upsert": 50, "scan": 3}.items():
+                ours, theirs = side_by_side(getattr(modelled, name), getattr(pynamo, name), population, calls, rounds=5)
                 yield Result(f"{_title(name)}, on an endpoint", ours, "µs", peers={"PynamoDB": theirs})
     finally:
         server.stop()
 
 
 def _title(name: str) -> str:
-    return {"get": "get", "lookup": f"lookup of {BATCH}", "page": f"page of {PAGE}"}[name]
+    return {
+        "get": "get",
+        "lookup": f"lookup of {BATCH}",
+        "page": f"page of {PAGE}",
+        "nested_update": "nested update",
+        "upsert": "upsert of a counter",
+        "scan": f"scan of {STORES * PRODUCTS:,}",
+    }[name]

@@ -27,8 +27,9 @@ class ItemCondition:
         self.is_empty = requires_nothing(where)
         if not self.is_empty:
             self._requirement = Requirement(schema, where, given)
-            # Reject impossible conditions before anything is sent.
-            self.tests(None, Placeholders())
+            # Now, so that impossible conditions are rejected before anything is sent.
+            self._placeholders = Placeholders()
+            self._text = self._rendered(self._placeholders)
 
     def accepts(self, item: Any) -> bool:
         """Whether an item matches."""
@@ -41,7 +42,11 @@ class ItemCondition:
             return []
         if row is not None and self._needs_program(row) and self.accepts(self.schema.decode(row)):
             return self._unchanged(row, placeholders)
-        return [self._requirement.render(lambda leaf: leaf.render(False, placeholders))]
+        # Handles the common case, a request that has no placeholders yet.
+        return [self._text if placeholders.begin_with(self._placeholders) else self._rendered(placeholders)]
+
+    def _rendered(self, placeholders: Placeholders) -> str:
+        return self._requirement.render(lambda leaf: leaf.render(False, placeholders))
 
     def _needs_program(self, row: Row) -> bool:
         """Whether the store cannot judge the row."""

@@ -13,6 +13,14 @@ class Placeholders:
         self._names: dict[str, str] = {}
         self._values: dict[str, Value] = {}
 
+    def begin_with(self, others: Placeholders) -> bool:
+        """Take over others; False if there are some here already."""
+        if self._names or self._values:
+            return False
+        self._names.update(others._names)
+        self._values.update(others._values)
+        return True
+
     def name(self, attribute: str) -> str:
         return self._names.setdefault(attribute, f"#n{len(self._names)}")
 

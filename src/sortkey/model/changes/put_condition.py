@@ -25,6 +25,8 @@ from sortkey.model.items.schema import Schema
 class PutCondition(ABC):
     compares: bool = True
     """Whether it compares fields of the stored item."""
+    raises: bool = False
+    """Whether a put raises if it is not met; other puts return False."""
 
     def __init__(self, schema: Schema[Any]) -> None:
         self.schema = schema
@@ -102,6 +104,8 @@ class NewerBy(PutCondition):
 class SameVersion(PutCondition):
     """The stored item has the version of the item to be put. Without an item, or without a version, it is 0."""
 
+    raises = True
+
     def __init__(self, schema: Schema[Any], item: Item, field: str) -> None:
         super().__init__(schema)
         attribute_of(schema, field)
@@ -136,6 +140,8 @@ class SameVersion(PutCondition):
 
 class Matching(PutCondition):
     """The stored item matches `where`. A missing item has no fields."""
+
+    raises = True
 
     def __init__(self, schema: Schema[Any], item: Item, where: Where) -> None:
         super().__init__(schema)

@@ -7,8 +7,7 @@ so that a test that only errs on one side keeps its side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sortkey.model.changes import placeholders
 from sortkey.model.changes.combination import Combination, Where
@@ -35,8 +34,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.items.stored_as import StoredType
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A condition on a field, or on a place inside it."""
 
     field: str
@@ -93,8 +91,7 @@ class Leaf:
         return render_condition(self.fields, self.name, condition, if_absent, names)
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """All, or any, of several nodes."""
 
     every: bool
@@ -137,7 +134,7 @@ class Requirement:
         leaf = Leaf(field, steps, wanted, found.fields, found.name, (attribute, *found.stored), None)
         results = {leaf.holds(value) for value in values_if_absent(self._schema, field, steps)}
         # A place may be absent with all that contains it, and then show another default.
-        return replace(leaf, if_absent=results.pop() if len(results) == 1 else None)
+        return leaf._replace(if_absent=results.pop() if len(results) == 1 else None)
 
     def _check_others(self, name: str, field: str, steps: Steps, condition: Condition) -> None:
         if steps:

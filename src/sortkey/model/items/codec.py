@@ -44,16 +44,13 @@ class Field(NamedTuple):
     """Whether None or the empty set is not stored."""
     encode_checked: Callable[[Any], Value]
     """Encodes a value to be stored: raises EncodeError if a constraint excludes it. `encode` also takes operands."""
+    nullable: bool
+    """Whether NULL is a value of the field: None, or the empty set."""
 
     @property
     def stored(self) -> str:
         """The attribute type, for errors."""
         return self.tag or "one of several types"
-
-    @property
-    def nullable(self) -> bool:
-        """Whether NULL is a value of the field: None, or the empty set."""
-        return self.annotation.optional or is_set(self.annotation)
 
 
 class Codec:
@@ -120,14 +117,14 @@ class Codec:
                 raise DeclarationError(f"{self.struct.__name__}.{name}: an empty set is not stored, so leave out None")
             default = _default(self.struct, name)
             empty = type(inner.decode(NULL)) if default is _MISSING else None
-            return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default, encode)
+            return Field(name, attribute, parsed, *inner, empty, default is _MISSING or not default, encode, True)
         if not parsed.optional:
-            return Field(name, attribute, parsed, *inner, None, False, encode)
+            return Field(name, attribute, parsed, *inner, None, False, encode, False)
         default = _default(self.struct, name)
         absent = _none if default is _MISSING else None
         left_out = default is _MISSING or default is None
         inner = inner._replace(decode=_or_none(inner))
-        return Field(name, attribute, parsed, *inner, absent, left_out, encode)
+        return Field(name, attribute, parsed, *inner, absent, left_out, encode, True)
 
     def _check_default(self, name: str, annotation: Annotation, inner: Converter) -> None:
         """Rejects a default that a codec of the program's own cannot encode."""
@@ -191,7 +188,7 @@ class Codec:
     def encode_field(self, name: str, value: Any, *, check: bool = False) -> Value | None:
         """The attribute value of a field; None if it is not stored. With `check`, the field's constraints apply."""
         field = self.by_name[name]
-        if value is None or (is_set(field.annotation) and not value):
+        if value is None or (field.nullable and not value and is_set(field.annotation)):
             return None if field.left_out else self._null(name, value)
         try:
             return field.encode_checked(value) if check else field.encode(value)
@@ -238,8 +235,11 @@ class Codec:
         field = self.by_name[name]
         if field.absent is not None:
             return field.absent()
-        default = _default(self.struct, name)
-        return msgspec.NODEFAULT if default is _MISSING else default
+        return _made(self._defaults[name])
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        return {name: declared_default(self.struct, name) for name in field_names(self.struct)}
 
     def keep_extra(self, item: msgspec.Struct, row: Mapping[str, Value], computed: frozenset[str]) -> None:
         """Stores the row's attributes other than `computed` as the item's extra."""
@@ -264,10 +264,13 @@ def _is_made(default: Any) -> bool:
 
 
 def _default(struct: type, name: str) -> Any:
-    """A field's default; calls its factory, if it has one."""
-    default = declared_default(struct, name)
-    if default is msgspec.NODEFAULT:
-        return _MISSING
+    """A field's default, or _MISSING."""
+    default = _made(declared_default(struct, name))
+    return _MISSING if default is msgspec.NODEFAULT else default
+
+
+def _made(default: Any) -> Any:
+    """A default as an object gets it: calls its factory, if it has one."""
     factory = getattr(default, "factory", None)
     return factory() if factory is not None else default
 

@@ -151,9 +151,13 @@ class _Deletion(ConditionalWrite):
     def __init__(self, schema: Schema[Any], path: Path[Any] | None, where: Where | None, key: Row) -> None:
         self.schema = schema
         self.key = key
-        self.metered = self.description = f"delete {schema.name}"
+        self.metered = f"delete {schema.name}"
         self._path = path
         self._condition = ItemCondition(schema, where, schema.primary.parse(key) or {})
+
+    @property
+    def description(self) -> str:
+        return self.metered
 
     def prepare(self, row: Row | None) -> Prepared:
         placeholders = Placeholders()

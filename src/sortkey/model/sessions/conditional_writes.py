@@ -39,8 +39,11 @@ class ConditionalWrite(ABC):
     """The item's primary key."""
     metered: str
     """What the meter counts it under."""
-    description: str
-    """For the error of a transaction."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """For the error of a transaction."""
 
     def stamp(self, _now: datetime) -> None:
         """Sets the times that the write stores, once: a transaction that is sent again is the same request. A write
@@ -74,7 +77,8 @@ class Outcome(NamedTuple):
 def carry_out(context: Context, write: ConditionalWrite, returning: str | None = None) -> Steps[Outcome]:
     """Sends the write until it succeeds; raises what `rejected` returns. `returning` are the ReturnValues of an
     UpdateItem or DeleteItem."""
-    write.stamp(context.moment)
+    if write.schema.stamps is not None:
+        write.stamp(context.moment)
     row: Row | None = None
     attempt = 0
     while True:

@@ -62,12 +62,12 @@ def _own_item(schema: Schema[S], row: Row) -> S | None:
     return schema.decode(row) if schema.has_own_tag(row) else None
 
 
-def decode_written(schema: Schema[S], row: Row, done: str) -> S:
+def decode_written(schema: Schema[S], row: Row, path: Path[Any], done: str) -> S:
     """The item of a row that the store returned for a write; an error says that the write was made."""
     try:
         return schema.decode(row)
     except Exception as error:
-        raise DecodeError(f"{done}, but its row cannot be decoded: {error}", written=True) from error
+        raise DecodeError(f"{path!r} {done}, but its row cannot be decoded: {error}", written=True) from error
 
 
 def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:

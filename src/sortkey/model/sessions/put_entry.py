@@ -65,7 +65,7 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
         if row is None:
             raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where}") from None
         return PutEntryResult(False, path.schema.decode(row))
-    return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], f"an entry of {path!r} was written"))
+    return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
 
 
 def _stamped(schema: Schema[Any], changes: Changes, now: datetime) -> Changes:

@@ -43,13 +43,12 @@ class Update(ConditionalWrite):
         self.key = path.key()
         self.schema: Schema[Any] = path.schema
         self.metered = f"update {path.entity}"
-        self.description = f"update of {path!r}"
         self.condition = ItemCondition(path.schema, where, path.given)
         fields = by_field(path.schema, changes)
         if not fields:
             raise ValueError(f"an update of {path!r} changes nothing")
-        self.assigned = {name: value for name, value in fields.items() if not isinstance(value, Operator)}
         self.operators = {name: value for name, value in fields.items() if isinstance(value, Operator)}
+        self.assigned = {name: value for name, value in fields.items() if name not in self.operators}
         self._plan = plan_changes(self.schema, self.assigned, path.given)
         """What can be planned without the row; impossible changes are rejected before anything is sent."""
         for name in self.operators:
@@ -62,6 +61,10 @@ class Update(ConditionalWrite):
             if name in self.schema.recomputed or operator.needs_value(self.schema, name)
         )
         """The fields whose operators are applied here, so that they must be known."""
+
+    @property
+    def description(self) -> str:
+        return f"update of {self.path!r}"
 
     def stamp(self, now: datetime) -> None:
         stamps = self.schema.stamps
@@ -138,6 +141,7 @@ class Update(ConditionalWrite):
 
     def _members(self, planned: ChangePlan, computed: frozenset[str], row: Row | None) -> dict[str, Any]:
         placeholders = Placeholders()
+        conditions = self.condition.tests(row, placeholders)
         clauses = [
             *(
                 Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
@@ -168,7 +172,7 @@ class Update(ConditionalWrite):
                 if self.schema.tag is None
                 else [placeholders.equal(self.schema.tag.attribute, self.schema.tag.value)]
             ),
-            *self.condition.tests(row, placeholders),
+            *conditions,
         ]
         return placeholders.added_to(
             {
@@ -253,5 +257,5 @@ def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
 
 def _updated(context: Context, path: Path[T], wanted: Update) -> Steps[T]:
     _, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
-    item: T = decode_written(wanted.schema, answer["Attributes"], f"{path!r} was updated")
+    item: T = decode_written(wanted.schema, answer["Attributes"], path, "was updated")
     return item

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
-from sortkey.model.changes.combination import Where
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.put_condition import Matching, PutOptions, SameVersion, put_condition
@@ -40,12 +40,15 @@ class Put(ConditionalWrite):
         self.schema = schema
         self.item = item
         self.metered = f"put {schema.name}"
-        self.description = f"put of {schema.name}"
         self._options = options
         self.stored = item
         """The item with its stamps, once it has them."""
         self._encode()
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
+
+    @property
+    def description(self) -> str:
+        return f"put of {self.schema.name}"
 
     def _encode(self) -> None:
         item, version = self.stored, self._options.if_version
@@ -70,14 +73,9 @@ class Put(ConditionalWrite):
                 current = placeholders.equal(*self.schema.version_mark)
                 test = all_of([test, any_of(self.condition.no_item(placeholders), current)])
             members["ConditionExpression"] = test
-        if self._raises or self.condition.needs_row:
+        if self.condition.raises or self.condition.needs_row:
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared("Put", placeholders.added_to(members))
-
-    @property
-    def _raises(self) -> bool:
-        """Whether a put whose condition is not met raises; other puts return False."""
-        return isinstance(self.condition, SameVersion | Matching)
 
     def accepts(self, row: Row) -> bool:
         if self.condition is None or not self.schema.has_own_tag(row):
@@ -99,8 +97,9 @@ class Put(ConditionalWrite):
         """Called once the put was made: increments the version and sets the stamps, unless the class is frozen."""
         if self.schema.stamps is not None:
             keep_stamps(self.schema.stamps, self.item, self.stored)
-        if isinstance(self.condition, SameVersion) and not type(self.item).__struct_config__.frozen:
-            setattr(self.item, self.condition.field, self.condition.version + 1)
+        version = self._options.if_version
+        if version is not None and not type(self.item).__struct_config__.frozen:
+            setattr(self.item, version, getattr(self.item, version) + 1)
 
 
 def _next_version(item: Item, field: str) -> Item:
@@ -143,7 +142,10 @@ class DeleteOrCheck(ConditionalWrite):
         self.schema: Schema[Any] = path.schema
         self.condition = ItemCondition(path.schema, where, path.given)
         self.metered = f"delete {path.entity}"
-        self.description = f"{'delete' if action == 'Delete' else 'check'} of {path!r}"
+
+    @property
+    def description(self) -> str:
+        return f"{'delete' if self.action == 'Delete' else 'check'} of {self.path!r}"
 
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
@@ -183,9 +185,14 @@ class DeleteOrCheck(ConditionalWrite):
 
 def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
     """The item as it was before."""
-    _, answer = yield from carry_out(context, DeleteOrCheck("Delete", path, where), returning="ALL_OLD")
+    if requires_nothing(where):
+        require_path(path)
+        members = {"TableName": path.table, "Key": path.key(), "ReturnValues": "ALL_OLD"}
+        answer = yield from context.send("DeleteItem", members, f"delete {path.entity}")
+    else:
+        _, answer = yield from carry_out(context, DeleteOrCheck("Delete", path, where), returning="ALL_OLD")
     row = answer.get("Attributes")
-    item: T | None = None if row is None else decode_written(path.schema, row, f"{path!r} was deleted")
+    item: T | None = None if row is None else decode_written(path.schema, row, path, "was deleted")
     return item
 
 
