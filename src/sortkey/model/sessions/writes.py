@@ -185,8 +185,8 @@ class DeleteOrCheck(ConditionalWrite):
 
 def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
     """The item as it was before."""
-    if requires_nothing(where):
-        require_path(path)
+    require_path(path)
+    if requires_nothing(where) and path.schema.required_tags is None:
         members = {"TableName": path.table, "Key": path.key(), "ReturnValues": "ALL_OLD"}
         answer = yield from context.send("DeleteItem", members, f"delete {path.entity}")
     else:
