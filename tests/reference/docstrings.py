@@ -45,7 +45,7 @@ def attributes_of(cls: type) -> dict[str, Assigned]:
             found |= _assigned(tree.body)
             for member in tree.body:
                 if isinstance(member, ast.FunctionDef) and member.name == "__init__":
-                    found |= _assigned(member.body)
+                    found |= _assigned([each for each in member.body if not _is_variable(each)])
     return found
 
 
@@ -63,6 +63,10 @@ def _targets(statement: ast.stmt) -> Iterator[tuple[str, str]]:
         yield _name(statement.target), ast.unparse(statement.annotation)
     elif isinstance(statement, ast.Assign):
         yield from ((_name(target), "") for target in statement.targets)
+
+
+def _is_variable(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and any(isinstance(each, ast.Name) for each in statement.targets)
 
 
 def _name(target: ast.expr) -> str:

@@ -43,3 +43,10 @@ def test_constants_and_attributes_have_the_text_below_them() -> None:
 def test_what_has_no_docstring_is_an_error(undocumented: str) -> None:
     with pytest.raises(Undocumented):
         entry(undocumented)
+
+
+def test_all_members_are_the_public_ones() -> None:
+    text = entry("Session *")
+    assert "  - `db.client`: The low-level client, for requests outside the model." in text
+    # A variable of __init__ is no attribute.
+    assert "db.reads" not in text

@@ -66,10 +66,10 @@ def any_of(*parts: Where) -> Combination:
 
 
 def all_of(*parts: Where) -> Combination:
-    """All of these."""
+    """All of these, for example inside `sk.any_of`."""
     return Combination("all_of", parts)
 
 
 def none_of(*parts: Where) -> Combination:
-    """None of these."""
+    """None of these: `where=sk.none_of({"status": "DONE"}, {"owner": "ada"})`."""
     return Combination("none_of", parts)

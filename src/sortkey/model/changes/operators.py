@@ -126,7 +126,8 @@ def _clause(section: str, schema: Schema[Any], field: str, value: Any, placehold
 
 
 def add(amount: int | Decimal | timedelta | AbstractSet[Any]) -> Operator:
-    """Adds a number to a number (0 if absent), a duration to a duration, or elements to a set."""
+    """Adds a number to a number, a duration to a duration, or elements to a set. An absent field starts from its
+    default, or from 0."""
     return Add(amount)
 
 

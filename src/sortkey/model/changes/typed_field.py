@@ -232,7 +232,7 @@ class F(Generic[T]):
     def add(self: F[frozenset[V] | None], amount: AbstractSet[V]) -> Change: ...
 
     def add(self, amount: Any) -> Change:
-        """Adds a number to a number (0 if absent), or elements to a set."""
+        """Adds a number to a number, or elements to a set; see `sk.add`."""
         return self._changed(add(amount))
 
     @overload
