@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import gc
+from functools import _lru_cache_wrapper
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -21,6 +24,7 @@ from tests.faults.fuzz.operations import Operations, message
 from tests.faults.fuzz.servers import Servers
 from tests.faults.fuzz.shrink import shrink, shrink_sequence
 from tests.faults.fuzz.signatures import meaning
+from tests.faults.fuzz.warming import fill_caches
 
 CASES = 20_000
 SEED = 20_260_824
@@ -66,6 +70,24 @@ def test_a_change_adds_only_so_much(change: mutations.Mutation) -> None:
 
 def test_there_is_a_valid_request_of_every_operation(requests: corpus.Requests) -> None:
     assert {operation for operation, _ in requests} == OPERATIONS.keys()
+
+
+# A text that is rejected before it is compiled would fill no cache.
+def test_caches_of_expressions_are_full_before_the_first_case() -> None:
+    def call(operation: str, members: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return database.call(operation, members)
+        except DynamoDBError:
+            return {}
+
+    database = Database(None)
+    corpus.lay_out(call, set())
+    fill_caches(call)
+    database.close()
+    caches = [each for each in gc.get_objects() if isinstance(each, _lru_cache_wrapper)]
+    compiled = [each.cache_info() for each in caches if each.__name__ in ("_program", "_compiled", "parse_projection")]
+    assert len(compiled) == 8
+    assert all(cache.currsize == cache.maxsize for cache in compiled)
 
 
 def test_a_seed_always_makes_the_same_requests(requests: corpus.Requests) -> None:

@@ -36,7 +36,7 @@ def summary(result: Result, seed: int) -> str:
     lines = [
         f"{result.cases} cases in {result.seconds:.0f} s (seed {seed}): {kinds}",
         f"answers: {statuses}",
-        f"memory in MiB, at first and after each tenth: {memory}",
+        f"anonymous memory in MiB, at first and after each tenth: {memory}",
         f"descriptors: {descriptors}",
         f"5xx, unanswered and other failures: {failed or 0}",
         f"different failures: {len(result.failures)}",

@@ -32,7 +32,8 @@ SLOW_ATTEMPTS: Final = 25
 """At making a case smaller whose every failure takes that long."""
 DIFFERENT: Final = 10
 """Failures of different names after which a run ends."""
-MEMORY: Final = 48 << 20
+MEMORY: Final = 16 << 20
+"""Anonymous bytes that the servers may grow by, from the second quarter of a run to its last."""
 DESCRIPTORS: Final = 8
 SHARES: Final = (("operations", 55), ("routes", 15), ("http", 15), ("signatures", 15))
 
@@ -74,6 +75,7 @@ class Campaign:
 
     def run(self, count: int) -> Result:
         began = monotonic()
+        self._servers.warm()
         self._mark()
         for start in range(0, count, EPISODE):
             end = min(count, start + EPISODE)

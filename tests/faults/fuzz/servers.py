@@ -22,6 +22,7 @@ from tests.faults.fuzz.conversation import Address
 from tests.faults.fuzz.json_text import encode
 from tests.faults.fuzz.operations import message
 from tests.faults.fuzz.signatures import KEYS, genuine
+from tests.faults.fuzz.warming import fill_caches
 from tests.wire.serving import RawClient
 
 SECONDS = 30
@@ -103,6 +104,11 @@ class Servers:
         with closing(RawClient(self._urls["endpoint"])) as client:
             corpus.lay_out(_call(client), self._kept)
             self.corpus = corpus.requests(_call(client))
+
+    def warm(self) -> None:
+        """Fill what is filled once, so that memory that grows later is a leak."""
+        with closing(RawClient(self._urls["endpoint"])) as client:
+            fill_caches(_call(client))
 
     def openapi(self) -> dict[str, Any]:
         with urlopen(f"{self._up.url}/openapi.json", timeout=SECONDS) as answer:
