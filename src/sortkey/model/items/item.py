@@ -60,7 +60,9 @@ class ItemMeta(msgspec.StructMeta):
 
 def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> None:
     codec_of(cls)
-    table = inherited_table(cls) if table is None else table
+    if table is None and WHOLE not in vars(cls):
+        # A class of partial items is no further class of the table.
+        table = inherited_table(cls)
     if table is None:
         if version != 1:
             raise DeclarationError(f"{cls.__name__} has a version but no table")

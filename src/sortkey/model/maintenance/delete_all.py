@@ -1,8 +1,8 @@
 """`db.delete_all`: deletes what a path, or a scan of a class, finds.
 
 Rows that are found by their primary key alone are deleted in batches, because nothing about them can change. Rows that
-are found by an index or by `where=` are deleted one by one, each on the condition that it is still found so: an index
-is older than its table, and other writers go on.
+are found by an index, by `where=` or by the tag of their class are deleted one by one, each on the condition that it is
+still found so: an index is older than its table, and other writers go on.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
-from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.long_work import LongWork
@@ -99,11 +100,19 @@ class DeleteAll(LongWork[Deleted]):
             self._found = yield from self._source.read()
         else:
             rows, self._found = self._found[:_PART], self._found[_PART:]
-            if not requires_nothing(self._where) or (self._path is not None and self._path.layout.index is not None):
+            if self._may_change:
                 yield from self._delete_each(rows)
             else:
                 yield from self._delete_batches(rows)
         return bool(self._found) or self._source.more
+
+    @property
+    def _may_change(self) -> bool:
+        """Whether a row that was found may no longer be found, although it exists."""
+        path = self._path
+        if not requires_nothing(self._where) or (path is not None and path.layout.index is not None):
+            return True
+        return self._schema.required_tags is not None and (path is None or not path.collection)
 
     def _key(self, row: Row) -> Row:
         return {part.name: row[part.name] for part in self._schema.primary.attributes}
@@ -138,17 +147,28 @@ class DeleteAll(LongWork[Deleted]):
                 attempt += 1
 
     def _deletion(self, row: Row) -> _Deletion:
-        schema = self._schema.owner.__table__.schema_of(row) if self._path is not None else self._schema
-        return _Deletion(schema or self._schema, self._path, self._where, self._key(row))
+        found: Schema[Any] = self._schema.owner.__table__.schema_of(row) or self._schema
+        schema = found.joined or found if self._schema.is_joined else found
+        tags = None if self._path is not None and self._path.collection else self._schema.required_tags
+        return _Deletion(schema, self._path, self._where, self._key(row), tags)
 
     def _call(self, deletion: _Deletion, row: Row | None) -> Call:
         return self._context.call("DeleteItem", deletion.prepare(row).members, self._metered)
 
 
 class _Deletion(ConditionalWrite):
-    """The delete of one row that an index or `where=` found."""
+    """The delete of one row that an index, `where=` or a tag found."""
 
-    def __init__(self, schema: Schema[Any], path: Path[Any] | None, where: Where | None, key: Row) -> None:
+    def __init__(
+        self,
+        schema: Schema[Any],
+        path: Path[Any] | None,
+        where: Where | None,
+        key: Row,
+        tags: tuple[str, list[Value]] | None,
+    ) -> None:
+        """`tags` are those that the row may have; None for any."""
+        self._tags = tags
         self.schema = schema
         self.key = key
         self.metered = f"delete {schema.name}"
@@ -167,6 +187,9 @@ class _Deletion(ConditionalWrite):
             query = self._path.request()
             tests.append(query["KeyConditionExpression"])
             members |= {name: query[name] for name in ("ExpressionAttributeNames", "ExpressionAttributeValues")}
+        if self._tags is not None:
+            attribute, tags = self._tags
+            tests.append(any_of(*(placeholders.equal(attribute, tag) for tag in tags)))
         tests += self._tests(row, placeholders)
         members["ConditionExpression"] = all_of(tests)
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"

@@ -13,6 +13,7 @@ from sortkey.model.changes.places import reject_foreign
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.errors import NoAccessPath, unknown_field
 from sortkey.model.items.codec import Row
+from sortkey.model.items.item import schema_of
 from sortkey.model.items.partial_item import decode_only, leave_only
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
@@ -58,14 +59,17 @@ class OnlyFields:
             if not self._fields.isdisjoint(layout.fields):
                 keys += layout.attributes
         stored = [schema.codec.by_name[name].attribute for name in sorted(self._fields - schema.codec.in_key)]
-        return list(dict.fromkeys([*(part.name for part in keys), *stored]))
+        tag = [] if schema.family is None else [schema.family.attribute]
+        return list(dict.fromkeys([*(part.name for part in keys), *tag, *stored]))
 
     def decode(self, row: Row) -> Any | None:
         """What was read of the item; None for a row of another class."""
         if not self._schema.recognises(row):
             return None
-        return self._schema.decode(row) if self._needs_rows else decode_only(self._schema, self._fields, row)
+        if self._needs_rows:
+            return self._schema.decode(row)
+        return decode_only(self._schema.of_row(row), self._fields, row)
 
     def shown(self, item: Any) -> Any:
         """The partial item of a decoded one."""
-        return leave_only(self._schema, self._fields, item) if self._needs_rows else item
+        return leave_only(schema_of(type(item)), self._fields, item) if self._needs_rows else item

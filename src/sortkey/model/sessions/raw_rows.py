@@ -99,7 +99,7 @@ class _Reader:
         schema = self._table.schema_of(row)
         if schema is None:
             raise self._error(row, f"no class of table {self._table.name} recognises it; {advice(self._any, row)}")
-        if self._schema not in (None, schema):
+        if self._schema is not None and not self._schema.recognises(row):
             raise self._error(row, f"it is of the class {schema.name}, not {self._any.name}")
         try:
             return schema.decode(row)
