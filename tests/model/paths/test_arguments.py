@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -110,3 +111,61 @@ def test_an_item_is_expected(memory: sk.Session, call: Callable[[Any, Any], obje
         call(memory, Order)
     with pytest.raises(TypeError, match=r"not dict {'customer': 'ada'}"):
         call(memory, {"customer": "ada"})
+
+
+def alone(call: Callable[[sk.Session, Any], object], given: Any, named: str) -> Any:
+    return pytest.param(call, given, named, id=named)
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "named"),
+    [
+        alone(lambda db, item: db.batch(put=item), order(1), r"a list of items, not Order Order\("),
+        alone(lambda db, path: db.batch(delete=path), order(1).key, "a list of access paths, not Path Order.key"),
+        alone(lambda db, path: db.get_many(path), order(1).key, "a list of access paths, not Path"),
+        alone(lambda db, item: db.whole(item), order(1), "a list of items, not Order"),
+        alone(lambda _, table: sk.connect("memory:", tables=table), Order, "a list of tables or classes, not <class"),
+        alone(lambda _, table: sk.connect("memory:", tables=table), "shop", "a list of tables or classes, not 'shop'"),
+    ],
+)
+def test_several_are_expected(
+    memory: sk.Session, call: Callable[[sk.Session, Any], object], given: Any, named: str
+) -> None:
+    with pytest.raises(TypeError, match=f"expected {named}.* alone"):
+        call(memory, given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"after": 7}, "a cursor is a text, such as page.end_cursor, not int 7"),
+        ({"before": b"x"}, "not bytes b'x'"),
+        ({"first": "5"}, "first and last are numbers of items, not str '5'"),
+    ],
+)
+def test_a_page_takes_numbers_and_cursors(memory: sk.Session, arguments: Any, named: str) -> None:
+    with pytest.raises(TypeError, match=named):
+        memory.page(Order.key(customer="ada"), **arguments)
+
+
+# A wrong option is found when the store is opened, not by the first call that uses it.
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"timeout": "2"}, "a timeout is a number of seconds, or None, not '2'"),
+        ({"secret": 5}, "secret must be a text or bytes, not int"),
+        ({"clock": time.time}, "clock must have a method now, which returns seconds since 1970"),
+    ],
+    ids=["timeout", "secret", "clock"],
+)
+def test_options_are_checked_when_a_store_is_opened(options: Any, named: str) -> None:
+    with pytest.raises(TypeError, match=named):
+        sk.connect("memory:", **options)
+    with pytest.raises(TypeError, match=named):
+        sk.open("memory:", **options)
+
+
+def test_a_timeout_is_a_number(memory: sk.Session) -> None:
+    seconds: Any = "2"
+    with pytest.raises(TypeError, match="a timeout is a number of seconds, or None, not '2'"):
+        memory.within(seconds)

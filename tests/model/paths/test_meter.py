@@ -26,6 +26,13 @@ def test_sums() -> None:
     assert [reading.path for reading in meter.readings()] == ["p", "q"]
 
 
+# A key or a path instead of its name, so that a misspelt name does not read as "no rows".
+def test_a_reading_of_a_key_or_a_path() -> None:
+    meter = Meter()
+    meter.returned("Order.key", 4)
+    assert meter.reading(Order.key) == meter.reading(ADA) == meter.reading("Order.key") == Reading("Order.key", 0, 0, 4)
+
+
 def test_batches_add_the_units_of_their_tables() -> None:
     meter = Meter()
     meter.requested(

@@ -172,6 +172,13 @@ def test_put_entry_sets_them_where_it_creates_the_item(db: sk.Session, clock: Ma
     assert (made.created, made.updated) == (START, minutes(1))
 
 
+def test_a_clock_that_returns_datetimes_is_rejected() -> None:
+    clock: Any = types.SimpleNamespace(now=lambda: datetime(2026, 8, 24, tzinfo=UTC))
+    session = sk.connect("memory:", tables=[Note], clock=clock)
+    with session, pytest.raises(TypeError, match="returned a datetime; it must return seconds since 1970"):
+        session.put(Note(owner="ada", id="1"))
+
+
 def test_the_async_session_has_a_clock_too(clock: ManualClock) -> None:
     async def put() -> Note:
         async with sk.open("memory:", tables=[NOTES], clock=clock) as session:

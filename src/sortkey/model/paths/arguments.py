@@ -5,6 +5,7 @@ The calls that take microseconds test the type themselves, and call `reject_path
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from sortkey.model.items.item import Item
@@ -39,6 +40,12 @@ def require_item(given: object) -> None:
     if isinstance(given, Path):
         raise TypeError(f"expected an item, not the access path {given!r}")
     raise TypeError(f"expected an item, an instance of a class with a table, not {_shown(given)}")
+
+
+def require_several(given: object, wanted: str) -> None:
+    """Raises TypeError for one item or one path where a list of them is wanted."""
+    if not isinstance(given, Iterable):
+        raise TypeError(f"expected a list of {wanted}, not {_shown(given)} alone")
 
 
 def _described(given: object) -> str:

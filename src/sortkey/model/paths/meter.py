@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 AMPLIFICATION: Final = 10
 """The ratio of rows read to rows returned above which a warning is logged."""
@@ -19,6 +19,13 @@ _FEW_ROWS: Final = 10
 """Fewer rows returned count as this many, since a single empty answer means nothing."""
 
 _logger = logging.getLogger(__name__)
+
+
+class Named(Protocol):
+    """A key, an index or an access path."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +155,11 @@ class Meter:
             readings = [sums.reading(path) for path, sums in self._paths.items()]
         return sorted(readings, key=lambda reading: (-reading.units, -reading.rows_read, reading.path))
 
-    def reading(self, path: str) -> Reading:
-        """The totals of one path, by its name: `Price.by_product`."""
+    def reading(self, path: str | Named) -> Reading:
+        """The totals of one path: of a key or an index, `Price.by_product`, or by its name."""
+        name = path if isinstance(path, str) else path.name
         with self._lock:
-            return self._paths[path].reading(path) if path in self._paths else Reading(path)
+            return self._paths[name].reading(name) if name in self._paths else Reading(name)
 
     def __str__(self) -> str:
         lines = [

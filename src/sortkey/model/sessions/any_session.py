@@ -39,6 +39,14 @@ class Options:
     pacing: Pacing
     clock: Clock
 
+    def __post_init__(self) -> None:
+        if not (self.timeout is None or isinstance(self.timeout, (int, float))):
+            raise TypeError(f"a timeout is a number of seconds, or None, not {self.timeout!r}")
+        if not isinstance(self.secret, bytes):
+            raise TypeError(f"secret must be a text or bytes, not {type(self.secret).__name__}")
+        if not callable(getattr(self.clock, "now", None)):
+            raise TypeError(f"clock must have a method now, which returns seconds since 1970; {self.clock!r} has none")
+
     def context(self, store: Capabilities) -> Context:
         """Raises Unsupported if the store lacks what a declaration needs."""
         provision.require_support(self.tables, store)

@@ -12,7 +12,7 @@ from sortkey.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
-from sortkey.model.paths.arguments import require_path
+from sortkey.model.paths.arguments import require_path, require_several
 from sortkey.model.sessions.item_decoder import Identity, decode_items_by_key, decode_row, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.sessions.transaction import is_temporary
@@ -37,6 +37,7 @@ def get_many(
     """One item, or None, for each path; a tuple if `paths` is one."""
     places: list[tuple[Place, type]] = []
     wanted: dict[Place, Wanted] = {}
+    require_several(paths, "access paths")
     for path in paths:
         require_path(path)
         key = path.key()

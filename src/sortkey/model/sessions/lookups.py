@@ -17,7 +17,7 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import Path
-from sortkey.model.paths.arguments import require_key, require_path
+from sortkey.model.paths.arguments import require_key, require_path, require_several
 from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
 from sortkey.model.sessions.only_fields import OnlyFields
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -89,6 +89,7 @@ def whole(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[l
 
 def completed(context: Context, items: Iterable[ItemT], consistent: bool) -> Steps[list[ItemT | None]]:
     """The same, with None for those that no longer exist."""
+    require_several(items, "items")
     wanted = list(items)
     found: dict[tuple[type, Identity], ItemT] = {}
     for cls in dict.fromkeys(whole_class(item) for item in wanted if is_partial(item)):

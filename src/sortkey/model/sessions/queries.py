@@ -54,10 +54,15 @@ def page_window(first: int | None, after: str | None, last: int | None, before: 
     if backward and (first is not None or after is not None):
         raise ValueError("use first and after, or last and before, not both")
     size = (last if backward else first) or (DEFAULT_SIZE if first is None and last is None else 0)
+    if not isinstance(size, int):
+        raise TypeError(f"first and last are numbers of items, not {type(size).__name__} {size!r}")
     if size < 1 or budget < 1:
         raise ValueError("first, last and budget must be at least 1")
+    cursor = before if backward else after
+    if not (cursor is None or isinstance(cursor, str)):
+        raise TypeError(f"a cursor is a text, such as page.end_cursor, not {type(cursor).__name__} {cursor!r}")
     # With a smaller budget, a page could never be full.
-    return Window(size, before if backward else after, backward, max(budget, size + 1))
+    return Window(size, cursor, backward, max(budget, size + 1))
 
 
 class Edge(NamedTuple, Generic[T]):

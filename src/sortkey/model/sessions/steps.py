@@ -123,7 +123,10 @@ class Context:
 
     @property
     def moment(self) -> datetime:
-        return datetime.fromtimestamp(self.clock.now(), UTC)
+        now: Any = self.clock.now()
+        if isinstance(now, datetime):
+            raise TypeError("the clock's now() returned a datetime; it must return seconds since 1970: .timestamp()")
+        return datetime.fromtimestamp(now, UTC)
 
     @property
     def multi_attribute_keys(self) -> bool:

@@ -19,7 +19,7 @@ from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
 from sortkey.model.paths.access_path import Path
-from sortkey.model.paths.arguments import require_item, require_path
+from sortkey.model.paths.arguments import require_item, require_path, require_several
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
 from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
@@ -200,6 +200,8 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
     stamped: list[tuple[Stamps, Item, Item]] = []
+    require_several(put, "items")
+    require_several(delete, "access paths")
     for item in put:
         require_item(item)
         schema = context.schema(type(item))

@@ -20,6 +20,8 @@ Members = dict[str, Any]
 
 def tables_of(declared: Iterable[type[Item] | Table]) -> tuple[Table, ...]:
     """The tables of these classes, each once; without arguments, all tables that were declared by name."""
+    if isinstance(declared, (str, type, Table)):
+        raise TypeError(f"expected a list of tables or classes, not {declared!r} alone")
     return tuple(dict.fromkeys(map(_table_of, declared))) or Table.all_named()
 
 
