@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.takeover.campaign import Result, Takeover
@@ -20,7 +22,8 @@ def main() -> int:
     server = None if given.endpoint else ServerProcess("--memory")
     try:
         url = given.endpoint or server.url  # type: ignore[union-attr]
-        result = Takeover(url, "takeover-", given.rows, given.seed).run(say)
+        with TemporaryDirectory() as folder:
+            result = Takeover(url, "takeover-", given.rows, Path(folder) / "state", given.seed).run(say)
     finally:
         if server is not None:
             server.stop()
@@ -39,7 +42,7 @@ def summary(result: Result) -> str:
         f"{result.rows:,} rows, {result.flawed:,} of them flawed, loaded in {result.loading_seconds:.0f} s",
         f"audit: {_cost(result.found.report)}, {result.found.seconds:.0f} s; every count as planted:",
         *_counts(result.found.counts(), result.repaired.counts("repaired")),
-        f"repair: {_cost(repaired)}, {result.repaired.seconds:.0f} s",
+        f"repair: {_cost(repaired)}, {result.repaired.seconds:.0f} s, kills on the way: {result.kills}",
         f"meanwhile {result.writes:,} writes of the old program, none lost; between their audit and their repair, "
         f"{repaired['changed']:,} rows changed and {repaired['deleted']:,} were deleted",
         f"after the rest was repaired by hand: clean, {result.clean.report['rows']:,} rows",

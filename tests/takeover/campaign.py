@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
+from signal import SIGKILL
+from time import monotonic, sleep
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.audit.finding import Kind
@@ -52,6 +53,8 @@ class Result(NamedTuple):
     rows: int
     flawed: int
     writes: int
+    kills: int
+    """How often the repair was killed; it continued from its file."""
     loading_seconds: float
     found: Audited
     repaired: Audited
@@ -98,8 +101,10 @@ class OldProgram:
 
 
 class Takeover:
-    def __init__(self, url: str, prefix: str, rows: int, seed: int = 1) -> None:
+    def __init__(self, url: str, prefix: str, rows: int, state: Path, seed: int = 1) -> None:
+        """`state` is the file from which a repair continues."""
         self._url = url
+        self._state = state
         self._store = f"{url}?prefix={prefix}"
         self._table = prefix + LEGACY.name
         self._client = old_client(url)
@@ -117,7 +122,7 @@ class Takeover:
         assert found.report["rows"] == self._rows
         assert found.counts() == self._planted(repaired=True) + self._planted(repaired=False)
         with self._old_program() as program:
-            repaired = self._audit("--repair", "--upgrade", "--segments", "4")
+            repaired, kills = self._repair()
         say(f"repaired in {repaired.seconds:.0f} s, while the old program made {program.writes:,} writes")
         assert repaired.status == 1
         assert sum(repaired.counts("skipped").values()) == 0
@@ -128,7 +133,7 @@ class Takeover:
         say(f"audited in {clean.seconds:.0f} s: clean")
         assert (clean.status, clean.report["findings"]) == (0, [])
         flawed = sum(bool(planted(number).found) for number in range(self._rows))
-        return Result(self._rows, flawed, program.writes, loading, found, repaired, clean)
+        return Result(self._rows, flawed, program.writes, kills, loading, found, repaired, clean)
 
     def _load(self) -> None:
         create_table(self._client, self._table)
@@ -142,12 +147,27 @@ class Takeover:
 
     def _audit(self, *flags: str) -> Audited:
         """Runs the command, as a user would."""
-        command = [sys.executable, "-m", "sortkey", "audit", MODULE, "--store", self._store, "--json", *flags]
         began = monotonic()
-        done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
-        assert done.stderr == ""
-        (report,) = json.loads(done.stdout)["tables"]
-        return Audited(done.returncode, report, monotonic() - began)
+        return _audited(self._start_audit(*flags), began)
+
+    def _repair(self) -> tuple[Audited, int]:
+        """Repairs, and is killed as soon as there is something to continue from; a small table is done before."""
+        flags = ("--repair", "--upgrade", "--segments", "4", "--resume", str(self._state))
+        began = monotonic()
+        process = self._start_audit(*flags)
+        while process.poll() is None and not self._state.exists():
+            sleep(0.01)
+        process.kill()
+        if process.wait() != -SIGKILL:
+            return _audited(process, began), 0
+        process.communicate()
+        return _audited(self._start_audit(*flags), began), 1
+
+    def _start_audit(self, *flags: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "sortkey", "audit", MODULE, "--store", self._store, "--json", *flags]
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     @contextmanager
     def _old_program(self) -> Iterator[OldProgram]:
@@ -186,6 +206,13 @@ class Takeover:
             if not is_repaired:
                 self._client.delete_item(TableName=self._table, Key={"PK": row["PK"], "SK": row["SK"]})
                 put_all(self._client, self._table, [build(written.get(number) or intended(number))])
+
+
+def _audited(process: subprocess.Popen[str], began: float) -> Audited:
+    printed, errors = process.communicate()
+    assert errors == ""
+    (report,) = json.loads(printed)["tables"]
+    return Audited(process.returncode, report, monotonic() - began)
 
 
 def _by_key(rows: list[Row]) -> dict[tuple[str, str], Row]:
