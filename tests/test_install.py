@@ -95,6 +95,10 @@ def declared(extra: str = "") -> set[str]:
     return found
 
 
+# The package itself; what newer versions of Python have; and what is there already when pydantic asks for a schema.
+NOT_INSTALLED = {"sortkey", "annotationlib", "pydantic_core"}
+
+
 def imported() -> set[str]:
     """The modules of other distributions that the package imports, by an `import` or by name."""
     found: set[str] = set()
@@ -107,7 +111,7 @@ def imported() -> set[str]:
                     found.add(module)
                 case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module))]):
                     found.add(module)
-    return {name.partition(".")[0] for name in found} - sys.stdlib_module_names - {"sortkey"}
+    return {name.partition(".")[0] for name in found} - sys.stdlib_module_names - NOT_INSTALLED
 
 
 def distributions(modules: set[str]) -> set[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from litestar.testing import TestClient
 
@@ -76,6 +78,25 @@ def test_errors_of_the_program_are_not_hidden(modules: tuple[Any, Any]) -> None:
     with pytest.raises(app.sk.NoAccessPath):
         app.answer(None, app.sk.NoAccessPath("no key has it"))
     assert app.answer(None, app.sk.DeadlineExceeded("late")).status_code == 503
+
+
+def test_items_are_request_and_response_types_of_fastapi(modules: tuple[Any, Any], tmp_path: Path) -> None:
+    async def calls(app: Any) -> tuple[list[int], Any]:
+        transport = httpx.ASGITransport(app=app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://t") as client,
+        ):
+            note = {"owner": "ada", "id": "1", "text": "first"}
+            answers = [await client.post("/notes", json=body) for body in (note, note, {**note, "text": "x" * 1001})]
+            return [each.status_code for each in answers], (await client.get("/notes/ada")).json()
+
+    # It imports the module of the other application.
+    assert modules
+    with imported(tmp_path, "fastapi_app") as (module,):
+        statuses, notes = asyncio.run(calls(module.app))
+    assert statuses == [200, 409, 422]
+    assert notes == [{"owner": "ada", "id": "1", "text": "first", "revision": 1}]
 
 
 def test_threads_share_the_session_of_the_process(modules: tuple[Any, Any]) -> None:

@@ -22,6 +22,7 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row, codec_of, extra, set_extra
 from sortkey.model.items.family import inherited_table
 from sortkey.model.items.partial_item import partial_error
+from sortkey.model.items.pydantic_schema import core_schema, json_schema
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
 from sortkey.model.keys.key import SCHEMA, WHOLE
@@ -100,6 +101,15 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
         made = msgspec.structs.replace(self, **changes)
         set_extra(made, extra(self))
         return made
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """How pydantic, and so FastAPI, reads and writes items."""
+        return core_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _core_schema: Any, _handler: Any) -> dict[str, Any]:
+        return json_schema(cls)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), msgspec.structs.asdict(self), extra(self))
