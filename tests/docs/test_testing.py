@@ -51,6 +51,7 @@ def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> 
     assert "\n7 passed" in run(folder, *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "failed"),
     [

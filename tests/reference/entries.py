@@ -6,10 +6,10 @@ import inspect
 import re
 import textwrap
 from importlib import import_module
-from typing import Any, Final, ForwardRef
+from typing import Any, Final
 
 from sortkey import public
-from tests.reference.docstrings import attributes_of, constant_doc
+from tests.reference.docstrings import Assigned, attributes_of, constant_doc
 
 WIDTH: Final = 128
 RECEIVERS: Final = {"Session": "db"}
@@ -79,7 +79,9 @@ def _member(cls: type, name: str, receiver: str) -> str:
 def _signature(value: Any, *, method: bool = False, returns: bool = True) -> str:
     signature = inspect.signature(value)
     parameters = list(signature.parameters.values())[method:]
-    plain = [each.replace(annotation=_annotation(each.annotation)) for each in parameters]
+    # What Python keeps of the annotations of tuples differs from version to version.
+    fields = attributes_of(value) if inspect.isclass(value) else {}
+    plain = [each.replace(annotation=_annotation(each, fields.get(each.name))) for each in parameters]
     text = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
     returned = signature.return_annotation
     return _plain(text if not returns or returned is inspect.Signature.empty else f"{text} -> {_plain(returned)}")
@@ -94,10 +96,10 @@ class _Written(str):
         return str(self)
 
 
-def _annotation(annotation: Any) -> Any:
-    if annotation is inspect.Parameter.empty:
-        return annotation
-    return _Written(annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation)
+def _annotation(parameter: inspect.Parameter, field: Assigned | None) -> Any:
+    if parameter.annotation is inspect.Parameter.empty:
+        return parameter.annotation
+    return _Written(field.annotation if field is not None and field.annotation else parameter.annotation)
 
 
 def _plain(annotation: Any) -> str:
