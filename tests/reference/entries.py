@@ -80,7 +80,7 @@ def _signature(value: Any, *, method: bool = False, returns: bool = True) -> str
     signature = inspect.signature(value)
     parameters = list(signature.parameters.values())[method:]
     # What Python keeps of the annotations of tuples differs from version to version.
-    fields = attributes_of(value) if inspect.isclass(value) else {}
+    fields = attributes_of(value) if inspect.isclass(value) and issubclass(value, tuple) else {}
     plain = [each.replace(annotation=_annotation(each, fields.get(each.name))) for each in parameters]
     text = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
     returned = signature.return_annotation

@@ -27,6 +27,13 @@ def test_a_function_is_shown_as_users_write_it() -> None:
     )
 
 
+# Of the parameters of its constructor, or of the fields that are its parameters.
+def test_a_class_is_shown_as_users_make_it() -> None:
+    assert entry("Key()").startswith("- `sk.Key(partition: str, sort: str | None = None, *, names: Sequence[str] = (")
+    assert entry("Rejected()").startswith("- `sk.Rejected(message: Message, reason: str)`\\\n")
+    assert "summary: str, tables: Callable[[Mapping[str, Any]], Seq" in " ".join(entry("ServiceDefinition()").split())
+
+
 # Python does not keep the string under an assignment.
 def test_constants_and_attributes_have_the_text_below_them() -> None:
     assert entry("absent") == '- `sk.absent`: The field is None, or an empty set: `where={"owner": sk.absent}`.\n'
