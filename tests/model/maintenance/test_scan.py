@@ -15,6 +15,7 @@ from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
 
 BINS = sk.Table("scan-bins")
+PAPERS = sk.Table("scan-papers")
 SCORES = sk.Table("scan-scores")
 
 
@@ -23,6 +24,15 @@ class Bin(sk.Item, table=BINS):
     size: int = 1
 
     key = sk.Key("{id}", names=("id",))
+
+
+class Paper(sk.Item, table=PAPERS):
+    id: str
+    topic: str
+    text: str
+
+    key = sk.Key("PAPER#{id}")
+    by_topic = sk.Index("gsi1", "TOPIC#{topic}", "{id}", projection="KEYS_ONLY")
 
 
 class Score(sk.Item, table=SCORES, version=2):
@@ -113,6 +123,41 @@ def test_filters_see_what_items_show(db: sk.Session) -> None:
     assert [each.player for each in db.scan(Score, where={"level": "new"})] == ["ada"]
     put_foreign(db, "CUSTOMER#eve", "ORDER#000001")
     assert [each.customer for each in db.scan(Order, where={"customer": "eve"})] == ["eve"]
+
+
+# A sparse index has few of the table's rows, so a scan of it is cheap.
+def test_an_index(db: sk.Session) -> None:
+    db.batch(
+        put=[
+            *(order(number, city="Rome" if number % 10 == 0 else None) for number in range(60)),
+            Customer(customer="c"),
+        ]
+    )
+    db.batch(put=[Parcel(parcel=f"p{number}", status="OPEN") for number in range(5)])
+    scan = db.scan(Order.by_city)
+    found = list(islice(scan, 2))
+    rest = db.scan(Order.by_city, after=scan.cursor)
+    assert sorted(numbers(found + list(rest))) == list(range(0, 60, 10))
+    assert scan.rows_read <= 6
+    assert db.explain_scan(Order.by_city).rows == 6
+    assert len(list(db.scan(Order.by_status, segments=3))) == 60
+    assert sorted(numbers(list(db.scan(Order.by_city, where={"number": sk.above(20)})))) == [30, 40, 50]
+    assert len(list(db.scan(Parcel.by_status))) == 5
+    with pytest.raises(sk.CursorError, match=r"a scan of shop: Order\.by_city, not of shop: Order$"):
+        db.scan(Order, after=scan.cursor)
+    with pytest.raises(ValueError, match="has no consistent reads"):
+        db.scan(Order.by_city, consistent=True)
+
+
+def test_an_index_without_whole_items(db: sk.Session) -> None:
+    db.create_tables(PAPERS)
+    db.batch(put=[Paper(id=str(number), topic="a", text="t") for number in range(7)])
+    scan = db.scan(Paper.by_topic)
+    found = [*islice(scan, 3), *db.scan(Paper.by_topic, after=scan.cursor)]
+    assert all(sk.is_partial(each) for each in found)
+    assert sorted(each.text for each in db.whole(found)) == ["t"] * 7
+    with pytest.raises(sk.NoAccessPath, match="does not have whole items, so a scan of it takes no where"):
+        db.scan(Paper.by_topic, where={"text": "t"})
 
 
 # The cursor is a text, and another process may go on from it: nothing twice, nothing left out.
@@ -259,8 +304,8 @@ def test_pauses_do_not_count_against_the_timeout(memory: sk.Session) -> None:
 
 def test_wrong_arguments(memory: sk.Session) -> None:
     for scanned in ("shop", Order.key, Order.key(customer="ada"), order(1)):
-        with pytest.raises(TypeError, match="expected a class or a table"):
-            memory.scan(scanned)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="expected a class, an index or a table"):
+            memory.scan(scanned)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a table"):
         memory.scan_rows("shop")  # type: ignore[arg-type]
     with pytest.raises(sk.NoAccessPath, match="several classes"):

@@ -30,6 +30,7 @@ def test_the_sync_session() -> None:
         assert_type(db.delete(order(1).key), Order | None)
         assert_type(db.iterate(sk.collection(Customer.key, customer="ada")), Iterator[sk.Item])
         assert_type(db.scan(Order), sk.Scan[Order])
+        assert_type(db.scan(Order.by_city), sk.Scan[Order])
         assert_type(db.scan(SHOP), sk.Scan[sk.Item])
         assert_type(list(db.scan(Order)), list[Order])
         assert_type(db.get_many([order(1).key]), list[Order | None])

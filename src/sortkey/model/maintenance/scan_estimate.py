@@ -21,7 +21,7 @@ class ScanEstimate:
     scanned: str
     request: dict[str, Any]
     rows: int
-    """The rows of the table, of every class; DynamoDB counts them about every six hours."""
+    """The rows of the table or the index, of every class; DynamoDB counts them about every six hours."""
     table_bytes: int
     units: float
 
@@ -46,6 +46,10 @@ class ScanEstimate:
 
 def estimate(context: Context, source: ScanSource[Any]) -> Steps[ScanEstimate]:
     description = yield from require_description(context, source.schema.table)
-    size = description["TableSizeBytes"]
+    rows, size = description["ItemCount"], description["TableSizeBytes"]
+    if source.index is not None:
+        indexes = [*description.get("GlobalSecondaryIndexes", []), *description.get("LocalSecondaryIndexes", [])]
+        (index,) = (each for each in indexes if each["IndexName"] == source.index.index)
+        rows, size = index["ItemCount"], index["IndexSizeBytes"]
     units = read_units(size, "ConsistentRead" in source.request)
-    return ScanEstimate(source.scanned, source.request, description["ItemCount"], size, units)
+    return ScanEstimate(source.scanned, source.request, rows, size, units)

@@ -1,4 +1,5 @@
-"""What a scan reads, and what it makes of the rows: the items of a class, of all classes of a table, or the rows."""
+"""What a scan reads, and what it makes of the rows: the items of a class or of its index, those of all classes of a
+table, or the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
+from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.keys.key import BoundKey
+from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
 from sortkey.model.sessions.steps import Context
 from sortkey.model.tables.table import Table
@@ -33,11 +37,14 @@ class ScanSource(Generic[T]):
     decode: Callable[[Unparsed], Decoded]
     accepts: ItemTest | None = None
     """The test of `where` on items; None if the store's filter is enough."""
+    index: KeyLayout | None = None
+    """The index that is scanned; None for the table."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The attributes of the table's primary key."""
-        return tuple(part.name for part in self.schema.primary.attributes)
+        """The attributes of a position: those of the table's primary key, and of the index."""
+        parts = (*self.schema.primary.attributes, *(() if self.index is None else self.index.attributes))
+        return tuple(dict.fromkeys(part.name for part in parts))
 
     def with_decoder(self, decode: Callable[[Unparsed], Decoded]) -> ScanSource[Any]:
         """The same rows, made into something else."""
@@ -49,8 +56,11 @@ class ScanSource(Generic[T]):
         return {name: attributes[name] for name in self.key}
 
 
+Scannable = type[Item] | BoundKey[Any] | Table
+
+
 def source_of(
-    context: Context, scanned: type[Item] | Table, where: Where | None, consistent: bool, undecodable: Undecodable
+    context: Context, scanned: Scannable, where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> ScanSource[Any]:
     if undecodable not in ("raise", "skip"):
         raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
@@ -58,13 +68,19 @@ def source_of(
         if not requires_nothing(where):
             raise NoAccessPath(f"table {scanned.name} has items of several classes; where works on one class only")
         return _table_source(scanned, consistent, undecodable)
-    _require_class(scanned)
-    return _class_source(context.schema(scanned), where, consistent, undecodable)
+    if isinstance(scanned, BoundKey) and scanned.layout.index is not None:
+        schema = context.schema(scanned.schema.owner)
+        return _index_source(schema, schema.layouts[scanned.layout.name], where, consistent, undecodable)
+    return _class_source(context.schema(_required_class(scanned)), where, consistent, undecodable)
 
 
-def _require_class(given: object) -> None:
-    if not isinstance(given, type) or not issubclass(given, Item):
-        raise TypeError(f"expected a class or a table to scan, such as Order, not {given!r}; iterate takes paths")
+def _required_class(given: object) -> type[Item]:
+    if isinstance(given, type) and issubclass(given, Item):
+        return given
+    raise TypeError(
+        f"expected a class, an index or a table to scan, such as Order or Order.by_day, not {given!r}; iterate takes "
+        f"paths"
+    )
 
 
 def rows_source(table: Table | type[Item], consistent: bool) -> ScanSource[Row]:
@@ -112,6 +128,31 @@ def _class_source(
         return found if accepts is None else found.accepted(accepts)
 
     return ScanSource(f"{schema.table}: {schema.name}", f"scan {schema.name}", schema, request, decode, accepts)
+
+
+def _index_source(
+    schema: Schema[Any], layout: KeyLayout, where: Where | None, consistent: bool, undecodable: Undecodable
+) -> ScanSource[Any]:
+    """The items of a class that are in one of its indexes; partial ones if the index does not have whole items."""
+    if consistent and not layout.local:
+        raise ValueError(f"{schema.name}.{layout.name} is a global index, which has no consistent reads")
+    of_class = _class_source(schema, where, consistent, undecodable)
+    source = replace(
+        of_class,
+        scanned=f"{of_class.scanned}.{layout.name}",
+        name=f"{of_class.name}.{layout.name}",
+        request={**of_class.request, "IndexName": layout.index},
+        index=layout,
+    )
+    if layout.projection == "ALL":
+        return source
+    if not requires_nothing(where):
+        raise NoAccessPath(f"{schema.name}.{layout.name} does not have whole items, so a scan of it takes no where")
+
+    def decode_part(row: Row) -> Any:
+        return decode_partial(schema.of_row(row), str(layout.index), row) if schema.recognises(row) else None
+
+    return source.with_decoder(lambda stored: decode_rows(schema, stored.parsed(), decode_part, undecodable))
 
 
 def _is_exact(schema: Schema[Any], required: Requirement) -> bool:

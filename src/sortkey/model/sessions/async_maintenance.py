@@ -35,7 +35,7 @@ class AsyncMaintenance(AsyncManyReads):
     @overload
     def scan(
         self,
-        scanned: type[ItemT],
+        scanned: type[ItemT] | BoundKey[ItemT],
         *,
         where: Where | None = None,
         segments: int | None = None,
@@ -59,7 +59,7 @@ class AsyncMaintenance(AsyncManyReads):
 
     def scan(
         self,
-        scanned: type[ItemT] | Table,
+        scanned: type[ItemT] | BoundKey[ItemT] | Table,
         *,
         where: Where | None = None,
         segments: int | None = None,
@@ -68,10 +68,10 @@ class AsyncMaintenance(AsyncManyReads):
         consistent: bool = False,
         undecodable: Undecodable = "raise",
     ) -> AsyncScan[Any]:
-        """All items of a class, or of every class of a table, in no order. Reads the whole table, whatever `where` is;
-        `explain_scan` tells the cost. `segments` are read in parallel, at most at `rate` read units per second. `after`
-        is the `cursor` of an earlier scan. A row that its class cannot read raises DecodeError, or is left out if
-        `undecodable` is "skip"."""
+        """All items of a class, of a class in one of its indexes, or of every class of a table, in no order. Reads the
+        whole table or index, whatever `where` is; `explain_scan` tells the cost. `segments` are read in parallel, at
+        most at `rate` read units per second. `after` is the `cursor` of an earlier scan. A row that its class cannot
+        read raises DecodeError, or is left out if `undecodable` is "skip"."""
         source = scan_source.source_of(self._context, scanned, where, consistent, undecodable)
         return AsyncScan(self._context, source, ScanOptions(segments, rate, after), self._run, self._sleep)
 
@@ -90,7 +90,7 @@ class AsyncMaintenance(AsyncManyReads):
         return AsyncScan(self._context, source, ScanOptions(segments, rate, after), self._run, self._sleep)
 
     async def explain_scan(
-        self, scanned: type[Item] | Table, *, where: Where | None = None, consistent: bool = False
+        self, scanned: type[Item] | BoundKey[Any] | Table, *, where: Where | None = None, consistent: bool = False
     ) -> ScanEstimate:
         """The request and the expected cost of a scan, from the table's number of items and size as DescribeTable
         reports them."""
