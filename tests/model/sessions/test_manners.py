@@ -26,6 +26,13 @@ def test_what_things_show(memory: sk.Session) -> None:
     assert repr(transaction) == "<transaction: put of Order, delete of Order.key(customer='ada', number=2)>"
 
 
+# The type checker knows it, too: the comment is part of the test.
+def test_a_session_that_is_not_awaited_says_so() -> None:
+    db = sk.open("memory:")
+    with pytest.raises(AttributeError, match=r"not open yet, so it has no 'get': async with sk\.open\(…\) as db, or"):
+        db.get(ADA)  # type: ignore[attr-defined]
+
+
 def test_a_page_is_a_collection(db: sk.Session) -> None:
     assert not db.page(ADA)
     db.batch(put=[order(number) for number in range(3)])

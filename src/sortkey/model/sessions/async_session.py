@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -81,6 +81,16 @@ class PendingSession:
             await client.close()
             raise
         return AsyncSession(client, context, self._options)
+
+    if not TYPE_CHECKING:
+        # A type checker that saw this method would accept every name.
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"the session of {self._url!r} is not open yet, so it has no {name!r}: "
+                "async with sk.open(…) as db, or db = await sk.open(…)",
+                name=name,
+                obj=self,
+            )
 
     def __await__(self) -> Generator[Any, None, AsyncSession]:
         return self._open().__await__()
