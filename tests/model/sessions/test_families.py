@@ -120,6 +120,20 @@ def test_a_write_leaves_an_item_of_another_class_alone(zoo: sk.Session, write: s
     assert zoo.get(animal(REX)) == REX
 
 
+# The index of the dogs needs the breed, so this update reads the item first.
+def test_an_update_that_reads_first_leaves_an_item_of_another_class_alone(zoo: sk.Session) -> None:
+    with pytest.raises(sk.ConditionFailed, match="the stored item is a Cat"):
+        zoo.update(Dog.key(owner="ada", name="tom"), {"age": 1})
+    assert zoo.get(animal(TOM)) == TOM
+
+
+def test_scans_and_the_deletion_of_a_class(zoo: sk.Session) -> None:
+    assert sorted(each.name for each in zoo.scan(Animal)) == ["axolotl", "pip", "rex", "tom"]
+    assert sorted(each.name for each in zoo.scan(Dog)) == ["pip", "rex"]
+    zoo.delete_all(Dog.key(owner="ada"))
+    assert list(zoo.iterate(Animal.key(owner="ada"))) == [ANY, TOM]
+
+
 def test_deletes(zoo: sk.Session) -> None:
     assert zoo.delete(Dog.key(owner="ada", name="pip")) == PIP
     assert zoo.delete(Dog.key(owner="ada", name="pip")) is None

@@ -59,7 +59,7 @@ def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
 
 
 def _own_item(schema: Schema[S], row: Row) -> S | None:
-    return schema.decode(row) if schema.has_own_tag(row) else None
+    return decode_row(schema, row) if schema.has_own_tag(row) else None
 
 
 def decode_written(schema: Schema[S], row: Row, path: Path[Any], done: str) -> S:
@@ -83,6 +83,8 @@ def decode_row(schema: Schema[S], row: Row) -> S:
     """The item of a row of this class; an error names the row."""
     try:
         return schema.decode(row)
+    except DeclarationError:
+        raise
     except Exception as error:
         raise undecodable(schema, row, error) from error
 

@@ -83,6 +83,8 @@ class Update(ConditionalWrite):
             if self.computed or self._plan.reads:
                 return None
             return Prepared("Update", self._members(self._plan, self.computed, None))
+        if not self.schema.has_own_tag(row):
+            raise of_another_class(self.path, row)
         if (own := self.schema.of_row(row)) is not self.schema:
             return self._of_subclass(own).prepare(row)
         if self.schema.is_outdated(row):
