@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.client.capabilities import ALTERNATOR
 from sortkey.model.sessions.steps import Pacing
 from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
@@ -300,6 +303,47 @@ def test_pauses_do_not_count_against_the_timeout(memory: sk.Session) -> None:
     hasty._sleep = paused.append
     assert len(list(hasty.scan(Order, rate=0.1))) == 20
     assert max(paused) > 0.5
+
+
+def failing(session: sk.Session, code: str, after: int) -> None:
+    """Lets one request of a session fail, after some others."""
+    send, left = session._send, [after]
+
+    def first_fails(call: Any) -> Any:
+        left[0] -= 1
+        if left[0] == -1:
+            raise ClientError({"Error": {"Code": code, "Message": "not now"}}, call.operation)
+        return send(call)
+
+    session._send = first_fails  # type: ignore[method-assign]
+
+
+def test_throttled_segments_are_read_again(memory: sk.Session) -> None:
+    fill(memory)
+    failing(memory, "ProvisionedThroughputExceededException", after=2)
+    assert len(list(memory.scan(SHOP, segments=4))) == 71
+
+
+# What was handed out is not handed out again.
+def test_a_scan_goes_on_after_an_error(memory: sk.Session) -> None:
+    for start in range(0, 40, 5):
+        memory.batch(put=[order(number, notes=["x" * 60_000]) for number in range(start, start + 5)])
+    failing(memory, "InternalServerError", after=1)
+    scan = memory.scan(Order)
+    found: list[Order] = []
+    with pytest.raises(ClientError):
+        found.extend(scan)
+    assert 0 < len(found) < 40
+    assert sorted(numbers([*found, *memory.scan(Order, after=scan.cursor)])) == list(range(40))
+    assert sorted(numbers([*found, *scan])) == list(range(40))
+
+
+def test_a_rate_needs_a_store_that_counts_units(memory: sk.Session) -> None:
+    memory._context = replace(memory._context, capabilities=ALTERNATOR)
+    with pytest.raises(
+        sk.Unsupported, match="rate= needs consumed capacity, which ScyllaDB Alternator does not report"
+    ):
+        memory.scan(Order, rate=5)
 
 
 def test_wrong_arguments(memory: sk.Session) -> None:

@@ -76,6 +76,8 @@ class DeleteAll(LongWork[Deleted]):
             self._source = PathRows(context, self._path, where)
         else:
             reject_path(deleted)
+        if options.rate is not None:
+            context.require_consumed_capacity("rate=")
         self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.now)
         self._metered = f"delete {self._schema.name}"
         self._found: list[Row] = []

@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.errors import Unsupported
 from sortkey.model.maintenance.read_rate import ReadRate
 from sortkey.model.maintenance.scan_positions import END, ScanPositions
 from sortkey.model.maintenance.scan_source import ScanSource
@@ -46,8 +45,8 @@ class AnyScan(Generic[T]):
 
     def __init__(self, context: Context, source: ScanSource[T], options: ScanOptions) -> None:
         segments, rate, after = options
-        if rate is not None and not context.capabilities.consumed_capacity:
-            raise Unsupported(f"rate= needs consumed capacity, which {context.capabilities.store} does not report")
+        if rate is not None:
+            context.require_consumed_capacity("rate=")
         self._context = context
         self._source = source
         self._rate = None if rate is None else ReadRate(rate, context.pacing.now)

@@ -186,6 +186,10 @@ class Context:
             else:
                 return answer
 
+    def require_consumed_capacity(self, what: str) -> None:
+        if not self.capabilities.consumed_capacity:
+            raise Unsupported(f"{what} needs consumed capacity, which {self.capabilities.store} does not report")
+
     def require_transactions(self, what: str) -> None:
         if not self.capabilities.transactions:
             raise Unsupported(f"{what} needs transactions, which {self.capabilities.store} does not have")
