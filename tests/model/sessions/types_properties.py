@@ -1,4 +1,4 @@
-"""Conditions on the types beyond the plain ones: the store finds what the item shows, also on rows that lack fields."""
+"""Conditions on and changes of the types beyond the plain ones: of what items show, also on rows that lack fields."""
 
 from __future__ import annotations
 
@@ -93,3 +93,46 @@ def test_the_store_finds_what_the_item_shows(
         assert not accepted
     else:
         assert accepted
+
+
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "took": (sk.add(timedelta(hours=1)), lambda thing: {"took": thing.took + timedelta(hours=1)}),
+    "rank": (Rank(7), lambda _: {"rank": Rank(7)}),
+    "pair[0]": (sk.add(1), lambda thing: {"pair": (thing.pair[0] + 1, thing.pair[1])}),
+    "path": (sk.append(("x",)), lambda thing: {"path": (*thing.path, "x")}),
+    "payload": ({"k": [1]}, lambda _: {"payload": {"k": [1]}}),
+    "settings.k": ("new", lambda thing: {"settings": {**thing.settings, "k": "new"}}),
+    "size.width": (sk.add(2), lambda thing: {"size": Size(thing.size.width + 2, thing.size.height)}),
+    "code": (None, lambda _: {"code": None}),
+    "shape": (Circle(9), lambda _: {"shape": Circle(9)}),
+    "price": (Money(Decimal(5), "USD"), lambda _: {"price": Money(Decimal(5), "USD")}),
+}
+"""Changes, and what they make of an item."""
+
+
+@given(things, st.sets(st.sampled_from(sorted(values))), st.sets(st.sampled_from(sorted(CHANGES)), min_size=1))
+def test_updates_change_what_the_item_shows(
+    db: sk.Session, fields: dict[str, Any], lacking: set[str], changed: set[str]
+) -> None:
+    row = SCHEMA.encode(Thing(owner="ada", id=1, **fields))
+    db.client.put_item(TableName="typed-things", Item={name: row[name] for name in row if name not in lacking})
+    before = db.get(ONE)
+    assert before is not None
+    changes = {name: CHANGES[name][0] for name in sorted(changed)}
+    if "size.width" in changed and before.size is None:
+        with pytest.raises(sk.ConditionFailed, match=r"has no size\.width"):
+            db.update(ONE, changes)
+        assert db.get(ONE) == before
+        return
+    expected = before
+    for name in changed:
+        expected = sk.replace(expected, **CHANGES[name][1](before))
+    assert db.update(ONE, changes) == expected
+    assert db.get(ONE) == expected
+    # The keys of the indexes are those of the item.
+    stored = db.client.get_item(TableName="typed-things", Key=ONE.key())["Item"]
+    keys = {name: value for name, value in SCHEMA.encode(expected).items() if name in SCHEMA.key_names}
+    written = {"took": "gsi1sk", "rank": "gsi2sk", "price": "gsi3sk"}
+    for name, attribute in written.items():
+        if name in changed:
+            assert stored[attribute] == keys[attribute]
