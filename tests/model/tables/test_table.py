@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import Enum
+from typing import Any
 
 import pytest
 
@@ -171,13 +172,55 @@ def test_other_names_for_the_keys_attributes() -> None:
 
 
 def test_a_local_index_shares_the_partition() -> None:
-    with pytest.raises(sk.DeclarationError, match="a local index must have the partition key of key"):
+    with pytest.raises(sk.DeclarationError, match=r"a local index must have the partition key of Elsewhere\.key"):
 
         class Elsewhere(sk.Item, table=sk.Table("elsewhere")):
             id: str
             rank: int
             key = sk.Key("{id}", "A")
             ranked = sk.Index("lsi1", "OTHER", "{rank}", local=True)
+
+
+# DynamoDB rejects the table, but only when it is created.
+def test_a_local_index_needs_a_sort_key_of_the_table() -> None:
+    with pytest.raises(sk.DeclarationError, match=r"needs a table with a sort key, which Flat\.key lacks"):
+
+        class Flat(sk.Item, table=sk.Table("flat")):
+            id: str
+            rank: int
+            key = sk.Key("{id}")
+            ranked = sk.Index("lsi1", "{id}", "{rank}", local=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stream": "NEW"}, "stream must be one of KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES, not 'NEW'"),
+        ({"provisioned": 5}, r"provisioned must be the read and the write units per second, such as \(5, 5\), not 5"),
+        ({"provisioned": (5, 0)}, r"not \(5, 0\)"),
+    ],
+)
+def test_settings_that_no_store_accepts_are_rejected(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(sk.DeclarationError, match=f"table wrong: .*{message}"):
+        sk.Table("wrong", **settings)
+
+
+# msgspec says "argument for StructMeta.__new__() given by name ('dict') and position (3)".
+def test_a_misspelt_option_is_named() -> None:
+    with pytest.raises(sk.DeclarationError, match=r"Typo: a class has no option 'tabel'; did you mean 'table'\?"):
+
+        class Typo(sk.Item, tabel="typos"):
+            id: str
+
+
+def test_a_version_is_a_number() -> None:
+    for wrong in ("2", 0):
+        version: Any = wrong
+        with pytest.raises(sk.DeclarationError, match=f"a version is a whole number from 1 on, not {wrong!r}"):
+
+            class Versioned(sk.Item, table=sk.Table("wrong-version"), version=version):
+                id: str
+                key = sk.Key("{id}")
 
 
 def test_projected_fields_exist_and_add_up() -> None:

@@ -13,8 +13,9 @@ without `table` is a part of other items, or a base class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
+from collections.abc import Callable, Iterable
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, dataclass_transform
 
 import msgspec
 
@@ -30,6 +31,11 @@ from sortkey.model.tables.table import Table
 
 T = TypeVar("T", bound="Item")
 
+_MSGSPEC_OPTIONS: Final = frozenset(signature(msgspec.defstruct).parameters) - {
+    *("name", "fields", "bases", "module", "namespace"),
+    *("kw_only", "dict"),  # items always have these
+}
+
 
 class ItemMeta(msgspec.StructMeta):
     """Makes the class, compiles its declarations and adds it to its table. Raises DeclarationError."""
@@ -44,6 +50,7 @@ class ItemMeta(msgspec.StructMeta):
         version: int = 1,
         **config: Any,
     ) -> ItemMeta:
+        _check_options(name, config)
         cls = super().__new__(mcls, name, bases, namespace, kw_only=True, dict=True, **config)
         _add_to_table(cast("type[Item]", cls), table, version)
         return cls
@@ -57,6 +64,14 @@ class ItemMeta(msgspec.StructMeta):
             return function
 
         return register
+
+
+def _check_options(cls: str, config: Iterable[str]) -> None:
+    """Rejects options that neither we nor msgspec have. msgspec's message names neither the class nor the option."""
+    for option in config:
+        if option not in _MSGSPEC_OPTIONS:
+            known = sorted({"table", "version", *_MSGSPEC_OPTIONS})
+            raise DeclarationError(f"{cls}: a class has no option {option!r}{suggestion(option, known)}")
 
 
 def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> None:

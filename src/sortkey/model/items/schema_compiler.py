@@ -34,8 +34,8 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__} has {len(keys) or 'no'} sk.Key; a class with a table has exactly one")
     if VERSION_ATTRIBUTE in owner.__struct_encode_fields__:
         raise DeclarationError(f"{owner.__name__}.the attribute {VERSION_ATTRIBUTE} is reserved for the version")
-    if version < 1:
-        raise DeclarationError(f"{owner.__name__}: versions start at 1, not at {version}")
+    if type(version) is not int or version < 1:
+        raise DeclarationError(f"{owner.__name__}: a version is a whole number from 1 on, not {version!r}")
     compiler = _Compiler(owner, codec, keys[0], version)
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
     joined = None
@@ -111,7 +111,13 @@ class _Compiler:
         if not index.local:
             return self._layout(index, index=index.index, projection=self._projection(index))
         if index.partition != self.key.partition:
-            raise self._error(index, f"a local index must have the partition key of {self.key.name}")
+            raise self._error(
+                index, f"a local index must have the partition key of {self.owner.__name__}.{self.key.name}"
+            )
+        if self.key.sort is None:
+            raise self._error(
+                index, f"a local index needs a table with a sort key, which {self.owner.__name__}.{self.key.name} lacks"
+            )
         return self._layout(index, index=index.index, local=True, projection=self._projection(index))
 
     def joined(self, index: Index) -> KeyLayout:

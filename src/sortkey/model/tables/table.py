@@ -42,6 +42,7 @@ class Table:
     ) -> None:
         self.name = name
         self.settings = TableSettings(ttl, stream, provisioned, transactions)
+        self.settings.reject_wrong(name)
         self._schemas: dict[str, Schema[Any]] = {}
         self._families: dict[str, Family[Schema[Any]]] = {}
         """By the attribute that tells their classes apart."""
