@@ -147,6 +147,18 @@ def test_an_audit_continues_where_another_stopped(live: sk.Session, segments: in
     assert {each.kind for each in whole.findings if each.repaired} == REPAIRED
 
 
+# An audit may be interrupted long after a report; only the rows before its cursor may be in it.
+def test_a_reported_progress_does_not_change(live: sk.Session) -> None:
+    fill(live, orders=1200)
+    seen: list[sk.AuditProgress] = []
+    whole = live.audit(AUDITED, progress=seen.append)
+    assert [each.report.rows for each in seen] == [500, 1000, 1209]
+    for progress in seen:
+        rest = live.audit(AUDITED, after=progress.cursor)
+        joined = progress.report.joined(rest)
+        assert (joined.rows, joined.fine, counts(joined)) == (whole.rows, whole.fine, counts(whole))
+
+
 # A table that has to serve others, too, is repaired slowly.
 def test_the_rate_limits_what_is_written() -> None:
     pauses: list[float] = []

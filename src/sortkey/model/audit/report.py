@@ -101,6 +101,11 @@ class AuditReport(msgspec.Struct):
         self.findings.append(made)
         return made
 
+    def snapshot(self) -> AuditReport:
+        """The report as it is now: rows that are added later are not in it."""
+        counts = [msgspec.structs.replace(each, examples=each.examples.copy()) for each in self.findings]
+        return msgspec.structs.replace(self, findings=counts)
+
     def joined(self, other: AuditReport) -> AuditReport:
         """One report of both; `other` is of other rows of the same table."""
         made = AuditReport(self.table, most_examples=max(self.most_examples, other.most_examples))

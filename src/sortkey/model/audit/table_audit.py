@@ -25,7 +25,7 @@ class AuditProgress(NamedTuple):
     """How far an audit is; `progress=` receives one after every few hundred rows."""
 
     report: AuditReport
-    """What was found so far."""
+    """What was found up to the cursor; the audit does not change it any more."""
     cursor: str
     """From here another audit continues."""
 

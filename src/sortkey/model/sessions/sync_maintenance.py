@@ -185,4 +185,4 @@ class SyncMaintenance(SyncManyReads):
         if pause:
             self._sleep(pause)
         if progress is not None:
-            progress(AuditProgress(audit.report, scan.cursor))
+            progress(AuditProgress(audit.report.snapshot(), scan.cursor))
