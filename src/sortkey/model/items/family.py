@@ -21,6 +21,8 @@ from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.records import Tag, tag_of
+from sortkey.model.keys.collision import keys_may_collide
+from sortkey.model.keys.key_layout import KeyLayout
 
 
 class Member(Protocol):
@@ -28,6 +30,7 @@ class Member(Protocol):
 
     owner: Any
     name: str
+    primary: KeyLayout
 
 
 M = TypeVar("M", bound=Member)
@@ -37,6 +40,8 @@ class Family(Generic[M]):
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
         self._schemas: dict[tuple[str, Any], M] = {}
+        self._required: dict[type, list[Value] | None] = {}
+        """What `required_tags` has returned, since the last class was added."""
 
     def add(self, schema: M, tag: Tag, replaced: M | None) -> None:
         """Adds a class, which may replace its earlier definition. Raises DeclarationError if another has its tag."""
@@ -47,6 +52,7 @@ class Family(Generic[M]):
                 f'class {schema.name}(…, tag="…")'
             )
         self._schemas[_identity(tag.value)] = schema
+        self._required.clear()
 
     def schema_of(self, row: Row) -> M | None:
         """The class of a row, by its tag; None if no class has it."""
@@ -64,9 +70,24 @@ class Family(Generic[M]):
             )
         return found
 
-    def tags_of(self, owner: type) -> list[Value]:
-        """The tags of a class and its subclasses."""
+    def required_tags(self, schema: M) -> list[Value] | None:
+        """The tags of a class and its subclasses; None if no other class may have its keys."""
+        owner: type = schema.owner
+        if owner not in self._required:
+            self._required[owner] = self._tags_of(owner) if self._shares_key(schema) else None
+        return self._required[owner]
+
+    def _tags_of(self, owner: type) -> list[Value]:
         return [{kind: each} for (kind, each), schema in self._schemas.items() if issubclass(schema.owner, owner)]
+
+    def _shares_key(self, schema: M) -> bool:
+        """Whether a row with the key of a class may belong to a class that does not derive from it. One with an unknown
+        tag belongs to no subclass."""
+        return not is_root(schema.owner) or any(
+            keys_may_collide(schema.primary, other.primary)
+            for other in self._schemas.values()
+            if not issubclass(other.owner, schema.owner)
+        )
 
 
 def is_root(owner: type) -> bool:

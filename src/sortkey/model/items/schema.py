@@ -174,10 +174,9 @@ class Schema(Generic[T]):
 
     @property
     def required_tags(self) -> tuple[str, list[Value]] | None:
-        """The tag's attribute, and the tags of this class and its subclasses; None if no other has its keys."""
-        if self.family is None or is_root(self.owner):
-            return None
-        return self.family.attribute, self.family.tags_of(self.owner)
+        """The tag's attribute, and the tags of this class and its subclasses; None if no other may have its keys."""
+        tags = None if self.family is None else self.family.required_tags(self)
+        return None if self.family is None or tags is None else (self.family.attribute, tags)
 
     def of_row(self, row: Row) -> Schema[Any]:
         """The schema of the class that the row's tag names, which may be a subclass. Raises DecodeError."""

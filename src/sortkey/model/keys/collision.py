@@ -1,4 +1,4 @@
-"""Whether two templates of one table could build the same key.
+"""Whether two templates, or two keys, of one table could build the same key.
 
 Sound, not complete: templates that pass never collide, but some that are rejected would not collide either. A literal
 resolves that, and also makes the table easier to read.
@@ -10,9 +10,21 @@ import re
 from collections.abc import Callable
 
 from sortkey.model.keys.encoding import SEPARATOR, Encoding
+from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.keys.template import Template
 
 Segment = list[str | Encoding]
+
+
+def keys_may_collide(one: KeyLayout, other: KeyLayout) -> bool:
+    """Whether two primary keys of one table could be equal."""
+    return all(map(_may_be_equal, one.attributes, other.attributes))
+
+
+def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
+    # A native attribute can have any value of its type.
+    return one.template is None or other.template is None or may_collide(one.template, other.template)
 
 
 def may_collide(one: Template, other: Template) -> bool:

@@ -15,8 +15,7 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row
 from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.collision import may_collide
-from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.collision import keys_may_collide
 from sortkey.model.keys.key_layout import KeyLayout, Projection
 from sortkey.model.tables.table_settings import StreamView, TableSettings
 
@@ -115,7 +114,7 @@ class Table:
             self._reject_difference(one, other, ours, theirs)
         if _are_told_apart(one, other):
             return
-        if all(map(_may_be_equal, one.primary.attributes, other.primary.attributes)):
+        if keys_may_collide(one.primary, other.primary):
             raise DeclarationError(
                 f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
                 f"could have the same key; start one of them with a literal of its own, or give both a tag"
@@ -178,11 +177,6 @@ def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLay
         for theirs in other.indexes.values():
             if ours.index == theirs.index:
                 yield ours, theirs
-
-
-def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
-    # A native attribute can have any value of its type.
-    return one.template is None or other.template is None or may_collide(one.template, other.template)
 
 
 def _definition(layout: KeyLayout) -> tuple[Any, ...]:
