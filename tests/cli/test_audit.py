@@ -236,6 +236,35 @@ def test_an_audit_of_several_tables_continues(
     assert {each["table"]: each["rows"] for each in tables} == {"audited-shelves": 1, "audited-boxes": 2}
 
 
+# `--table` audits a part; what an audit of all tables has done of the others is still worth something.
+def test_the_audit_of_one_table_keeps_the_state_of_others(tmp_path: Path, interrupt: Interrupt) -> None:
+    with sk.connect(tmp_path / "data", tables=[Shelf, Box]) as db:
+        db.create_tables()
+        db.batch(put=[Shelf(shelf="a"), Box(box="b"), Box(box="c")])
+    state = tmp_path / "state"
+    command = ["audit", __name__, "--store", str(tmp_path / "data"), "--json", "--resume", str(state)]
+    shelves, boxes = ["--table", "audited-shelves"], ["--table", "audited-boxes"]
+    interrupt(2)
+    assert main([*command, *shelves, *boxes]) == 2
+    assert json.loads(state.read_bytes())["tables"].keys() == {"audited-shelves", "audited-boxes"}
+    assert main([*command, *boxes]) == 0
+    assert json.loads(state.read_bytes())["tables"].keys() == {"audited-shelves"}
+    assert main([*command, *shelves]) == 0
+    assert not state.exists()
+
+
+def test_a_state_that_cannot_be_written_gives_one_line(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit(folder, "--resume", str(tmp_path / "none" / "state.json")) == 2
+    assert capsys.readouterr().err == f"sortkey audit: there is no folder {tmp_path / 'none'} for the file state.json\n"
+    (tmp_path / "state.json.new").mkdir()
+    assert audit(folder, "--resume", str(tmp_path / "state.json")) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("sortkey audit: [Errno 21] Is a directory")
+    assert message.count("\n") == 1
+
+
 def test_a_file_of_another_audit_is_rejected(
     folder: Path, tmp_path: Path, interrupt: Interrupt, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,11 +29,22 @@ from sortkey.model.sessions.sync_session import Session, connect
 from sortkey.model.tables.table import Table
 from sortkey.storage import StorageError
 
-_STORE_ERRORS: Final = (ModelError, StorageError, BotoCoreError, ClientError, OSError, ValueError)
-
 
 class CannotAudit(Exception):
     """The command cannot be run; the message says why."""
+
+
+_ERRORS: Final = (
+    CannotAudit,
+    NoModule,
+    WrongFile,
+    ModelError,
+    StorageError,
+    BotoCoreError,
+    ClientError,
+    OSError,
+    ValueError,
+)
 
 
 def add_arguments(command: Parser) -> None:
@@ -59,20 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
         with file, connect(store, tables=tables) as db:
             reports = [_audit(db, table, arguments, file) for table in tables]
             differences = db.diff_tables(*tables)
-    except (
-        CannotAudit,
-        NoModule,
-        WrongFile,
-        ModelError,
-        StorageError,
-        BotoCoreError,
-        ClientError,
-        ValueError,
-    ) as error:
+        file.finish(table.name for table in tables)
+    except _ERRORS as error:
         return print_error("audit", str(error))
     except KeyboardInterrupt:
         return print_error("audit", f"interrupted{_how_to_continue(arguments)}")
-    file.finish()
     sys.stdout.write((json_page if arguments.json else page)(reports, differences, repair=arguments.repair))
     return 0 if all(report.is_clean for report in reports) else 1
 

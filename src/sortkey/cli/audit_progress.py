@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
 from typing import Final, Self
@@ -49,10 +50,13 @@ class AuditFile:
 
     @classmethod
     def open(cls, arguments: argparse.Namespace) -> AuditFile:
-        """Raises WrongFile if the file has the state of another audit, or something else."""
+        """Raises WrongFile if the file has the state of another audit, or something else, or cannot be made."""
         flags = [f"--{name}" for name in ("repair", "upgrade") if getattr(arguments, name)]
         command = [arguments.module, "--store", arguments.store, *flags]
         path = None if arguments.resume is None else Path(arguments.resume)
+        if path is not None and not path.parent.is_dir():
+            # Otherwise the audit would read for a while before it cannot write its state.
+            raise WrongFile(f"there is no folder {path.parent} for the file {path.name}")
         if path is None or not path.exists():
             return cls(path, _State(command))
         try:
@@ -80,9 +84,13 @@ class AuditFile:
         self._write(table, TableState(whole, is_complete=True))
         return whole
 
-    def finish(self) -> None:
-        """The audit has reported, so that the next one starts anew."""
-        if self._path is not None:
+    def finish(self, tables: Iterable[str]) -> None:
+        """The audit of these tables has ended, so that the next one starts anew. The state of others is kept."""
+        for table in tables:
+            self._state.tables.pop(table, None)
+        if self._state.tables:
+            self._replace_file()
+        elif self._path is not None:
             self._path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -101,6 +109,9 @@ class AuditFile:
     def _write(self, table: str, state: TableState) -> None:
         self._state.tables[table] = state
         self._written_at = monotonic()
+        self._replace_file()
+
+    def _replace_file(self) -> None:
         if self._path is not None:
             # A kill must leave the old state or the new one.
             beside = self._path.with_name(f"{self._path.name}.new")
