@@ -115,6 +115,8 @@ def test_other_values_are_rejected(name: str, value: Any, message: str) -> None:
         ("pair", {"L": [{"N": "1"}]}, r"Thing.pair: .*expected 2 elements, found 1"),
         ("took", {"S": "5"}, r"Thing.took: expected N, found \{'S': '5'\}"),
         ("took", {"N": "1e30"}, "too many for a timedelta"),
+        ("took", {"N": "1.0000009"}, "not whole microseconds"),
+        ("took", {"N": "-1.00000000000000000000000000000000001"}, "not whole microseconds"),
         ("size", {"M": {"height": {"N": "1"}}}, r"Thing.size: .*missing .* 'width'"),
         ("price", {"S": "EUR x"}, r"Thing.price: .*cannot decode 'EUR x': InvalidOperation"),
         ("price", {"N": "5"}, r"Thing.price: expected S, found \{'N': '5'\}"),

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from datetime import datetime
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from sortkey.model.changes.combination import NOT_A_BOOL
+from sortkey.model.changes.own_form import OwnForm
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
-
-INSTANT_LENGTH: Final = len("2026-08-24T12:00:00.000000Z")
-"""The length of a time in our form."""
 
 
 class Condition(ABC):
@@ -121,26 +118,22 @@ class _Negated(Condition):
 
 
 class InOwnForm(Condition):
-    """A comparison of times, which are texts to the store. Other programs store times in other forms, of which texts
-    say nothing. So the result for those is given: `otherwise`."""
+    """A comparison of a type that other programs store in other forms, which the store cannot compare. So the result
+    for those is given: `otherwise`."""
 
-    def __init__(self, condition: Condition, otherwise: bool) -> None:
+    def __init__(self, condition: Condition, form: OwnForm, otherwise: bool) -> None:
         self.condition = condition
+        self.form = form
         self.otherwise = otherwise
-        # The size of an absent attribute, or of NULL, differs from every number.
+        # An absent attribute, or NULL, is in no form.
         self.if_absent = self.if_null = otherwise
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
         test = self.condition.render(schema, field, placeholders)
-        size = f"size({placeholders.name(schema.codec.by_name[field].attribute)})"
-        length = placeholders.value({"N": str(INSTANT_LENGTH)})
-        return any_of(test, f"{size} <> {length}") if self.otherwise else all_of([test, f"{size} = {length}"])
+        tests = self.form.tests(placeholders.name(schema.codec.by_name[field].attribute), placeholders)
+        if self.otherwise:
+            return any_of(test, *(each.other for each in tests))
+        return all_of([test, *(each.own for each in tests)])
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         return self.condition.holds(schema, field, shown)
-
-
-def is_text_of_time(schema: Schema[Any], field: str) -> bool:
-    """Whether the field is a time that is stored as text."""
-    known = schema.codec.by_name[field]
-    return known.annotation.base is datetime and known.tag == "S"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.model.changes.comparable import compare
-from sortkey.model.changes.condition import INSTANT_LENGTH, Condition, is_text_of_time
+from sortkey.model.changes.condition import Condition
+from sortkey.model.changes.own_form import own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
@@ -82,7 +83,7 @@ class _WithValue(Condition):
 
 
 class _InStore(Condition):
-    """The comparison where the row has both fields; `otherwise` where it has not, or has a time in another form."""
+    """The comparison where the row has both fields; `otherwise` where it has not, or has a value in another form."""
 
     def __init__(self, comparison: FieldComparison, otherwise: bool) -> None:
         self.comparison = comparison
@@ -98,9 +99,9 @@ class _InStore(Condition):
             if known.nullable:
                 null = placeholders.value(dict(NULL))
                 gaps.append((f"{name} <> {null}", f"{name} = {null}"))
-            if is_text_of_time(schema, each):
-                length = placeholders.value({"N": str(INSTANT_LENGTH)})
-                gaps.append((f"size({name}) = {length}", f"size({name}) <> {length}"))
+            form = own_form(known)
+            if form is not None:
+                gaps += form.tests(name, placeholders)
         if self.if_absent:
             return any_of(test, *(gap for _, gap in gaps))
         return all_of([*(known for known, _ in gaps), test])

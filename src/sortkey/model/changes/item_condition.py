@@ -2,7 +2,7 @@
 
 The store tests it, and only if it says no, the program looks again at the row that the error holds. Both may differ:
 the row may have an older version, whose attributes are others, lack something that the item shows from a key, or have a
-time in another form.
+value in the form of another program (`changes/own_form.py`).
 Then the write is sent again, conditional on that row. So the store's test must never be true where the item does not
 match; it may be false where the item does.
 """

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.condition import InOwnForm, is_text_of_time
+from sortkey.model.changes.condition import InOwnForm
 from sortkey.model.changes.conditions import attribute_of, below, encoded, holds_on
 from sortkey.model.changes.item_condition import ItemCondition
+from sortkey.model.changes.own_form import OwnForm, own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError
 from sortkey.model.items.converter import NULL
@@ -79,8 +80,8 @@ class NewerBy(PutCondition):
         if_absent = default is NODEFAULT or self._is_older(default)
         attribute = attribute_of(self.schema, self.field)
         older = below(self.value)
-        if self._is_of_time:
-            older = InOwnForm(older, otherwise=False)
+        if self._form is not None:
+            older = InOwnForm(older, self._form, otherwise=False)
         tests = [older.render(self.schema, self.field, placeholders)]
         if self.schema.codec.by_name[self.field].nullable:
             tests.append(placeholders.equal(attribute, dict(NULL)))
@@ -91,11 +92,11 @@ class NewerBy(PutCondition):
 
     @property
     def needs_row(self) -> bool:
-        return self._is_of_time or super().needs_row
+        return self._form is not None or super().needs_row
 
     @property
-    def _is_of_time(self) -> bool:
-        return is_text_of_time(self.schema, self.field)
+    def _form(self) -> OwnForm | None:
+        return own_form(self.schema.codec.by_name[self.field])
 
     def _is_older(self, value: Any) -> bool:
         return value is None or holds_on(self.schema, self.field, below(self.value), value)

@@ -1,7 +1,7 @@
 """The filter of a query: `iterate(path, where=…)`, `page` and `count`.
 
 The store drops rows that cannot match. It lets pass what only the program can tell: rows of an older version, and rows
-that lack something which the item shows from a key, and times in the form of another program. Their items are tested
+that lack something which the item shows from a key, and values in the form of another program. Their items are tested
 after they are decoded.
 """
 

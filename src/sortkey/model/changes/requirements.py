@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sortkey.model.changes import placeholders
 from sortkey.model.changes.combination import Combination, Where
-from sortkey.model.changes.condition import INSTANT_LENGTH, Condition, InOwnForm, is_text_of_time
+from sortkey.model.changes.condition import Condition, InOwnForm
 from sortkey.model.changes.conditions import (
     attribute_of,
     condition_of,
@@ -19,6 +19,7 @@ from sortkey.model.changes.conditions import (
     result_if_absent,
     shown_value,
 )
+from sortkey.model.changes.own_form import OwnForm, own_form
 from sortkey.model.changes.places import (
     PlacePlaceholders,
     Steps,
@@ -68,25 +69,27 @@ class Leaf(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether the store can tell for every row."""
-        return self.if_absent is not None and not self._is_of_time
+        return self.if_absent is not None and self._form is None
 
     @property
-    def _is_of_time(self) -> bool:
-        return self.condition.compares and is_text_of_time(self.fields, self.name)
+    def _form(self) -> OwnForm | None:
+        """The form in which the store can compare; None if it can compare every value."""
+        return own_form(self.fields.codec.by_name[self.name]) if self.condition.compares else None
 
     def needs_program(self, row: Row) -> bool:
         """Whether the store cannot tell for this row."""
         stored = stored_at(row.get(self.attribute), self.path[1:])
         if stored is None or self.condition.others:
             return self.if_absent is None
-        return self._is_of_time and len(stored.get("S", "")) != INSTANT_LENGTH
+        form = self._form
+        return form is not None and not form.includes(stored)
 
     def render(self, otherwise: bool, outer: placeholders.Placeholders) -> str:
         """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell."""
         names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
         condition = self.condition.settled(otherwise)
-        if self._is_of_time:
-            condition = InOwnForm(condition, otherwise)
+        if self._form is not None:
+            condition = InOwnForm(condition, self._form, otherwise)
         if_absent = otherwise if self.if_absent is None else self.if_absent
         return render_condition(self.fields, self.name, condition, if_absent, names)
 

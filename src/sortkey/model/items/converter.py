@@ -25,6 +25,7 @@ from sortkey.values import number
 
 Value = dict[str, Any]
 NULL: Final[Value] = {"NULL": True}
+_UUID_LENGTH: Final = 36
 
 
 class Converter(NamedTuple):
@@ -135,6 +136,13 @@ def _encode_uuid(value: Any) -> Value:
     return {"S": str(value)}
 
 
+def _read_uuid(text: str) -> UUID:
+    # UUID takes hyphens anywhere, and removes "urn:". Then the length would not tell the form.
+    if len(text) == _UUID_LENGTH and not text[8] == text[13] == text[18] == text[23] == "-":
+        raise ValueError("the hyphens are not where a UUID has them")
+    return UUID(text)
+
+
 def content_converter(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:
     return Converter(encode, lambda value: content(value[tag]), tag, content)
 
@@ -147,7 +155,7 @@ SCALARS: Final[dict[Any, Converter]] = {
     bytes: Converter(encode_bytes, itemgetter("B"), "B", None),
     datetime: content_converter(_encode_instant, "S", _read_instant),
     date: content_converter(_encode_date, "S", date.fromisoformat),
-    UUID: content_converter(_encode_uuid, "S", UUID),
+    UUID: content_converter(_encode_uuid, "S", _read_uuid),
     timedelta: content_converter(_encode_duration, "N", lambda text: from_seconds(Decimal(text))),
 }
 EPOCH: Final = Converter(_encode_epoch, _decode_epoch, "N", from_epoch)

@@ -20,8 +20,12 @@ def to_seconds(value: Any) -> Decimal:
 
 
 def from_seconds(seconds: Decimal) -> timedelta:
-    """The duration of a stored number, without what is below a microsecond. Raises ValueError."""
+    """The duration of a stored number. Raises ValueError, also for a fraction of a microsecond: without it, conditions
+    would compare another number than the item shows."""
     try:
-        return timedelta(microseconds=int(seconds * _PER_SECOND))
+        made = timedelta(microseconds=int(seconds * _PER_SECOND))
     except (ArithmeticError, OverflowError):
         raise ValueError(f"{seconds} seconds are too many for a timedelta") from None
+    if to_seconds(made) != seconds:
+        raise ValueError(f"{seconds} seconds are not whole microseconds, as a timedelta is; use Decimal")
+    return made
