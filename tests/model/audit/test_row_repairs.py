@@ -101,6 +101,17 @@ def test_an_older_row_was_upgraded_by_another_program(live: sk.Session) -> None:
     assert row == event_row(kind={"S": "LOGOUT"}, gsi1pk={"S": "KIND#LOGOUT"})
 
 
+# The new version sets the field that the old row lacked; the key of the index follows from it.
+def test_an_older_row_without_an_index_key_was_upgraded_by_another_program(live: sk.Session) -> None:
+    old = event_row(_v=None, kind=None, type={"S": "login"}, gsi1pk=None)
+    audit = audit_of(live, old)
+    newer = {**old, "kind": {"S": "LOGOUT"}, "_v": {"N": "2"}}
+    live.client.put_item(TableName="audited", Item=newer)
+    repaired(live, audit)
+    (row,) = live.client.scan(TableName="audited")["Items"]
+    assert row == {**newer, "gsi1pk": {"S": "KIND#LOGOUT"}}
+
+
 # The steps are answered by hand here, as a store would answer them.
 
 

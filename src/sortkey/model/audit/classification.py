@@ -78,13 +78,12 @@ def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]
 def _upgraded(schema: Schema[Any], item: Any, row: Row, older: Finding, findings: list[Finding]) -> Verdict:
     """The verdict about a row of an older version that is to be upgraded, which repairs all findings."""
     try:
-        current = schema.encode(item)
+        # The upgrade may compute anything from any attribute, so all of them must be unchanged.
+        sets, removes, guards = rewrite_row(schema, row, schema.encode(item))
     except ModelError as error:
         # Such as an index key that cannot hold the fields: the item cannot be written.
         left = [each._replace(repairable=False) for each in findings]
         return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
-    # The upgrade may compute anything from any attribute, so all of them must be unchanged.
-    sets, removes, guards = rewrite_row(row, current, {part.name for part in schema.primary.attributes})
     repaired = tuple(each._replace(repairable=True) for each in (*findings, older))
     return Verdict(schema.name, repaired, Repair(sets, removes, guards))
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from sortkey.model.audit.finding import Finding, Kind
 from sortkey.model.audit.repair import Repair
-from sortkey.model.errors import ModelError
+from sortkey.model.changes.row_guards import row_guards
+from sortkey.model.errors import ModelError, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
@@ -49,7 +50,7 @@ def _surplus(schema: Schema[Any], layout: KeyLayout, row: Row) -> IndexKeyFindin
         return None
     kind = Kind.INDEX_KEY_STALE if len(stored) == len(layout.attributes) else Kind.INDEX_KEY_HALF
     finding = Finding(kind, str(layout.index), f"{_shown(row, surplus)}, but the item is not in the index", True)
-    return IndexKeyFinding(finding, Repair({}, surplus, _guards(schema, layout, row)))
+    return _with_repair(finding, {}, surplus, schema, layout, row)
 
 
 def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key: Row) -> IndexKeyFinding | None:
@@ -68,7 +69,16 @@ def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key:
         return IndexKeyFinding(Finding(kind, index, detail), None)
     sets = {**lacking, **differing}
     finding = Finding(kind, index, f"{_shown(row, sets)} should be {_shown(sets, sets)}", True)
-    return IndexKeyFinding(finding, Repair(sets, (), _guards(schema, layout, row)))
+    return _with_repair(finding, sets, (), schema, layout, row)
+
+
+def _with_repair(
+    finding: Finding, sets: Row, removes: tuple[str, ...], schema: Schema[Any], layout: KeyLayout, row: Row
+) -> IndexKeyFinding:
+    try:
+        return IndexKeyFinding(finding, Repair(sets, removes, _guards(schema, layout, row)))
+    except Unsupported as error:
+        return IndexKeyFinding(finding._replace(detail=f"{finding.detail}; {error}", repairable=False), None)
 
 
 def is_same(stored: Value, value: Value) -> bool:
@@ -92,7 +102,7 @@ def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value
     codec, primary = schema.codec, _primary(schema)
     if schema.is_outdated(row):
         # The upgrade may compute the fields from any attribute.
-        return {name: value for name, value in row.items() if name not in primary} | _absent(layout, row)
+        return row_guards(schema, row)
     fields = [codec.by_name[field].attribute for field in layout.fields]
     keys = [part.name for part in layout.attributes]
     if any(name not in row for name in fields):
@@ -103,10 +113,6 @@ def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value
     if schema.tag is not None:
         marks.append(schema.tag.attribute)
     return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *marks)) if name not in primary}
-
-
-def _absent(layout: KeyLayout, row: Row) -> dict[str, Value | None]:
-    return {part.name: None for part in layout.attributes if part.name not in row}
 
 
 def _shown(row: Row, names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.row_guards import row_guards
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
@@ -54,7 +55,7 @@ class ItemCondition:
 
     def _unchanged(self, row: Row, placeholders: Placeholders) -> list[str]:
         """The tests that nothing has changed which decides whether the item matches."""
-        keys = [part.name for layout in self.schema.indexes.values() for part in layout.attributes]
+        keys = [part.name for layout in self.schema.all_indexes for part in layout.attributes]
         fields = self.schema.codec.by_name
         used = dict.fromkeys([*(fields[name].attribute for name in sorted(self._requirement.fields)), *keys])
         return [placeholders.equal(name, row.get(name)) for name in used]
@@ -73,7 +74,7 @@ class ItemCondition:
         return all_of([f"attribute_exists({partition})", test])
 
 
-def unchanged(row: Row, key: Row, placeholders: Placeholders) -> list[str]:
-    """The tests that a row exists and has kept all its attributes."""
-    there = f"attribute_exists({placeholders.name(next(iter(key)))})"
-    return [there, *(placeholders.equal(name, value) for name, value in row.items() if name not in key)]
+def unchanged(schema: Schema[Any], row: Row, placeholders: Placeholders) -> list[str]:
+    """The tests that a row exists and is as it was read."""
+    there = f"attribute_exists({placeholders.name(schema.primary.partition.name)})"
+    return [there, *(placeholders.equal(name, value) for name, value in row_guards(schema, row).items())]

@@ -111,7 +111,7 @@ class Schema(Generic[T]):
         return self.version > 1 and row.get(VERSION_ATTRIBUTE) != self.version_mark[1]
 
     @cached_property
-    def _computed(self) -> frozenset[str]:
+    def declared(self) -> frozenset[str]:
         """The attributes that the declarations explain; others are extra."""
         return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE} | self._marks.keys()
 
@@ -208,7 +208,7 @@ class Schema(Generic[T]):
             item = self.owner(**values)
         except TypeError:
             item = self._completed(row, values)
-        self.codec.keep_extra(item, row, self._computed)
+        self.codec.keep_extra(item, row, self.declared)
         return item
 
     @cached_property

@@ -201,7 +201,7 @@ class _Deletion(ConditionalWrite):
         if self._condition.is_empty:
             return []
         if row is not None and self.schema.is_outdated(row):
-            return unchanged(row, self.key, placeholders)
+            return unchanged(self.schema, row, placeholders)
         version = [] if self.schema.version == 1 else [placeholders.equal(*self.schema.version_mark)]
         return [*version, *self._condition.tests(row, placeholders)]
 

@@ -202,7 +202,7 @@ class Update(ConditionalWrite):
         item = self.schema.decode(row)
         values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
         new = self.schema.encode(replace(item, **self.assigned, **values))
-        sets, removes, guards = rewrite_row(row, new, self.key)
+        sets, removes, guards = rewrite_row(self.schema, row, new)
         placeholders = Placeholders()
         tests = [self._there(placeholders), *(placeholders.equal(name, value) for name, value in guards.items())]
         if not self.condition.accepts(item):

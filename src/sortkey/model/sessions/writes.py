@@ -66,7 +66,7 @@ class Put(ConditionalWrite):
             return Prepared("Put", members)
         placeholders = Placeholders()
         if row is not None:
-            members["ConditionExpression"] = all_of(unchanged(row, self.key, placeholders))
+            members["ConditionExpression"] = all_of(unchanged(self.schema, row, placeholders))
         else:
             test = self.condition.test(placeholders)
             if self.condition.compares and self.schema.version > 1:
@@ -169,7 +169,7 @@ class DeleteOrCheck(ConditionalWrite):
 
     def _test(self, row: Row | None, placeholders: Placeholders) -> str:
         if row is not None and self.schema.is_outdated(row):
-            return all_of(unchanged(row, self.key, placeholders))
+            return all_of(unchanged(self.schema, row, placeholders))
         return self.condition.test_of_any(row, placeholders)
 
     def accepts(self, row: Row) -> bool:
