@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,7 @@ from tests.model.typed_values import Circle, Money, Price, Rank, Size, Square, T
 
 SCHEMA = schema_of(Thing)
 NOON = datetime(2026, 8, 24, 12, 30, 15, 250_999, tzinfo=UTC)
+AT = datetime(2026, 8, 24, 12, 30, tzinfo=UTC)
 
 
 def stored(**values: Any) -> dict[str, Any]:
@@ -212,6 +213,35 @@ def test_a_default_that_the_codec_cannot_encode_is_rejected_at_import() -> None:
 def test_a_codec_is_registered_once_for_a_class_of_the_program(cls: Any, message: str) -> None:
     with pytest.raises(sk.DeclarationError, match=message):
         sk.codec(cls, int, encode=int, decode=Rank)
+
+
+def times(factor: int) -> Any:
+    return sk.stored_as(int, encode=lambda value: value * factor, decode=lambda value: value // factor)
+
+
+Tens = Annotated[int, times(10)]
+Named = NewType("Named", Tens)
+Second = Annotated[datetime, sk.epoch]
+
+
+# Python puts the marks of the alias first, but an alias inside an optional type or a NewType comes last.
+@pytest.mark.parametrize(
+    ("annotation", "value", "stored"),
+    [
+        (Tens, 7, {"N": "70"}),
+        (Annotated[Tens, times(100)], 7, {"N": "700"}),
+        (Annotated[Tens | None, times(100)], 7, {"N": "700"}),
+        (Annotated[Named, times(100)], 7, {"N": "700"}),
+        (list[Annotated[Tens, times(100)]], [7], {"L": [{"N": "700"}]}),
+        (Annotated[Second, sk.seconds], AT, {"S": "2026-08-24T12:30:00Z"}),
+        (Annotated[Second, sk.epoch_ms], AT, {"N": "1787574600000"}),
+        (Annotated[Annotated[datetime, sk.seconds], sk.epoch], AT, {"N": "1787574600"}),
+    ],
+)
+def test_the_codec_of_a_field_goes_before_that_of_its_alias(annotation: Any, value: Any, stored: Any) -> None:
+    struct = msgspec.defstruct("Aliased", [("field", annotation)])
+    assert codec_of(struct).by_name["field"].encode(value) == stored
+    assert codec_of(struct).by_name["field"].decode(stored) == value
 
 
 def test_a_codec_needs_functions() -> None:

@@ -97,13 +97,15 @@ class Unresolved(NamedTuple):
 
 
 def parse_annotation(annotation: Any) -> Annotation:
-    """The type, whether it allows None, its marks and its constraints."""
+    """The type, whether it allows None, its marks and its constraints. The marks of a field go before those of its
+    alias."""
     optional = False
     marks: list[Any] = []
     while True:
         if get_origin(annotation) is Annotated:
             annotation, *found = get_args(annotation)
-            marks += found
+            # Python puts the marks of an alias first.
+            marks += reversed(found)
         elif isinstance(annotation, NewType):
             annotation = annotation.__supertype__
         elif type(annotation).__name__ == "TypeAliasType":
@@ -119,12 +121,13 @@ def parse_annotation(annotation: Any) -> Annotation:
 
 
 def _annotation(base: Any, optional: bool, marks: list[Any]) -> Annotation:
-    codec = next((mark for mark in marks if isinstance(mark, StoredAs)), None) or registered_codec(base)
-    if codec is not None:
-        base = StoredType(base, codec)
-    constraints = tuple(mark for mark in marks if isinstance(mark, msgspec.Meta))
+    """`marks` has the outermost first."""
+    form = next((mark for mark in marks if isinstance(mark, StoredAs | Epoch)), None) or registered_codec(base)
+    if isinstance(form, StoredAs):
+        base = StoredType(base, form)
+    constraints = tuple(mark for mark in reversed(marks) if isinstance(mark, msgspec.Meta))
     stamp = next((mark for mark in marks if isinstance(mark, Stamp)), None)
-    return Annotation(base, optional, inexact in marks, in_key in marks, constraints, epoch in marks, stamp)
+    return Annotation(base, optional, inexact in marks, in_key in marks, constraints, form is epoch, stamp)
 
 
 def resolve_annotations(struct: type) -> dict[str, Any]:
