@@ -15,6 +15,7 @@ FARM = sk.Table("family-farm", transactions=True)
 class Cow(sk.Item, table=FARM, tag="cow"):
     id: str
     note: str = ""
+    shorn: int = 0
     key = sk.Key("A#{id}")
 
 
@@ -22,6 +23,7 @@ class Cow(sk.Item, table=FARM, tag="cow"):
 class Sheep(sk.Item, table=FARM, tag="sheep"):
     id: str
     note: str = ""
+    shorn: int = 0
     key = sk.Key("A#{id}")
 
 
@@ -97,3 +99,45 @@ def test_a_class_that_is_declared_later_may_share_the_key() -> None:
         key = sk.Key("X#{id}")
 
     assert First.__schema__.required_tags == ("type", [{"S": "First"}])
+
+
+@pytest.mark.parametrize("other", [Cow, Lamb])
+def test_a_batch_cannot_delete_what_may_be_of_another_class(farm: sk.Session, other: Any) -> None:
+    farm.put(Barn(id="1"))
+    with pytest.raises(sk.Unsupported, match=r"key\(id='1'\): an item of another class .* use db.delete"):
+        farm.batch(delete=[Barn.key(id="1"), other.key(id="1")])
+    assert farm.get(Sheep.key(id="1")) == DOLLY
+    assert farm.get(Barn.key(id="1")) == Barn(id="1")
+    farm.batch(delete=[Barn.key(id="1")])
+    assert farm.get(Barn.key(id="1")) is None
+
+
+CONDITIONS: dict[str, Any] = {"where": {"note": "n"}, "if_version": "shorn"}
+
+
+@pytest.mark.parametrize("option", CONDITIONS)
+@pytest.mark.parametrize("other", [Cow, Lamb])
+def test_a_conditional_put_leaves_an_item_of_another_class_alone(farm: sk.Session, other: Any, option: str) -> None:
+    condition = {option: CONDITIONS[option]}
+    with pytest.raises(sk.ConditionFailed, match=f"put of {other.__name__}: the stored item is a Sheep") as found:
+        farm.put(other(id="1"), **condition)
+    assert found.value.item == DOLLY
+    transaction = sk.Transaction()
+    transaction.put(other(id="1"), **condition)
+    with pytest.raises(sk.TransactionFailed):
+        farm.transact(transaction)
+    assert farm.get(Sheep.key(id="1")) == DOLLY
+
+
+@pytest.mark.parametrize("other", [Cow, Lamb])
+def test_an_item_of_another_class_is_never_older(farm: sk.Session, other: Any) -> None:
+    assert not farm.put(other(id="1", note="z"), newer_by="note")
+    assert farm.get(Sheep.key(id="1")) == DOLLY
+    assert farm.put(other(id="2", note="z"), newer_by="note")
+
+
+def test_a_conditional_put_replaces_an_item_of_a_subclass(farm: sk.Session) -> None:
+    farm.put(Lamb(id="2", note="a"))
+    assert farm.put(Sheep(id="2", note="b"), newer_by="note")
+    assert farm.put(Sheep(id="2", note="c"), where={"note": "b"})
+    assert farm.get(Sheep.key(id="2")) == Sheep(id="2", note="c")

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
@@ -67,6 +68,15 @@ def of_another_class(path: Path[Any], row: Row) -> ConditionFailed:
     """The error of a write to an item whose tag is that of another class."""
     item = path.schema.decode(row)
     return ConditionFailed(f"{path!r}: the stored item is a {type(item).__name__}", item)
+
+
+def tag_tests(schema: Schema[Any], placeholders: Placeholders) -> list[str]:
+    """The test that an item of another class, if one has the key, is left alone."""
+    required = schema.required_tags
+    if required is None:
+        return []
+    missing = placeholders.equal(schema.primary.partition.name, None)
+    return [any_of(missing, *(placeholders.equal(required[0], tag) for tag in required[1]))]
 
 
 class Outcome(NamedTuple):

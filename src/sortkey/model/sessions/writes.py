@@ -12,8 +12,8 @@ from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.put_condition import Matching, PutOptions, SameVersion, put_condition
-from sortkey.model.errors import ConditionFailed, ItemMissing
+from sortkey.model.changes.put_condition import Matching, PutCondition, PutOptions, SameVersion, put_condition
+from sortkey.model.errors import ConditionFailed, ItemMissing, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
@@ -21,7 +21,7 @@ from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_item, require_path, require_several
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
+from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
 from sortkey.model.sessions.item_decoder import Identity, decode_written, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
@@ -68,14 +68,19 @@ class Put(ConditionalWrite):
         if row is not None:
             members["ConditionExpression"] = all_of(unchanged(self.schema, row, placeholders))
         else:
-            test = self.condition.test(placeholders)
-            if self.condition.compares and self.schema.version > 1:
-                current = placeholders.equal(*self.schema.version_mark)
-                test = all_of([test, any_of(self.condition.no_item(placeholders), current)])
-            members["ConditionExpression"] = test
+            members["ConditionExpression"] = all_of(self._tests(self.condition, placeholders))
         if self.condition.raises or self.condition.needs_row:
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared("Put", placeholders.added_to(members))
+
+    def _tests(self, condition: PutCondition, placeholders: Placeholders) -> list[str]:
+        tests = [condition.test(placeholders)]
+        if not condition.compares:
+            return tests
+        if self.schema.version > 1:
+            current = placeholders.equal(*self.schema.version_mark)
+            tests.append(any_of(condition.no_item(placeholders), current))
+        return [*tests, *tag_tests(self.schema, placeholders)]
 
     def accepts(self, row: Row) -> bool:
         if self.condition is None or not self.schema.has_own_tag(row):
@@ -84,11 +89,13 @@ class Put(ConditionalWrite):
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         stored = None if row is None else self.schema.decode(row)
+        if not isinstance(self.condition, Matching | SameVersion):
+            return NotPut(f"{self.schema.name} was not put")
+        if stored is not None and not isinstance(stored, self.schema.owner):
+            return ConditionFailed(f"{self.description}: the stored item is a {type(stored).__name__}", stored)
         if isinstance(self.condition, Matching):
             found = f"the stored {self.schema.name}" if stored is not None else f"a missing {self.schema.name}"
             return ConditionFailed(f"{found} does not match {self.condition.where}", stored)
-        if not isinstance(self.condition, SameVersion):
-            return NotPut(f"{self.schema.name} was not put")
         field, version = self.condition.field, self.condition.version
         found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field, None)}"
         return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
@@ -150,7 +157,7 @@ class DeleteOrCheck(ConditionalWrite):
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
         placeholders = Placeholders()
-        tests = self._tag_tests(placeholders)
+        tests = tag_tests(self.schema, placeholders)
         if not self.condition.is_empty:
             tests.append(self._test(row, placeholders))
         if not tests:
@@ -158,14 +165,6 @@ class DeleteOrCheck(ConditionalWrite):
         members["ConditionExpression"] = all_of(tests)
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared(self.action, placeholders.added_to(members))
-
-    def _tag_tests(self, placeholders: Placeholders) -> list[str]:
-        """The test that an item of another class, if one has the key, is left alone."""
-        required = self.schema.required_tags
-        if required is None:
-            return []
-        missing = placeholders.equal(self.schema.primary.partition.name, None)
-        return [any_of(missing, *(placeholders.equal(required[0], tag) for tag in required[1]))]
 
     def _test(self, row: Row | None, placeholders: Placeholders) -> str:
         if row is not None and self.schema.is_outdated(row):
@@ -212,6 +211,11 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
         pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:
         require_path(path)
+        if path.schema.required_tags is not None:
+            raise Unsupported(
+                f"{path!r}: an item of another class may have this key, and a batch cannot test the tag; use "
+                f"db.delete, which does, or delete_all"
+            )
         key = path.key()
         pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
     yield from write_all(context, list(pending.values()))
