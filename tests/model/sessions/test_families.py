@@ -264,3 +264,28 @@ def test_upgrades_and_versions_are_of_each_class() -> None:
         session.create_tables()
         session.client.put_item(TableName="zoo-versions", Item=row)
         assert session.update(Plan.key(id="1"), {"note": "new"}) == Paid(id="1", note="new", cents=500)
+
+
+# The path's class has no tag, and the key of a stall is not that of its base.
+def test_a_count_of_a_collection_has_the_items_with_tags() -> None:
+    table = sk.Table("zoo-market")
+
+    class Booth(sk.Item, table=table, tag=True):
+        market: str
+        name: str
+        key = sk.Key("MARKET#{market}", "BOOTH#{name}")
+
+    class Stall(Booth):
+        key = sk.Key("MARKET#{market}", "STALL#{name}")
+
+    class Market(sk.Item, table=table):
+        market: str
+        key = sk.Key("MARKET#{market}", "MARKET")
+
+    with sk.connect("memory:", tables=[table]) as session:
+        session.create_tables()
+        session.batch(put=[Booth(market="m", name="1"), Stall(market="m", name="2"), Market(market="m")])
+        everything = sk.collection(Market.key, market="m")
+        assert session.count(everything) == len(list(session.iterate(everything))) == 3
+        assert session.meter.reading(everything.name).rows_unrecognised == 0
+        assert list(session.iterate(Booth.key(market="m"))) == [Booth(market="m", name="1")]

@@ -9,8 +9,8 @@
         breed: str
 
 The attribute and its values are msgspec's `tag_field` and `tag`. A path of a class gives its items and those of its
-subclasses. A row whose attribute is absent, or has a value that no class has, belongs to the class that the others
-derive from, which cannot read it.
+subclasses, except of a subclass that declares a key of its own: its rows have other keys. A row whose attribute is
+absent, or has a value that no class has, belongs to the class that the others derive from, which cannot read it.
 """
 
 from __future__ import annotations

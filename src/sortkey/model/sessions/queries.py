@@ -282,7 +282,9 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     if accepts is not None:
         return (yield from _count_decoded(context, path, query, accepts))
     wanted = [part.name for part in path.primary.attributes]
-    if path.schema.tag is not None:
+    if path.collection:
+        wanted += path.schema.owner.__table__.tag_attributes
+    elif path.schema.tag is not None:
         wanted.append(path.schema.tag.attribute)
     names = {f"#k{index}": name for index, name in enumerate(wanted)}
     query["ProjectionExpression"] = ", ".join(names)
