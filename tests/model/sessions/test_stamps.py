@@ -204,3 +204,33 @@ def test_other_fields_are_rejected_at_import(annotation: Any, default: Any, mess
 
     with pytest.raises(sk.DeclarationError, match=message):
         types.new_class("Made", (sk.Item,), {"table": "stamped-made"}, body)
+
+
+# The base class has no stamp, so an update through it learns of the field from the row.
+@pytest.mark.parametrize("transaction", [False, True])
+def test_an_update_through_the_base_class_sets_the_stamps_of_the_subclass(
+    clock: ManualClock, transaction: bool
+) -> None:
+    table = sk.Table("stamped-papers", transactions=True)
+
+    class Paper(sk.Item, table=table, tag=True):
+        id: str
+        text: str = ""
+        key = sk.Key("PAPER#{id}")
+
+    class Letter(Paper):
+        updated: Annotated[datetime | None, sk.updated] = None
+
+    with sk.connect("memory:", tables=[table], clock=clock) as session:
+        session.create_tables()
+        session.batch(put=[Letter(id="1"), Paper(id="2")])
+        clock.advance(60)
+        for path in (Paper.key(id="1"), Paper.key(id="2")):
+            if transaction:
+                change = sk.Transaction()
+                change.update(path, {"text": "new"})
+                session.transact(change)
+            else:
+                session.update(path, {"text": "new"})
+        assert session.get(Paper.key(id="1")) == Letter(id="1", text="new", updated=minutes(1))
+        assert session.get(Paper.key(id="2")) == Paper(id="2", text="new")

@@ -87,7 +87,8 @@ class Outcome(NamedTuple):
 def carry_out(context: Context, write: ConditionalWrite, returning: str | None = None) -> Steps[Outcome]:
     """Sends the write until it succeeds; raises what `rejected` returns. `returning` are the ReturnValues of an
     UpdateItem or DeleteItem."""
-    if write.schema.stamps is not None:
+    if write.schema.stamps is not None or write.schema.family is not None:
+        # A subclass may have stamps that the class does not have.
         write.stamp(context.moment)
     row: Row | None = None
     attempt = 0

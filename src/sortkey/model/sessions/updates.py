@@ -61,12 +61,15 @@ class Update(ConditionalWrite):
             if name in self.schema.recomputed or operator.needs_value(self.schema, name)
         )
         """The fields whose operators are applied here, so that they must be known."""
+        self._moment: datetime | None = None
+        """The time of the stamps, also for those that only a subclass has."""
 
     @property
     def description(self) -> str:
         return f"update of {self.path!r}"
 
     def stamp(self, now: datetime) -> None:
+        self._moment = now
         stamps = self.schema.stamps
         missing = [] if stamps is None else [name for name in stamps.updated if name not in self._changed]
         if missing:
@@ -101,7 +104,10 @@ class Update(ConditionalWrite):
         """The same update of an item of a subclass, whose index keys may be others."""
         path: Path[Any] = getattr(schema.owner, schema.primary.name)(**self.path.given)
         changes = {**self.assigned, **self.operators}
-        return Update(path.joined() if schema.is_joined else path, changes, self.condition.where)
+        update = Update(path.joined() if schema.is_joined else path, changes, self.condition.where)
+        if self._moment is not None:
+            update.stamp(self._moment)
+        return update
 
     def accepts(self, row: Row) -> bool:
         if not self.schema.has_own_tag(row):
