@@ -10,6 +10,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Finding, Kind, Verdict
+from sortkey.model.audit.repair import Repair
 from sortkey.model.items.codec import Row
 from tests.model.audit.audited import AUDITED, event_row, order_row, repaired
 
@@ -264,6 +265,74 @@ def test_an_index_of_fields() -> None:
     assert [finding.kind for finding in native.findings] == [Kind.INDEX_KEY_HALF]
     assert native.repair is not None
     assert native.repair.sets == {"priority": {"N": "0"}}
+
+
+class Plot(sk.Item, table=sk.Table("audited-plots")):
+    id: str
+    row: str | None = None
+    tree: str | None = None
+
+    key = sk.Key("PLOT#{id}")
+    by_row = sk.Index("gsi1", "PLOT#{id}", "ROW#{row}", names=("plot", "plot_row"))
+    by_tree = sk.Index("gsi2", "PLOT#{id}", "TREE#{tree}", names=("plot", "plot_tree"))
+
+
+PLOT = {
+    "pk": {"S": "PLOT#1"},
+    "id": {"S": "1"},
+    "row": {"S": "a"},
+    "plot": {"S": "PLOT#1"},
+    "plot_row": {"S": "ROW#a"},
+}
+
+
+# To remove `plot`, which the second index does not need, would take the item out of the first.
+@pytest.mark.parametrize(
+    ("changed", "findings", "sets", "removes"),
+    [
+        ({}, [], {}, ()),
+        ({"plot_tree": {"S": "TREE#x"}}, [(Kind.INDEX_KEY_STALE, "gsi2")], {}, ("plot_tree",)),
+        ({"plot_row": None}, [(Kind.INDEX_KEY_MISSING, "gsi1")], {"plot_row": {"S": "ROW#a"}}, ()),
+        ({"plot": None}, [(Kind.INDEX_KEY_HALF, "gsi1")], {"plot": {"S": "PLOT#1"}}, ()),
+        (
+            {"plot": None, "plot_tree": {"S": "TREE#x"}},
+            [(Kind.INDEX_KEY_HALF, "gsi1"), (Kind.INDEX_KEY_HALF, "gsi2")],
+            {"plot": {"S": "PLOT#1"}},
+            ("plot_tree",),
+        ),
+        (
+            {"row": None, "plot_row": None},
+            [(Kind.INDEX_KEY_HALF, "gsi1"), (Kind.INDEX_KEY_HALF, "gsi2")],
+            {},
+            ("plot",),
+        ),
+    ],
+)
+def test_indexes_that_share_an_attribute(
+    changed: dict[str, Any], findings: list[tuple[Kind, str]], sets: Row, removes: tuple[str, ...]
+) -> None:
+    row = {name: value for name, value in {**PLOT, **changed}.items() if value is not None}
+    verdict = Classifier(Plot.__table__).classify(row)
+    assert [(each.kind, each.subject) for each in verdict.findings] == findings
+    repair = verdict.repair or Repair({}, (), {})
+    assert (repair.sets, repair.removes) == (sets, removes)
+    assert Classifier(Plot.__table__).classify(repaired(row, sets, removes)) == Verdict("Plot")
+
+
+# Another writer may bring the item into the other index, which leaves `plot` as it is.
+def test_the_removal_of_a_shared_attribute_depends_on_both_indexes() -> None:
+    row = {name: PLOT[name] for name in ("pk", "id", "plot")}
+    repair = Classifier(Plot.__table__, only_index="gsi2").classify(row).repair
+    assert repair is not None
+    assert repair.removes == ("plot",)
+    assert repair.guards == {
+        "id": {"S": "1"},
+        "row": None,
+        "tree": None,
+        "plot": {"S": "PLOT#1"},
+        "plot_row": None,
+        "plot_tree": None,
+    }
 
 
 class Score(sk.Item, table=sk.Table("audited-scores")):

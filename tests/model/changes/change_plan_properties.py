@@ -25,6 +25,9 @@ class Thing(sk.Item, table="changes-properties"):
     mixed = sk.Index("gsi2", "C#{c}", "{a}#{id}")
     dense = sk.Index("gsi3", "C#{c}", "{id}")
     constant = sk.Index("gsi4", "THINGS", "{d}#{c}")
+    shared = sk.Index("gsi5", "C#{c}", "D#{d}", names=("gsi2pk", "gsi5sk"))
+    turned = sk.Index("gsi6", "D#{d}", "A#{a}", names=("gsi5sk", "gsi1pk"))
+    of_the_key = sk.Index("gsi7", "{d}#", "{id}", names=("gsi7pk", "sk"))
 
 
 SCHEMA = schema_of(Thing)

@@ -97,6 +97,42 @@ def test_a_versioned_row_must_be_of_the_current_version() -> None:
     assert plan_changes(TASKS, {"state": "x"}, {"id": "1"}).version is None
 
 
+class Plot(sk.Item, table="test-changes-plots"):
+    id: str
+    row: str | None = None
+    tree: str | None = None
+
+    key = sk.Key("PLOT", "{id}")
+    by_row = sk.Index("gsi1", "PLOT#{id}", "ROW#{row}", names=("plot", "plot_row"))
+    by_tree = sk.Index("gsi2", "PLOT#{id}", "TREE#{tree}", names=("plot", "plot_tree"))
+    all_trees = sk.Index("gsi3", "{tree}#", "{id}", names=("tree_id", "sk"))
+
+
+# An item that leaves one index must stay in the other.
+def test_an_attribute_that_two_indexes_share_is_removed_with_the_last() -> None:
+    plots = schema_of(Plot)
+    assert plan_changes(plots, {"tree": None}, {"id": "1"}).reads == {"row"}
+    planted = plan_changes(plots, {"tree": None}, {"id": "1", "row": "a"})
+    assert (planted.sets, planted.removes) == ({}, ("tree", "plot_tree", "tree_id"))
+    assert planted.guards == {"row": {"S": "a"}}
+    last = plan_changes(plots, {"tree": None}, {"id": "1", "row": None})
+    assert sorted(last.removes) == ["plot", "plot_tree", "tree", "tree_id"]
+    assert last.guards == {"row": None}
+    both = plan_changes(plots, {"tree": None, "row": None}, {"id": "1"})
+    assert sorted(both.removes) == ["plot", "plot_row", "plot_tree", "row", "tree", "tree_id"]
+    assert (both.reads, both.guards) == (frozenset(), {})
+    other = plan_changes(plots, {"tree": None, "row": "b"}, {"id": "1"})
+    assert other.sets == {"row": {"S": "b"}, "plot": {"S": "PLOT#1"}, "plot_row": {"S": "ROW#b"}}
+    assert sorted(other.removes) == ["plot_tree", "tree", "tree_id"]
+
+
+# No update may name an attribute of the primary key.
+def test_an_index_that_shares_an_attribute_of_the_primary_key() -> None:
+    plan = plan_changes(schema_of(Plot), {"tree": "oak"}, {"id": "1"})
+    assert plan.sets.keys() == {"tree", "plot", "plot_tree", "tree_id"}
+    assert plan.beside == frozenset()
+
+
 def test_dependents() -> None:
     assert dependents(TASKS, ["state"]) == {"gsi1sk"}
     assert dependents(TASKS, ["due"]) == {"gsi2pk", "gsi2sk"}

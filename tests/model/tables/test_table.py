@@ -171,6 +171,40 @@ def test_other_names_for_the_keys_attributes() -> None:
     assert Renamed.key(id="1").key() == {"PK": {"S": "A#1"}, "SK": {"S": "B"}}
 
 
+# A row has one value of an attribute, so one of the two indexes would not find the item.
+def test_keys_that_share_an_attribute_have_one_template_of_it() -> None:
+    class Shared(sk.Item, table=sk.Table("shared-attribute")):
+        id: str
+        a: str
+        b: str
+        key = sk.Key("T#{id}", "A#{a}")
+        by_a = sk.Index("gsi1", "A#{a}", "{b}", names=("sk", "b"))
+        by_b = sk.Index("gsi2", "{b}", "A#{a}", names=("b", "sk"))
+
+    assert schema_of(Shared).encode(Shared(id="1", a="x", b="y")).keys() == {"id", "a", "b", "pk", "sk"}
+
+    with pytest.raises(
+        sk.DeclarationError,
+        match=r"Torn\.by_b: the attribute 'gp' cannot hold 'B#\{b\}', since it holds 'A#\{a\}' in Torn\.by_a",
+    ):
+
+        class Torn(sk.Item, table=sk.Table("torn-attribute")):
+            id: str
+            a: str
+            b: str
+            key = sk.Key("T#{id}")
+            by_a = sk.Index("gsi1", "A#{a}", "{id}", names=("gp", "gs"))
+            by_b = sk.Index("gsi2", "B#{b}", "{id}", names=("gp", "gs"))
+
+    with pytest.raises(sk.DeclarationError, match=r"'pk' cannot hold 'A#\{a\}', since it holds 'T#\{id\}'"):
+
+        class Overwritten(sk.Item, table=sk.Table("overwritten-key")):
+            id: str
+            a: str
+            key = sk.Key("T#{id}")
+            by_a = sk.Index("gsi1", "A#{a}", "{id}", names=("pk", "gs"))
+
+
 def test_a_local_index_shares_the_partition() -> None:
     with pytest.raises(sk.DeclarationError, match=r"a local index must have the partition key of Elsewhere\.key"):
 

@@ -36,21 +36,33 @@ def audit_index_keys(schema: Schema[Any], item: Any, row: Row, index: str | None
         except ModelError as error:
             yield IndexKeyFinding(Finding(Kind.INDEX_KEY_IMPOSSIBLE, str(layout.index), str(error)), None)
             continue
-        found = _lacking_or_differing(schema, layout, row, wanted) if wanted else _surplus(schema, layout, row)
+        found = _lacking_or_differing(schema, layout, row, wanted) if wanted else _surplus(schema, layout, item, row)
         if found is not None:
             yield found
 
 
-def _surplus(schema: Schema[Any], layout: KeyLayout, row: Row) -> IndexKeyFinding | None:
+def _surplus(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> IndexKeyFinding | None:
     """A field of a sparse index is None, so the item must not have a key of the index."""
-    kept = schema.codec.attributes | _primary(schema)
     stored = _stored(layout, row)
+    kept = schema.codec.attributes | _primary(schema)
+    others = schema.sharing(layout)
+    for other in others if not stored.keys() <= kept else ():
+        kept |= _wanted_by(other, item)
     surplus = tuple(name for name in stored if name not in kept)
     if not surplus:
         return None
     kind = Kind.INDEX_KEY_STALE if len(stored) == len(layout.attributes) else Kind.INDEX_KEY_HALF
     finding = Finding(kind, str(layout.index), f"{_shown(row, surplus)}, but the item is not in the index", True)
-    return _with_repair(finding, {}, surplus, schema, layout, row)
+    # Another writer may bring the item into an index that shares an attribute, which is then not to be removed.
+    return _with_repair(finding, {}, surplus, schema, (*others, layout), row)
+
+
+def _wanted_by(layout: KeyLayout, item: Any) -> frozenset[str]:
+    """The attributes that the item has in this index; all if that is not known."""
+    try:
+        return frozenset(layout.attributes_of(item))
+    except ModelError:
+        return frozenset(part.name for part in layout.attributes)
 
 
 def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key: Row) -> IndexKeyFinding | None:
@@ -62,21 +74,24 @@ def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key:
         return None
     kind, index = Kind.INDEX_KEY_STALE, str(layout.index)
     if lacking:
-        computed = [name for name in wanted if name not in own] or list(wanted)
+        shared = {part.name for other in schema.sharing(layout) for part in other.attributes}
+        computed = [name for name in wanted if name not in own | shared] or list(wanted)
         kind = Kind.INDEX_KEY_MISSING if all(name in lacking for name in computed) else Kind.INDEX_KEY_HALF
     if any(name in own for name in differing):
         detail = f"{_shown(row, differing)} is also a field, in a form that the index does not find"
         return IndexKeyFinding(Finding(kind, index, detail), None)
     sets = {**lacking, **differing}
     finding = Finding(kind, index, f"{_shown(row, sets)} should be {_shown(sets, sets)}", True)
-    return _with_repair(finding, sets, (), schema, layout, row)
+    return _with_repair(finding, sets, (), schema, (layout,), row)
 
 
 def _with_repair(
-    finding: Finding, sets: Row, removes: tuple[str, ...], schema: Schema[Any], layout: KeyLayout, row: Row
+    finding: Finding, sets: Row, removes: tuple[str, ...], schema: Schema[Any], used: Iterable[KeyLayout], row: Row
 ) -> IndexKeyFinding:
+    """The finding with its repair, which depends on the fields and keys of the indexes that are `used`."""
     try:
-        return IndexKeyFinding(finding, Repair(sets, removes, _guards(schema, layout, row)))
+        guards = {name: value for layout in used for name, value in _guards(schema, layout, row).items()}
+        return IndexKeyFinding(finding, Repair(sets, removes, guards))
     except Unsupported as error:
         return IndexKeyFinding(finding._replace(detail=f"{finding.detail}; {error}", repairable=False), None)
 

@@ -81,6 +81,8 @@ class _Planner:
         self, schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any], row: Row | None
     ) -> None:
         self.schema = schema
+        self.primary = frozenset(part.name for part in schema.primary.attributes)
+        """Every row has them, and no update can change them; an index may share them."""
         self.row = row
         self.changes = changes
         self.values = {**known, **changes}
@@ -97,10 +99,11 @@ class _Planner:
         for layout in self.schema.indexes.values():
             changed = [part for part in layout.computed if not _dependencies(layout, part).isdisjoint(self.changes)]
             for part in changed:
-                self._recompute(layout, part)
-            if any(part.name in self.sets for part in changed):
+                if part.name not in self.primary:
+                    self._recompute(layout, part)
+            if not self._absent(layout) and any(part.name in self.sets for part in changed):
                 for part in layout.computed:
-                    if part not in changed:
+                    if part not in changed and part.name not in self.primary:
                         self._complete(part)
         version = self.schema.version if self.schema.version > 1 else None
         return ChangePlan(
@@ -138,12 +141,9 @@ class _Planner:
             if self.changes.get(field) is not None:
                 part.value([self.changes[field]])
             return
-        absent = [field for field in layout.sparse if field in self.values and self.values[field] is None]
-        if absent:
-            # One absent field decides. If it is one of the changes, nothing has to be guarded.
-            changed = [field for field in absent if field in self.changes]
-            self.used.update(() if changed else absent[:1])
-            self._assign(part.name, None)
+        if self._absent(layout):
+            self._use_absence(layout)
+            self._remove_unless_shared(layout, part)
             return
         needed = _dependencies(layout, part)
         unknown = needed - self.values.keys()
@@ -152,6 +152,29 @@ class _Planner:
             return
         self.used |= needed
         self._assign(part.name, part.value([self.values[field] for field in part.fields]))
+
+    def _absent(self, layout: KeyLayout) -> list[str]:
+        """The fields that are known to keep the item out of the index."""
+        return [field for field in layout.sparse if field in self.values and self.values[field] is None]
+
+    def _use_absence(self, layout: KeyLayout) -> None:
+        """One absent field decides. If it is one of the changes, nothing has to be guarded."""
+        absent = self._absent(layout)
+        if self.changes.keys().isdisjoint(absent):
+            self.used.update(absent[:1])
+
+    def _remove_unless_shared(self, layout: KeyLayout, part: KeyAttribute) -> None:
+        """Removes an attribute of an index that the item leaves, unless another index that the item is in has it."""
+        others = [each for each in self.schema.sharing(layout) if any(own.name == part.name for own in each.computed)]
+        for other in others:
+            if self._absent(other):
+                self._use_absence(other)
+                continue
+            self.used |= other.sparse & self.values.keys()
+            self.reads |= other.sparse - self.values.keys()
+            return
+        if part.name not in self.removes:
+            self._assign(part.name, None)
 
     def _assign(self, attribute: str, value: Value | None) -> None:
         if value is None:

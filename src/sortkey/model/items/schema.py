@@ -72,6 +72,18 @@ class Schema(Generic[T]):
         """The indexes, with those of the joined schema, whose keys a copied row may have."""
         return (*self.indexes.values(), *(() if self.joined is None else self.joined.indexes.values()))
 
+    def sharing(self, layout: KeyLayout) -> tuple[KeyLayout, ...]:
+        """The other indexes that have an attribute of this one."""
+        return self._sharing[layout.name]
+
+    @cached_property
+    def _sharing(self) -> dict[str, tuple[KeyLayout, ...]]:
+        names = {name: {part.name for part in layout.attributes} for name, layout in self.indexes.items()}
+        return {
+            name: tuple(self.indexes[each] for each in names if each != name and not names[each].isdisjoint(own))
+            for name, own in names.items()
+        }
+
     @cached_property
     def key_attributes(self) -> dict[str, KeyAttribute]:
         """All key attributes, by name."""

@@ -49,9 +49,24 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
     stamps_of(codec, codec.known_annotations)
     for name, layout in schema.layouts.items():
         compiler.check_signature(declared[name], layout)
+    _check_shared_attributes(schema)
     _check_tag(schema)
     reject_overlaps(owner, frozenset({*owner.__struct_encode_fields__, *schema.key_names, VERSION_ATTRIBUTE}))
     return schema
+
+
+def _check_shared_attributes(schema: Schema[Any]) -> None:
+    """A row has one value of an attribute, so the keys that share it must have one template of it."""
+    for each in (schema, *(() if schema.joined is None else (schema.joined,))):
+        known: dict[str, tuple[KeyLayout, KeyAttribute]] = {}
+        for layout in each.layouts.values():
+            for part in layout.attributes:
+                first, theirs = known.setdefault(part.name, (layout, part))
+                if repr(theirs) != repr(part):
+                    raise DeclarationError(
+                        f"{schema.name}.{layout.name}: the attribute {part.name!r} cannot hold {part!r}, since it "
+                        f"holds {theirs!r} in {schema.name}.{first.name}; give the index other attributes with names="
+                    )
 
 
 def _check_tag(schema: Schema[Any]) -> None:
