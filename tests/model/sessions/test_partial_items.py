@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 import sortkey as sk
+from sortkey.model.sessions.queries import Page, page_window
+from sortkey.model.sessions.queries import page as read_page
+from sortkey.model.sessions.steps import ParallelCalls, Steps
+from sortkey.model.sessions.wanted_items import Parts
 from tests.model.sessions.old_rows import put_row
 
 DOCS = sk.Table("partial-docs")
@@ -177,6 +182,66 @@ def test_whole_leaves_out_items_that_are_gone(docs: sk.Session, part: Doc) -> No
     parts = list(docs.iterate(Doc.by_cat(cat="a")))
     docs.delete(part.key)
     assert docs.whole(parts, consistent=True) == [doc("2")]
+
+
+def during_second_read(steps: Steps[Page[Any]], meanwhile: Callable[[], object]) -> Steps[Page[Any]]:
+    """The same steps; `meanwhile` happens once the index was read, and the items were not."""
+    answer = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as end:
+            page: Page[Any] = end.value
+            return page
+        if isinstance(step, ParallelCalls):
+            meanwhile()
+        answer = yield step
+
+
+# Without a cursor, the next page would be the first one again.
+@pytest.mark.parametrize("gone", [["2", "3"], ["2"], ["3"]])
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_page_whose_items_are_gone_has_cursors(memory: sk.Session, gone: list[str], backward: bool) -> None:
+    memory.create_tables(DOCS)
+    memory.batch(put=[doc(str(number)) for number in range(6)])
+    path = Doc.by_cat(cat="a")
+    if backward:
+        window = page_window(None, None, 2, memory.page(path, last=2).start_cursor, budget=100)
+    else:
+        window = page_window(2, memory.page(path, first=2).end_cursor, None, None, budget=100)
+    page = memory._run(
+        during_second_read(
+            read_page(memory._context, path, window, None, False, False, "raise", Parts(whole=True)),
+            lambda: memory.batch(delete=[Doc.key(id=each) for each in gone]),
+        )
+    )
+    assert len(page.items) == 2 - len(gone)
+    assert (page.has_previous, page.has_next) == (True, True)
+    assert [each.id for each in memory.page(path, first=2, after=page.end_cursor)] == ["4", "5"]
+    assert [each.id for each in memory.page(path, last=2, before=page.start_cursor)] == ["0", "1"]
+
+
+class Seat(sk.Item, table="partial-seats"):
+    hall: str
+    number: int
+    rank: int
+    text: str = ""
+
+    key = sk.Key("HALL#{hall}", "SEAT#{number:03}")
+    by_rank = sk.Index("lsi1", "HALL#{hall}", "RANK#{rank}", local=True, projection="KEYS_ONLY")
+
+
+# A consistent read takes a whole unit for each item, and another one half of it.
+@pytest.mark.parametrize("consistent", [False, True])
+def test_whole_items_are_read_as_consistently_as_their_index(memory: sk.Session, consistent: bool) -> None:
+    memory.create_tables(Seat)
+    memory.put(Seat(hall="a", number=1, rank=2))
+    path = Seat.by_rank(hall="a")
+    units = [memory.meter.reading("Seat.key").units]
+    for read in (memory.page, memory.iterate):
+        assert list(read(path, consistent=consistent, whole=True)) == [Seat(hall="a", number=1, rank=2)]
+        units.append(memory.meter.reading("Seat.key").units)
+    assert units == ([0.0, 1.0, 2.0] if consistent else [0.0, 0.5, 1.0])
 
 
 def test_where_needs_projected_fields(docs: sk.Session) -> None:

@@ -89,6 +89,8 @@ class Page(Generic[T]):
         if window.backward:
             self.items.reverse()
             self._rows.reverse()
+        self._ends = self._rows[:1] + self._rows[-1:]
+        """The first and the last row, also if `complete` leaves them out: the next page starts there."""
         continued = window.cursor is not None
         self.has_next = continued if window.backward else more
         """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
@@ -136,7 +138,7 @@ class Page(Generic[T]):
     def _end(self, index: int, leading: bool) -> str | None:
         if leading and self._stopped is not None:
             return self._cursors.encode(self._stopped)
-        return self.cursor(index) if self._rows else None
+        return self._cursors.encode(start_key(self._path, self._ends[index])) if self._ends else None
 
 
 def page(
@@ -165,7 +167,7 @@ def page(
     made = Page(path, cursors, items, rows, window, stopped)
     if wanted.whole:
         partial: list[Any] = made.items
-        made.complete((yield from lookups.completed(context, partial, consistent=False)))
+        made.complete((yield from lookups.completed(context, partial, consistent)))
     context.meter.returned(path.name, len(made.items))
     return made
 
@@ -255,7 +257,7 @@ def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row 
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
     items = _decode(context, path, answer["Items"], wanted).items
     if wanted.whole:
-        items = yield from lookups.whole(context, items, consistent=False)
+        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
     items = items[: wanted.most]
     context.meter.returned(path.name, len(items))
     done = wanted.most is not None and len(items) == wanted.most
