@@ -124,6 +124,15 @@ def test_impossible_conditions_are_rejected(memory: sk.Session, where: Any, kind
         memory.count(ADA, where=where)
 
 
+# 0 values are no list to the store, and 100 are the most that it takes.
+@pytest.mark.parametrize("count", [0, 101])
+def test_one_of_takes_a_limited_number_of_values(count: int) -> None:
+    with pytest.raises(ValueError, match=rf"sk\.one_of takes 1 to 100 values, not {count}"):
+        sk.one_of(*range(count))
+    with pytest.raises(ValueError, match=rf"sk\.one_of takes 1 to 100 values, not {count}"):
+        sk.F(Order.visits).one_of(*range(count))
+
+
 def test_combinations_need_conditions() -> None:
     with pytest.raises(ValueError, match=r"sk\.any_of needs conditions"):
         sk.any_of()

@@ -15,6 +15,7 @@ from typing import Any, Final, get_args, get_origin
 
 from msgspec import NODEFAULT
 
+from sortkey.limits import EXPRESSION_IN_OPERANDS
 from sortkey.model.changes.comparable import compare, contains_element, element_count
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.field_comparison import FieldComparison, FieldValue
@@ -189,7 +190,9 @@ def other_than(value: Any) -> Condition:
 
 
 def one_of(*values: Any) -> Condition:
-    """The field equals one of the values."""
+    """The field equals one of the values, of which there are 1 to 100."""
+    if not 1 <= len(values) <= EXPRESSION_IN_OPERANDS:
+        raise ValueError(f"sk.one_of takes 1 to {EXPRESSION_IN_OPERANDS} values, not {len(values)}")
     return _OneOf(values)
 
 

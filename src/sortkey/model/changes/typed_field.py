@@ -160,7 +160,7 @@ class F(Generic[T]):
         return self._where(conditions.at_least(low) & conditions.at_most(high))
 
     def one_of(self, *values: T) -> Combination:
-        """Equal to one of the values."""
+        """Equal to one of the values, of which there are 1 to 100."""
         return self._where(conditions.one_of(*values))
 
     @property

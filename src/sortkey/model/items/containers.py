@@ -12,7 +12,7 @@ from typing import Any, Final, get_origin
 
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.converter import Converter, Value, content_converter, wrong_type
+from sortkey.model.items.converter import Converter, Value, content_converter, set_content, wrong_type
 
 ConverterOf = Callable[[Any], Converter]
 """The converter of an annotation."""
@@ -86,8 +86,7 @@ def _set(arguments: tuple[Any, ...], of: ConverterOf, *, make: type) -> Converte
     def encode(values: Any) -> Value:
         if not isinstance(values, set | frozenset):
             raise wrong_type("set", values)
-        # Sorted, so that equal sets make equal requests.
-        return {tag: sorted(encode_one(value)[inner] for value in values)} if values else {"NULL": True}
+        return {tag: set_content((encode_one(value)[inner] for value in values), inner)} if values else {"NULL": True}
 
     def collect(content: Any) -> Any:
         return make(content if read_one is None else map(read_one, content))

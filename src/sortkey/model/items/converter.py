@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from operator import itemgetter
@@ -141,6 +141,12 @@ def _read_uuid(text: str) -> UUID:
     if len(text) == _UUID_LENGTH and not text[8] == text[13] == text[18] == text[23] == "-":
         raise ValueError("the hyphens are not where a UUID has them")
     return UUID(text)
+
+
+def set_content(members: Iterable[Any], tag: str) -> list[Any]:
+    """The encoded members of a set, each once: different values may be stored as one, such as times as seconds. Sorted,
+    so that equal sets make equal requests."""
+    return sorted({Decimal(member): member for member in members}.values() if tag == "N" else set(members))
 
 
 def content_converter(encode: Callable[[Any], Value], tag: str, content: Callable[[Any], Any]) -> Converter:

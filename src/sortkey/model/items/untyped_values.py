@@ -16,7 +16,15 @@ from uuid import UUID
 
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError
-from sortkey.model.items.converter import Converter, Value, encode_bytes, encode_decimal, encode_float, encode_int
+from sortkey.model.items.converter import (
+    Converter,
+    Value,
+    encode_bytes,
+    encode_decimal,
+    encode_float,
+    encode_int,
+    set_content,
+)
 from sortkey.model.keys.encoding import instant_text, to_decimal
 
 
@@ -81,7 +89,7 @@ def _set(members: set[Any] | frozenset[Any], encode: Callable[[Any], Value]) -> 
     if len(tags) > 1 or not tags <= {"S", "N", "B"}:
         raise EncodeError(f"a set has only strings, only numbers or only binaries, not {members!r}")
     (tag,) = tags
-    return {f"{tag}S": sorted(value[tag] for value in encoded)}
+    return {f"{tag}S": set_content((value[tag] for value in encoded), tag)}
 
 
 def untyped_converter(inexact: bool) -> Converter:
