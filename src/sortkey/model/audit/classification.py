@@ -7,7 +7,7 @@ from typing import Any
 from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys, is_same
 from sortkey.model.audit.repair import Repair
-from sortkey.model.audit.ttl import audit_ttl
+from sortkey.model.audit.ttl import TtlFinding, audit_ttl
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
 from sortkey.model.items.codec import Row
@@ -38,7 +38,7 @@ class Classifier:
         schema = declared if self._native else declared.joined or declared
         findings: list[Finding] = []
         repairs: list[Repair] = []
-        ttl = audit_ttl(self._ttl, row)
+        ttl = self._judged_ttl(schema, row)
         readable = row
         if ttl is not None:
             findings.append(ttl.finding)
@@ -64,8 +64,45 @@ class Classifier:
             return _verdict(schema, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {schema.row_version(row)}; the class has {schema.version}")
         if self._upgrade:
-            return _upgraded(schema, item, row, older, findings)
+            return self._upgraded(schema, item, row, older, findings)
         return _verdict(schema, [*findings, older], repairs)
+
+    def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
+        """The finding about the TTL. It has a repair only if the row's class says what the attribute is, and can read
+        the row afterwards: to repair a TTL lets the store delete the item."""
+        found = audit_ttl(self._ttl, row)
+        if found is None or found.value is None:
+            return found
+        if schema.codec.ttl_field is None:
+            return found.without_repair(f"{schema.name} does not declare it")
+        if _is_readable(schema, row) and not _is_readable(schema, {**row, found.finding.subject: found.value}):
+            return found.without_repair(f"{schema.name} could not read the row with {found.value!r}")
+        return found
+
+    def _upgraded(self, schema: Schema[Any], item: Any, row: Row, older: Finding, findings: list[Finding]) -> Verdict:
+        """The verdict about a row of an older version that is to be upgraded, which repairs all findings but a TTL that
+        the class does not declare."""
+        try:
+            current = schema.encode(item)
+            # The upgrade may compute anything from any attribute, so all of them must be unchanged.
+            sets, removes, guards = rewrite_row(schema, row, current)
+        except ModelError as error:
+            # Such as an index key that cannot hold the fields: the item cannot be written.
+            left = [each._replace(repairable=False) for each in findings]
+            return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
+        expires = audit_ttl(self._ttl, current) is None
+        repaired = [each._replace(repairable=each.kind is not Kind.TTL or expires) for each in (*findings, older)]
+        return Verdict(schema.name, tuple(repaired), Repair(sets, removes, guards))
+
+
+def _is_readable(schema: Schema[Any], row: Row) -> bool:
+    try:
+        schema.decode(row)
+    except DeclarationError:
+        raise
+    except Exception:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
+        return False
+    return True
 
 
 def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]) -> Verdict:
@@ -73,19 +110,6 @@ def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]
     for each in repairs:
         repair = each if repair is None else repair.joined(each)
     return Verdict(schema.name, tuple(findings), repair)
-
-
-def _upgraded(schema: Schema[Any], item: Any, row: Row, older: Finding, findings: list[Finding]) -> Verdict:
-    """The verdict about a row of an older version that is to be upgraded, which repairs all findings."""
-    try:
-        # The upgrade may compute anything from any attribute, so all of them must be unchanged.
-        sets, removes, guards = rewrite_row(schema, row, schema.encode(item))
-    except ModelError as error:
-        # Such as an index key that cannot hold the fields: the item cannot be written.
-        left = [each._replace(repairable=False) for each in findings]
-        return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
-    repaired = tuple(each._replace(repairable=True) for each in (*findings, older))
-    return Verdict(schema.name, repaired, Repair(sets, removes, guards))
 
 
 def _reason(error: Exception) -> str:

@@ -13,12 +13,18 @@ from sortkey.model.items.epoch import to_epoch
 
 _LAST_SECOND: Final = 253_402_300_799
 """The end of the year 9999; a greater number is not meant as seconds."""
+_DIGITS: Final = 10
+"""The seconds of the years 2001 to 2286 have so many digits. A text with fewer may be a day or a year."""
 
 
 class TtlFinding(NamedTuple):
     finding: Finding
     value: Value | None
     """The number of seconds that was meant; None if that is not certain."""
+
+    def without_repair(self, reason: str) -> TtlFinding:
+        finding = self.finding._replace(detail=f"{self.finding.detail}; {reason}", repairable=False)
+        return TtlFinding(finding, None)
 
 
 def audit_ttl(attribute: str | None, row: Row) -> TtlFinding | None:
@@ -38,9 +44,9 @@ def audit_ttl(attribute: str | None, row: Row) -> TtlFinding | None:
 
 
 def _seconds(text: str) -> int | None:
-    """The seconds that a text stands for, if it can mean nothing else: digits, or a time with its zone."""
+    """The seconds that a text stands for, if it can mean nothing else: ten digits, or a time with its zone."""
     if text.isascii() and text.isdecimal():
-        return int(text) if int(text) <= _LAST_SECOND else None
+        return int(text) if len(text) == _DIGITS and not text.startswith("0") else None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
