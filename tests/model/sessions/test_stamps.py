@@ -163,6 +163,72 @@ def test_a_transaction_has_the_time_of_its_first_attempt(db: sk.Session, clock: 
     assert made.updated == minutes(1)
 
 
+class Ticking(ManualClock):
+    """A minute passes whenever it is read."""
+
+    def now(self) -> float:
+        self.advance(60)
+        return super().now()
+
+
+def test_all_items_of_a_transaction_and_of_a_batch_have_one_time() -> None:
+    with sk.connect("memory:", tables=[NOTES], clock=Ticking()) as db:
+        db.create_tables()
+        notes = [note(id=str(number)) for number in range(3)]
+        db.batch(put=notes)
+        assert len({each.updated for each in notes}) == 1
+        made = [note(id="4"), note(id="5")]
+        transaction = sk.Transaction()
+        for each in made:
+            transaction.put(each)
+        transaction.update(Note.key(owner="ada", id="1"), {"text": "new"})
+        db.transact(transaction)
+        changed = db.get(Note.key(owner="ada", id="1"), consistent=True)
+        assert changed is not None
+        assert {each.updated for each in made} == {changed.updated}
+        assert changed.updated != notes[0].updated
+
+
+class Basket(sk.Item, table=NOTES):
+    id: str
+    lines: list[str] = sk.field(default_factory=list)
+    size: dict[str, list[int]] = sk.field(default_factory=dict)
+    revision: int = 0
+    key = sk.Key("BASKET#{id}", "BASKET")
+
+
+class StampedBasket(sk.Item, table=NOTES):
+    id: str
+    lines: list[str] = sk.field(default_factory=list)
+    size: dict[str, list[int]] = sk.field(default_factory=dict)
+    revision: int = 0
+    updated: Annotated[datetime | None, sk.updated] = None
+    key = sk.Key("STAMPED#{id}", "BASKET")
+
+
+# Stamps are set when the transaction is sent, but nothing else is taken from the item then.
+@pytest.mark.parametrize("basket", [Basket, StampedBasket])
+def test_a_transaction_writes_what_it_was_given(basket: Any) -> None:
+    with sk.connect("memory:", tables=[NOTES]) as db:
+        db.create_tables()
+        db.put(basket(id="2", lines=["a"], size={"a": [1]}))
+        made, lines, sizes = basket(id="1", lines=["a"]), ["b"], [2]
+        transaction = sk.Transaction()
+        transaction.put(made, if_version="revision")
+        transaction.update(basket.key(id="2"), {"lines": lines, "size.a": sizes})
+        for each in (made.lines, lines):
+            each.append("late")
+        sizes.append(3)
+        made.revision = 7
+        db.transact(transaction)
+        assert made.revision == 1
+        stored: list[Any] = [db.get(basket.key(id=each)) for each in ("1", "2")]
+        assert [(each.lines, each.size, each.revision) for each in stored] == [
+            (["a"], {}, 1),
+            (["b"], {"a": [2]}, 0),
+        ]
+
+
 def test_put_entry_sets_them_where_it_creates_the_item(db: sk.Session, clock: ManualClock) -> None:
     board = Board.key(id="1")
     made = db.put_entry(board, Board.tags, "a", Tag(at=1), newer_by="at").item

@@ -7,6 +7,7 @@ field and the item shows its default, the session changes the value that the ite
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
 from typing import Any
 
 from sortkey.model.changes.operators import SET, Clause, Operator
@@ -43,6 +44,13 @@ class PlaceChanges(Operator):
             _encoded(place, changes[steps])
             if any(other != steps and other[: len(steps)] == steps for other in changes):
                 raise ValueError(f"{schema.name}: {place_text(field, steps)} and a place inside it both change")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PlaceChanges:
+        # The places belong to the class, which must not be copied.
+        made = copy(self)
+        made.changes = deepcopy(self.changes, memo)
+        made.value = {place_text(self.field, steps): change for steps, change in made.changes.items()}
+        return made
 
     def clauses(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> list[Clause]:
         made: list[Clause] = []

@@ -46,6 +46,11 @@ class ConditionalWrite(ABC):
     def description(self) -> str:
         """For the error of a transaction."""
 
+    def detach(self) -> None:
+        """Copies what the program gave, for a write that is sent later: what the program changes in it meanwhile has no
+        effect. A write that stores no fields has nothing to copy."""
+        return
+
     def stamp(self, _now: datetime) -> None:
         """Sets the times that the write stores, once: a transaction that is sent again is the same request. A write
         that stores no fields has none."""

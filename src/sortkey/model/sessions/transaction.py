@@ -44,7 +44,8 @@ class Action(NamedTuple):
 
 
 class Transaction:
-    """Actions to carry out together. Nothing is sent before `db.transact`."""
+    """Actions to carry out together. Nothing is sent before `db.transact`, which writes items and changes as they were
+    when they were added."""
 
     def __init__(self, *, token: str | None = None) -> None:
         """For ten minutes, a transaction with a `token` of its own is made once, however often it is sent."""
@@ -59,6 +60,9 @@ class Transaction:
         return f"<transaction: {', '.join(action.write.description for action in self.actions) or 'no actions'}>"
 
     def _add(self, action: Action) -> None:
+        for write in (action.write, action.joined):
+            if write is not None:
+                write.detach()
         self.actions.append(action)
         self.sent = None
 
@@ -100,8 +104,9 @@ def transact(context: Context, transaction: Transaction) -> Steps[None]:
     if not 1 <= len(transaction.actions) <= TRANSACTION_ACTIONS:
         raise ValueError(f"a transaction has 1 to {TRANSACTION_ACTIONS} actions, not {len(transaction.actions)}")
     writes = [action.adapted(context) for action in transaction.actions]
+    now = context.moment
     for write in writes:
-        write.stamp(context.moment)
+        write.stamp(now)
     rows: dict[int, Row] = {}
     attempt = 0
     while True:

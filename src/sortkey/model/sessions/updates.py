@@ -8,6 +8,7 @@ upgraded by the same update.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
@@ -67,6 +68,9 @@ class Update(ConditionalWrite):
     @property
     def description(self) -> str:
         return f"update of {self.path!r}"
+
+    def detach(self) -> None:
+        self.assigned, self.operators = deepcopy((self.assigned, self.operators))
 
     def stamp(self, now: datetime) -> None:
         self._moment = now

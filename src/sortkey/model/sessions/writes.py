@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -42,7 +43,8 @@ class Put(ConditionalWrite):
         self.metered = f"put {schema.name}"
         self._options = options
         self.stored = item
-        """The item with its stamps, once it has them."""
+        """The item as it is stored: with its stamps, once it has them."""
+        self._is_stamped = False
         self._encode()
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
 
@@ -55,9 +57,15 @@ class Put(ConditionalWrite):
         self.condition = put_condition(self.schema, item, self._options)
         self.row = self.schema.encode(item if version is None else _next_version(item, version))
 
+    def detach(self) -> None:
+        # Without stamps, the item is encoded already, and for good.
+        if self.schema.stamps is not None:
+            self.stored = deepcopy(self.item)
+
     def stamp(self, now: datetime) -> None:
-        if self.schema.stamps is not None and self.stored is self.item:
-            self.stored = stamped_item(self.schema.codec, self.schema.stamps, self.item, now)
+        if self.schema.stamps is not None and not self._is_stamped:
+            self.stored = stamped_item(self.schema.codec, self.schema.stamps, self.stored, now)
+            self._is_stamped = True
             self._encode()
 
     def prepare(self, row: Row | None) -> Prepared:
@@ -104,9 +112,9 @@ class Put(ConditionalWrite):
         """Called once the put was made: increments the version and sets the stamps, unless the class is frozen."""
         if self.schema.stamps is not None:
             keep_stamps(self.schema.stamps, self.item, self.stored)
-        version = self._options.if_version
-        if version is not None and not type(self.item).__struct_config__.frozen:
-            setattr(self.item, version, getattr(self.item, version) + 1)
+        condition = self.condition
+        if isinstance(condition, SameVersion) and not type(self.item).__struct_config__.frozen:
+            setattr(self.item, condition.field, condition.version + 1)
 
 
 def _next_version(item: Item, field: str) -> Item:
@@ -118,7 +126,7 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     require_item(item)
     schema = context.schema(type(item))
     if options == _UNCONDITIONAL:
-        stored = _stamped(context, schema, item)
+        stored = item if schema.stamps is None else _stamped(schema, item, context.moment)
         members = {"TableName": schema.table, "Item": schema.encode(stored)}
         yield from context.send("PutItem", members, f"put {schema.name}")
         if schema.stamps is not None:
@@ -133,9 +141,9 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     return True
 
 
-def _stamped(context: Context, schema: Schema[Any], item: Item) -> Item:
+def _stamped(schema: Schema[Any], item: Item, now: datetime) -> Item:
     stamps = schema.stamps
-    return item if stamps is None else stamped_item(schema.codec, stamps, item, context.moment)
+    return item if stamps is None else stamped_item(schema.codec, stamps, item, now)
 
 
 class DeleteOrCheck(ConditionalWrite):
@@ -201,10 +209,11 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
     stamped: list[tuple[Stamps, Item, Item]] = []
     require_several(put, "items")
     require_several(delete, "access paths")
+    now = context.moment
     for item in put:
         require_item(item)
         schema = context.schema(type(item))
-        stored = _stamped(context, schema, item)
+        stored = _stamped(schema, item, now)
         row = schema.encode(stored)
         if schema.stamps is not None:
             stamped.append((schema.stamps, item, stored))
