@@ -15,7 +15,7 @@ from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.records import tag_of
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import Stamps, stamps_of
-from sortkey.model.items.untyped_values import from_untyped, to_untyped
+from sortkey.model.items.untyped_values import from_upgrade, to_untyped
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -275,11 +275,16 @@ class Schema(Generic[T]):
                 raise DecodeError(f"a row of {self.name} has version {step}, and there is no upgrade from it")
             attributes = self._upgrades[step](attributes)
         return keys | {
-            name: from_untyped(value)
+            name: from_upgrade(value, self._encoders.get(name))
             for name, value in attributes.items()
             # None removes an attribute, but one that was NULL may be nobody's to remove.
             if value is not None or row.get(name) == NULL
         }
+
+    @cached_property
+    def _encoders(self) -> dict[str, Callable[[Any], Value]]:
+        """The encoders of the fields, by attribute."""
+        return {field.attribute: field.encode for field in self.codec.by_name.values()}
 
     @cached_property
     def _key_only(self) -> frozenset[str]:

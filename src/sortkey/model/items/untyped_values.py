@@ -1,14 +1,15 @@
 """Attribute values to Python values and back, without declared types: what upgrade functions work on, and fields of
 type `Any`.
 
-An upgrade gets numbers as Decimal, and may return any type that a field can have. A field of type `Any` takes only what
-comes back equal: str, int, Decimal, bool, None, bytes, lists, dicts and sets. Its whole numbers are int.
+An upgrade gets numbers as Decimal, and may return any type that a field can have: values of the types that it gets are
+as they are stored, and others are encoded by their field. A field of type `Any` takes only what comes back equal: str,
+int, Decimal, bool, None, bytes, lists, dicts and sets. Its whole numbers are int.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
@@ -25,6 +26,7 @@ from sortkey.model.items.converter import (
     encode_int,
     set_content,
 )
+from sortkey.model.items.duration import to_seconds
 from sortkey.model.keys.encoding import instant_text, to_decimal
 
 
@@ -66,13 +68,35 @@ def from_untyped(value: Any) -> Value:
             return {"S": instant_text(value)}
         case date() | UUID():
             return {"S": str(value)}
-        case list():
+        case timedelta():
+            return encode_decimal(to_seconds(value))
+        case list() | tuple():
             return {"L": [from_untyped(each) for each in value]}
         case dict():
             return {"M": {name: from_untyped(each) for name, each in value.items()}}
         case set() | frozenset():
             return _set(value, from_untyped)
     raise EncodeError(f"{value!r} is not a type that an item can hold")
+
+
+def from_upgrade(value: Any, encode: Callable[[Any], Value] | None) -> Value:
+    """The attribute value of what an upgrade returned. `encode` is the encoder of the field, if there is one."""
+    if encode is None or _is_untyped(value):
+        return from_untyped(value)
+    try:
+        return encode(value)
+    except EncodeError:
+        # A time for a field of type str, or a dict with times for a struct.
+        return from_untyped(value)
+
+
+def _is_untyped(value: Any) -> bool:
+    """Whether a value has only the types that `to_untyped` makes, or int. Subclasses are types of their own."""
+    if type(value) in (list, set, frozenset):
+        return all(map(_is_untyped, value))
+    if type(value) is dict:
+        return all(map(_is_untyped, value.values()))
+    return value is None or type(value) in (str, int, Decimal, bytes, bool)
 
 
 def _number_text(number: Decimal) -> str:
