@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 import sortkey as sk
@@ -21,6 +22,91 @@ def old(db: sk.Session) -> sk.Session:
     db.create_tables(OLD, Reading)
     put_row(db, account_row())
     return db
+
+
+class Address(msgspec.Struct):
+    city: str
+
+
+class Move(msgspec.Struct):
+    to: Address
+    boxes: set[str] = msgspec.field(default_factory=set)
+
+
+class Resident(sk.Item, table="old-rows-residents", version=2):
+    id: str
+    home: Address
+    moves: list[Move] = sk.field(default_factory=list)
+    name: str = ""
+    key = sk.Key("RESIDENT#{id}")
+
+
+@Resident.upgrade(1)
+def cities_have_capitals(row: dict[str, Any]) -> dict[str, Any]:
+    row["name"] = row.pop("called", "")
+    row["home"]["city"] = row["home"]["city"].title()
+    return row
+
+
+def address(city: str) -> dict[str, Any]:
+    """As another program stores it, with a place on the map."""
+    return {"M": {"city": {"S": city}, "map": {"L": [{"N": "1"}, {"M": {"x": {"N": "2"}}}]}}}
+
+
+def move(city: str) -> dict[str, Any]:
+    return {"M": {"to": address(city), "boxes": {"SS": ["a", "b", "c"]}, "van": {"S": "blue"}}}
+
+
+@pytest.fixture
+def resident(memory: sk.Session) -> sk.Session:
+    memory.create_tables(Resident)
+    row = {
+        "pk": {"S": "RESIDENT#1"},
+        "id": {"S": "1"},
+        "called": {"S": "ann"},
+        "home": address("rome"),
+        "moves": {"L": [move("Oslo"), move("Bern")]},
+    }
+    memory.client.put_item(TableName="old-rows-residents", Item=row)
+    return memory
+
+
+RESIDENT = Resident.key(id="1")
+
+
+# The item shows only what its class declares; what other programs keep beside it, they still need.
+def test_an_upgrade_keeps_undeclared_attributes_inside_of_maps(resident: sk.Session) -> None:
+    assert resident.audit(Resident, repair=True, upgrade=True).is_clean
+    row = row_of(resident, RESIDENT)
+    assert (row["_v"], row["name"]) == ({"N": "2"}, {"S": "ann"})
+    assert row["home"] == address("Rome")
+    assert row["moves"] == {"L": [move("Oslo"), move("Bern")]}
+
+
+def oslo_to(city: str) -> dict[str, Any]:
+    return {"L": [move(city), move("Bern")]}
+
+
+ADDED: dict[str, Any] = {"M": {"to": {"M": {"city": {"S": "Ulm"}}}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "home", "moves"),
+    [
+        ({"name": "eve"}, address("Rome"), oslo_to("Oslo")),
+        ({"home.city": "Paris"}, address("Paris"), oslo_to("Oslo")),
+        ({"moves[0].to.city": "Riga"}, address("Rome"), oslo_to("Riga")),
+        ({"moves": sk.append([Move(Address("Ulm"))])}, address("Rome"), {"L": [move("Oslo"), move("Bern"), ADDED]}),
+        ({"home": Address("Paris")}, {"M": {"city": {"S": "Paris"}}}, oslo_to("Oslo")),
+        ({"moves": [Move(Address("Ulm"))]}, address("Rome"), {"L": [ADDED]}),
+    ],
+)
+def test_an_update_of_an_older_row_keeps_undeclared_attributes_unless_it_replaces_the_field(
+    resident: sk.Session, changes: dict[str, Any], home: dict[str, Any], moves: dict[str, Any]
+) -> None:
+    resident.update(RESIDENT, changes)
+    row = row_of(resident, RESIDENT)
+    assert (row["_v"], row["home"], row["moves"]) == ({"N": "2"}, home, moves)
 
 
 # The index key was made of two fields, of which the update sets one; the row had neither half.

@@ -64,7 +64,7 @@ class Classifier:
             return _verdict(schema, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {schema.row_version(row)}; the class has {schema.version}")
         if self._upgrade:
-            return self._upgraded(schema, item, row, older, findings)
+            return self._upgraded(schema, item, row, readable, [*findings, older])
         return _verdict(schema, [*findings, older], repairs)
 
     def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
@@ -79,19 +79,19 @@ class Classifier:
             return found.without_repair(f"{schema.name} could not read the row with {found.value!r}")
         return found
 
-    def _upgraded(self, schema: Schema[Any], item: Any, row: Row, older: Finding, findings: list[Finding]) -> Verdict:
+    def _upgraded(self, schema: Schema[Any], item: Any, row: Row, read: Row, findings: list[Finding]) -> Verdict:
         """The verdict about a row of an older version that is to be upgraded, which repairs all findings but a TTL that
-        the class does not declare."""
+        the class does not declare. The item was read from `read`, and the last finding is the version."""
         try:
-            current = schema.encode(item)
             # The upgrade may compute anything from any attribute, so all of them must be unchanged.
-            sets, removes, guards = rewrite_row(schema, row, current)
+            sets, removes, guards = rewrite_row(schema, row, item, read=read)
         except ModelError as error:
             # Such as an index key that cannot hold the fields: the item cannot be written.
-            left = [each._replace(repairable=False) for each in findings]
-            return Verdict(schema.name, (*left, older._replace(detail=f"{older.detail}; {error}")))
+            *others, older = (each._replace(repairable=False) for each in findings)
+            return Verdict(schema.name, (*others, older._replace(detail=f"{older.detail}; {error}")))
+        current = {name: value for name, value in {**row, **sets}.items() if name not in removes}
         expires = audit_ttl(self._ttl, current) is None
-        repaired = [each._replace(repairable=each.kind is not Kind.TTL or expires) for each in (*findings, older)]
+        repaired = [each._replace(repairable=each.kind is not Kind.TTL or expires) for each in findings]
         return Verdict(schema.name, tuple(repaired), Repair(sets, removes, guards))
 
 

@@ -212,7 +212,7 @@ class Schema(Generic[T]):
             item: T = own.decode(row)
             return item
         if self.version > 1 or VERSION_ATTRIBUTE in row:
-            row = self._upgraded(row)
+            row = self.upgraded(row)
         values = self.codec.decode(row)
         if not values.keys() >= self._primary_fields:
             values = {**(self.primary.parse(row) or {}), **values}
@@ -264,7 +264,8 @@ class Schema(Generic[T]):
             )
         return version
 
-    def _upgraded(self, row: Row) -> Row:
+    def upgraded(self, row: Row) -> Row:
+        """The row as the upgrades make it of the current version, without its mark. Raises what an upgrade raises."""
         version = self.row_version(row)
         if version == self.version:
             return row

@@ -211,8 +211,8 @@ class Update(ConditionalWrite):
         """The UpdateItem of a row of an older version, if nothing in it has changed."""
         item = self.schema.decode(row)
         values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
-        new = self.schema.encode(replace(item, **self.assigned, **values))
-        sets, removes, guards = rewrite_row(self.schema, row, new)
+        changed = replace(item, **self.assigned, **values)
+        sets, removes, guards = rewrite_row(self.schema, row, changed, assigned=self.assigned)
         placeholders = Placeholders()
         tests = [self._there(placeholders), *(placeholders.equal(name, value) for name, value in guards.items())]
         if not self.condition.accepts(item):
