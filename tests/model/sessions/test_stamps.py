@@ -236,6 +236,41 @@ def test_put_entry_sets_them_where_it_creates_the_item(db: sk.Session, clock: Ma
     clock.advance(60)
     made = db.put_entry(board, Board.tags, "b", Tag(at=1), newer_by="at").item
     assert (made.created, made.updated) == (START, minutes(1))
+    again = db.put_entry(board, Board.tags, "b", Tag(at=1), newer_by="at")
+    assert (again.written, again.item) == (False, made)
+    late = Board.key(id="2")
+    given = db.put_entry(late, Board.tags, "a", Tag(at=1), newer_by="at", changes={"created": START}).item
+    assert (given.created, given.updated) == (START, minutes(1))
+    with pytest.raises(sk.ItemMissing, match="a new item does not match"):
+        db.put_entry(Board.key(id="3"), Board.tags, "a", Tag(at=1), newer_by="at", where={"created": START})
+
+
+def test_put_entry_to_a_row_that_is_older_than_the_field_invents_no_creation(db: sk.Session) -> None:
+    board = Board.key(id="1")
+    db.client.put_item(TableName="stamped-notes", Item={**board.key(), "id": {"S": "1"}})
+    made = db.put_entry(board, Board.tags, "a", Tag(at=1), newer_by="at").item
+    assert (made.created, made.updated) == (None, START)
+
+
+# The writer finds no item, another one creates it, and the entry is then written to that.
+def test_put_entry_to_an_item_that_another_writer_creates_meanwhile(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sk.connect("memory:", tables=[NOTES], clock=clock) as db:
+        db.create_tables()
+        send = db._perform
+        requests: list[str] = []
+
+        def perform(call: Any, *rest: Any) -> Any:
+            requests.append(call.operation)
+            if len(requests) == 2:
+                db.client.put_item(TableName="stamped-notes", Item={**Board.key(id="1").key(), "id": {"S": "1"}})
+            return send(call, *rest)
+
+        monkeypatch.setattr(db, "_perform", perform)
+        made = db.put_entry(Board.key(id="1"), Board.tags, "a", Tag(at=1), newer_by="at")
+        assert (made.written, made.item.created, made.item.updated) == (True, None, START)
+        assert requests == ["UpdateItem"] * 3
 
 
 def test_a_clock_that_returns_datetimes_is_rejected() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
@@ -12,7 +11,7 @@ from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
-from sortkey.model.changes.operators import SET, Clause, Operator, initially
+from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.place_changes import Changes, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.typed_field import F, FieldName
@@ -54,34 +53,65 @@ def assignment(entries: Entries[E], name: str, entry: E, newer_by: FieldName) ->
 
 
 def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
+    require_path(put.path)
+    schema: Schema[Any] = put.path.schema
+    stamps, changes = schema.stamps, by_name(schema, put.changes)
+    if stamps is None:
+        return (yield from _put_to_any(context, put))
+    now = context.moment
+    changes = {**dict.fromkeys(stamps.updated, now), **changes}
+    put, creation = put._replace(changes=changes), {**dict.fromkeys(stamps.created, now), **changes}
+    if creation.keys() == changes.keys():
+        return (yield from _put_to_any(context, put))
+    return (yield from _put_or_create(context, put, put._replace(changes=creation)))
+
+
+def _put_to_any(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
+    """Writes the entry to the item, which may be new."""
+    result = yield from _send(context, put, request(put))
+    if result is None:
+        raise _no_match(put)
+    return result
+
+
+def _put_or_create(context: Context, put: EntryPut[T], creation: EntryPut[T]) -> Steps[PutEntryResult[T]]:
+    """Writes the entry by `put` if the item exists, and otherwise by `creation`: no update can set an attribute only if
+    it creates the item, and a row that is older than `sk.created` must not get a false one."""
+    attempt = 0
+    while True:
+        result = yield from _send(context, put, request(put, exists=True))
+        if result is not None:
+            return result
+        result = yield from _send(context, creation, request(creation, exists=False))
+        if result is None:
+            raise _no_match(put)
+        if result.written:
+            return result
+        # Another writer has created the item first.
+        yield context.pacing.pause(attempt)
+        attempt += 1
+
+
+def _send(context: Context, put: EntryPut[T], members: dict[str, Any]) -> Steps[PutEntryResult[T] | None]:
+    """The result; None if the condition failed because there is no item."""
     path = put.path
-    require_path(path)
-    put = put._replace(changes=_stamped(path.schema, put.changes, context.moment))
-    members = request(put) | {"ReturnValues": "ALL_NEW"}
     try:
-        answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
+        answer = yield from context.send(
+            "UpdateItem", members | {"ReturnValues": "ALL_NEW"}, f"put entry {path.entity}"
+        )
     except ClientError as error:
         row = row_of_failed_condition(error)
-        if row is None:
-            raise ItemMissing(f"{path!r} does not exist, and a new item does not match {put.where}") from None
-        return PutEntryResult(False, path.schema.decode(row))
+        return None if row is None else PutEntryResult(False, path.schema.decode(row))
     return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
 
 
-def _stamped(schema: Schema[Any], changes: Changes, now: datetime) -> Changes:
-    """The changes, with the times that the write sets; the write may create the item."""
-    stamps = schema.stamps
-    if stamps is None:
-        return changes
-    return {
-        **dict.fromkeys(stamps.created, initially(now)),
-        **dict.fromkeys(stamps.updated, now),
-        **by_name(schema, changes),
-    }
+def _no_match(put: EntryPut[Any]) -> ItemMissing:
+    return ItemMissing(f"{put.path!r} does not exist, and a new item does not match {put.where}")
 
 
-def request(put: EntryPut[Any]) -> dict[str, Any]:
-    """The UpdateItem. It also sets the fields of the key, because it may create the item."""
+def request(put: EntryPut[Any], exists: bool | None = None) -> dict[str, Any]:
+    """The UpdateItem. It also sets the fields of the key, because it may create the item. With `exists`, it is made
+    only if the item exists, or only if it does not."""
     path, (attribute, value, newer_by) = put.path, put.entry
     schema: Schema[Any] = path.schema
     changes = by_name(schema, put.changes)
@@ -91,6 +121,9 @@ def request(put: EntryPut[Any]) -> dict[str, Any]:
     clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, path, changes, placeholders)]
     newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
     tests = [f"(attribute_not_exists({entry}) OR {newer})"]
+    if exists is not None:
+        test = "attribute_exists" if exists else "attribute_not_exists"
+        tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
     if put.where is not None and not requires_nothing(put.where):
         tests.append(ItemCondition(schema, put.where, path.given).test_of_any(None, placeholders))
     return placeholders.added_to(
