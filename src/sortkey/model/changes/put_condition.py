@@ -43,7 +43,7 @@ class PutCondition(ABC):
     @property
     def needs_row(self) -> bool:
         """Whether the store cannot judge every row, so that a failed put must return the row."""
-        return self.compares and self.schema.version > 1
+        return self.compares and (self.schema.version > 1 or self.schema.exclusive_tags is not None)
 
     def no_item(self, placeholders: Placeholders) -> str:
         """The test that there is no item."""

@@ -1,8 +1,8 @@
 """The filter of a query: `iterate(path, where=…)`, `page` and `count`.
 
-The store drops rows that cannot match. It lets pass what only the program can tell: rows of an older version, and rows
-that lack something which the item shows from a key, and values in the form of another program. Their items are tested
-after they are decoded.
+The store drops rows that cannot match. It lets pass what only the program can tell: rows of an older version, rows of
+a subclass that declares a field otherwise, rows that lack something which the item shows from a key, and values in the
+form of another program. Their items are tested after they are decoded.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class QueryFilter:
 
     def _reject_unprojected(self, path: Path[Any], fields: set[str]) -> None:
         """The store would take an attribute that the index does not have for an absent one."""
+        if self._schema.exclusive_tags is not None:
+            raise NoAccessPath(
+                f"{path!r}: {path.layout.index} does not have whole items, and a subclass declares fields of "
+                f"{self._schema.name} otherwise, so where cannot be used"
+            )
         if self._schema.version > 1:
             raise NoAccessPath(
                 f"{path!r}: {path.layout.index} does not have whole items, so rows of an older version cannot be "
@@ -47,14 +52,29 @@ class QueryFilter:
     @property
     def is_exact(self) -> bool:
         """Whether the store drops all rows that do not match."""
-        return self._schema.version == 1 and all(leaf.is_exact for leaf in self._requirement.leaves)
+        return is_exact(self._schema, self._requirement)
 
     def accepts(self, item: Any) -> bool:
         return self._requirement.accepts(item)
 
     def expression(self, placeholders: Placeholders) -> str:
-        tests = self._requirement.render(lambda leaf: leaf.render(True, placeholders))
-        if self._schema.version == 1:
-            return tests
-        current = placeholders.value(self._schema.version_mark[1])
-        return any_of(f"{placeholders.name(VERSION_ATTRIBUTE)} <> {current}", tests)
+        return filter_expression(self._schema, self._requirement, placeholders)
+
+
+def is_exact(schema: Schema[Any], required: Requirement) -> bool:
+    """Whether the store drops all rows of a class that do not match."""
+    return schema.version == 1 and schema.exclusive_tags is None and all(leaf.is_exact for leaf in required.leaves)
+
+
+def filter_expression(schema: Schema[Any], required: Requirement, placeholders: Placeholders) -> str:
+    """The tests of the store, which let pass what only the program can tell."""
+    others = []
+    if schema.version > 1:
+        others.append((VERSION_ATTRIBUTE, schema.version_mark[1]))
+    if schema.exclusive_tags is not None:
+        attribute, (tag,) = schema.exclusive_tags
+        others.append((attribute, tag))
+    return any_of(
+        *(f"{placeholders.name(name)} <> {placeholders.value(value)}" for name, value in others),
+        required.render(lambda leaf: leaf.render(True, placeholders)),
+    )

@@ -32,6 +32,8 @@ class Member(Protocol):
     name: str
     primary: KeyLayout
 
+    def reads_alike(self, derived: Any) -> bool: ...
+
 
 M = TypeVar("M", bound=Member)
 
@@ -42,6 +44,8 @@ class Family(Generic[M]):
         self._schemas: dict[tuple[str, Any], M] = {}
         self._required: dict[type, list[Value] | None] = {}
         """What `required_tags` has returned, since the last class was added."""
+        self._alike: dict[type, bool] = {}
+        """The same of `reads_alike`."""
 
     def add(self, schema: M, tag: Tag, replaced: M | None) -> None:
         """Adds a class, which may replace its earlier definition. Raises DeclarationError if another has its tag."""
@@ -53,6 +57,7 @@ class Family(Generic[M]):
             )
         self._schemas[_identity(tag.value)] = schema
         self._required.clear()
+        self._alike.clear()
 
     def schema_of(self, row: Row) -> M | None:
         """The class of a row, by its tag; None if no class has it."""
@@ -76,6 +81,17 @@ class Family(Generic[M]):
         if owner not in self._required:
             self._required[owner] = self._tags_of(owner) if self._shares_key(schema) else None
         return self._required[owner]
+
+    def reads_alike(self, schema: M) -> bool:
+        """Whether all subclasses of a class that may have its keys read its fields as it does."""
+        owner: type = schema.owner
+        if owner not in self._alike:
+            self._alike[owner] = all(
+                schema.reads_alike(each)
+                for each in self._schemas.values()
+                if issubclass(each.owner, owner) and keys_may_collide(schema.primary, each.primary)
+            )
+        return self._alike[owner]
 
     def _tags_of(self, owner: type) -> list[Value]:
         return [{kind: each} for (kind, each), schema in self._schemas.items() if issubclass(schema.owner, owner)]

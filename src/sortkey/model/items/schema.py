@@ -12,6 +12,7 @@ from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Codec, Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.family import Family, is_root
+from sortkey.model.items.overrides import reads_alike
 from sortkey.model.items.records import tag_of
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import Stamps, stamps_of
@@ -189,6 +190,27 @@ class Schema(Generic[T]):
         """The tag's attribute, and the tags of this class and its subclasses; None if no other may have its keys."""
         tags = None if self.family is None else self.family.required_tags(self)
         return None if self.family is None or tags is None else (self.family.attribute, tags)
+
+    def reads_alike(self, derived: Schema[Any]) -> bool:
+        """Whether a subclass reads the fields of this class as this class does."""
+        return (
+            self.version == derived.version
+            and repr(self.primary.attributes) == repr(derived.primary.attributes)
+            and reads_alike(self.codec, derived.codec)
+        )
+
+    @property
+    def exclusive_tags(self) -> tuple[str, list[Value]] | None:
+        """The tag's attribute, and the tag of this class alone, if a subclass reads fields of this class otherwise: by
+        another version, attribute, type or default. The store can then not judge the rows of subclasses."""
+        if self.tag is None or self.family is None or self.family.reads_alike(self):
+            return None
+        return self.tag.attribute, [self.tag.value]
+
+    def needs_program(self, row: Row) -> bool:
+        """Whether the store cannot judge the row, because it has an older version, or a subclass reads it otherwise."""
+        exclusive = self.exclusive_tags
+        return self.is_outdated(row) or (exclusive is not None and row.get(exclusive[0]) not in exclusive[1])
 
     def of_row(self, row: Row) -> Schema[Any]:
         """The schema of the class that the row's tag names, which may be a subclass. Raises DecodeError."""

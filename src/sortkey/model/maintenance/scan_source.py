@@ -9,13 +9,14 @@ from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.query_filter import filter_expression, is_exact
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.partial_item import decode_partial
-from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
@@ -116,12 +117,14 @@ def _class_source(
 ) -> ScanSource[Any]:
     required = None if requires_nothing(where) else Requirement(schema, where, {})
     placeholders = Placeholders()
-    tests = [*_key_tests(schema, placeholders), *_field_tests(schema, required, placeholders)]
+    tests = [*_key_tests(schema, placeholders)]
+    if required is not None:
+        tests.append(filter_expression(schema, required, placeholders))
     request = _request(schema.table, consistent)
     if tests:
         request = placeholders.added_to({**request, "FilterExpression": all_of(tests)})
 
-    accepts = None if required is None or _is_exact(schema, required) else required.accepts
+    accepts = None if required is None or is_exact(schema, required) else required.accepts
 
     def decode(stored: Unparsed) -> Decoded:
         found = decode_class_items(schema, stored, undecodable)
@@ -155,11 +158,6 @@ def _index_source(
     return source.with_decoder(lambda stored: decode_rows(schema, stored.parsed(), decode_part, undecodable))
 
 
-def _is_exact(schema: Schema[Any], required: Requirement) -> bool:
-    """Whether the store drops all rows that do not match."""
-    return schema.version == 1 and all(leaf.is_exact for leaf in required.leaves)
-
-
 def _key_tests(schema: Schema[Any], placeholders: Placeholders) -> Iterator[str]:
     """The tests that a key begins as those of the class do: rows of other classes need not be sent."""
     for part in schema.primary.attributes:
@@ -167,18 +165,6 @@ def _key_tests(schema: Schema[Any], placeholders: Placeholders) -> Iterator[str]
         if condition is not None:
             name, value = placeholders.name(part.name), placeholders.value(condition.values[0])
             yield f"{name} = {value}" if condition.operator == "=" else f"begins_with({name}, {value})"
-
-
-def _field_tests(schema: Schema[Any], required: Requirement | None, placeholders: Placeholders) -> Iterator[str]:
-    """The tests of the store, which let pass what only the program can tell."""
-    if required is None:
-        return
-    tests = required.render(lambda leaf: leaf.render(True, placeholders))
-    if schema.version == 1:
-        yield tests
-    else:
-        current = placeholders.value(schema.version_mark[1])
-        yield any_of(f"{placeholders.name(VERSION_ATTRIBUTE)} <> {current}", tests)
 
 
 def _request(table: str, consistent: bool) -> dict[str, Any]:

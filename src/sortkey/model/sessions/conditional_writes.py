@@ -75,9 +75,10 @@ def of_another_class(path: Path[Any], row: Row) -> ConditionFailed:
     return ConditionFailed(f"{path!r}: the stored item is a {type(item).__name__}", item)
 
 
-def tag_tests(schema: Schema[Any], placeholders: Placeholders) -> list[str]:
-    """The test that an item of another class, if one has the key, is left alone."""
-    required = schema.required_tags
+def tag_tests(schema: Schema[Any], placeholders: Placeholders, *, compares: bool) -> list[str]:
+    """The test that an item of another class, if one has the key, is left alone. If the write `compares` fields, that
+    goes for an item of a subclass, too, if only the program can judge it."""
+    required = (schema.exclusive_tags if compares else None) or schema.required_tags
     if required is None:
         return []
     missing = placeholders.equal(schema.primary.partition.name, None)

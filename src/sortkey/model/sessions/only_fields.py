@@ -1,7 +1,8 @@
 """`only=`: which fields of the items a read returns.
 
 The store then sends only their attributes, and the keys. Where the program needs more of a row, the store sends whole
-rows: to upgrade those of an older version, and for a filter that the store cannot judge.
+rows: to upgrade those of an older version, to read those of a
+subclass that declares a field otherwise, and for a filter that the store cannot judge.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class OnlyFields:
             reject_foreign(name, self._schema)
             if name not in known:
                 raise unknown_field(self._schema.name, name, known)
-        self._needs_rows = needs_rows or self._schema.version > 1
+        self._needs_rows = needs_rows or self._schema.version > 1 or self._schema.exclusive_tags is not None
 
     def added_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request with its projection."""

@@ -88,7 +88,7 @@ class Put(ConditionalWrite):
         if self.schema.version > 1:
             current = placeholders.equal(*self.schema.version_mark)
             tests.append(any_of(condition.no_item(placeholders), current))
-        return [*tests, *tag_tests(self.schema, placeholders)]
+        return [*tests, *tag_tests(self.schema, placeholders, compares=True)]
 
     def accepts(self, row: Row) -> bool:
         if self.condition is None or not self.schema.has_own_tag(row):
@@ -165,7 +165,8 @@ class DeleteOrCheck(ConditionalWrite):
     def prepare(self, row: Row | None) -> Prepared:
         members: dict[str, Any] = {"TableName": self.path.table, "Key": self.key}
         placeholders = Placeholders()
-        tests = tag_tests(self.schema, placeholders)
+        is_known = row is not None and self.schema.needs_program(row)
+        tests = tag_tests(self.schema, placeholders, compares=not (self.condition.is_empty or is_known))
         if not self.condition.is_empty:
             tests.append(self._test(row, placeholders))
         if not tests:
@@ -175,7 +176,7 @@ class DeleteOrCheck(ConditionalWrite):
         return Prepared(self.action, placeholders.added_to(members))
 
     def _test(self, row: Row | None, placeholders: Placeholders) -> str:
-        if row is not None and self.schema.is_outdated(row):
+        if row is not None and self.schema.needs_program(row):
             return all_of(unchanged(self.schema, row, placeholders))
         return self.condition.test_of_any(row, placeholders)
 
