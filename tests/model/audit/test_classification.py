@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -428,3 +429,30 @@ def test_classes_that_a_tag_tells_apart() -> None:
     (finding,) = Classifier(Pet.__table__).classify({**rex, "type": {"S": "Fish"}}).findings
     assert finding.kind is Kind.UNDECODABLE
     assert "Fish" in finding.detail
+
+
+_FIELDS = [f"field_{number}" for number in range(140)]
+Wide: Any = types.new_class(
+    "Wide",
+    (sk.Item,),
+    {"table": "audited-wide", "version": 2},
+    lambda namespace: namespace.update(
+        dict.fromkeys(_FIELDS),
+        __annotations__={"id": str, **dict.fromkeys(_FIELDS, int | None)},
+        key=sk.Key("W#{id}"),
+        by_id=sk.Index("gsi1", "WIDE", "{id}"),
+    ),
+)
+Wide.upgrade(1)(lambda row: row)
+
+
+# A condition has 4 KB, too little for the absence of all fields: the row is reported and left alone.
+@pytest.mark.parametrize("upgrade", [False, True])
+def test_an_older_row_of_a_very_wide_class_is_not_repaired(upgrade: bool) -> None:
+    verdict = Classifier(Wide.__table__, upgrade=upgrade).classify({"pk": {"S": "W#1"}, "id": {"S": "1"}})
+    assert [(each.kind, each.repairable) for each in verdict.findings] == [
+        (Kind.INDEX_KEY_MISSING, False),
+        (Kind.OLDER_VERSION, False),
+    ]
+    assert any("do not fit into one condition" in each.detail for each in verdict.findings)
+    assert verdict.repair is None
