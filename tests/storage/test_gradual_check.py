@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import shutil
@@ -80,6 +81,25 @@ def leaves_of(folder: Path) -> list[tuple[int, list[Key]]]:
 def leaf_of(folder: Path, key: bytes) -> int:
     """The number of the page that has the key."""
     return next(number for number, keys in leaves_of(folder) if key in keys)
+
+
+def branch_of(folder: Path, key: bytes) -> int:
+    """The number of the page above the leaf that has the key."""
+    data = (folder / "data.mdb").read_bytes()
+    leaf = leaf_of(folder, key)
+    return next(number for number, children in branches_of(data) if leaf in children)
+
+
+def branches_of(data: bytes) -> list[tuple[int, list[int]]]:
+    """The numbers of the pages above the leaves, and those of their leaves."""
+
+    def read(length: int, offset: int) -> bytes:
+        return data[offset : offset + length]
+
+    newest = max(int.from_bytes(data[at + HEADER + 24 + 96 + 8 :][:8], "little") for at in (0, PAGE))
+    meta = meta_of(read, newest)
+    walk = TreeWalk(Pages(read, meta, len(data)), meta.main)
+    return [(number, list(branch.children)) for number, branch in walk.lowest_branches()]
 
 
 def overwrite(folder: Path, at: int, new: bytes) -> None:
@@ -234,6 +254,39 @@ def test_closing_ends_a_check_that_is_under_way(folder: Path) -> None:
     again = open_store(folder)
     assert get(again, KEYS[0])
     again.close()
+
+
+# A disk that cannot read a page says nothing about it, so its keys are an error, and the check goes on and ends.
+@pytest.mark.parametrize("level", ["leaf", "page above it"])
+def test_page_that_cannot_be_read_is_like_a_damaged_one(
+    folder: Path, level: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = KEYS[2000]
+    number = leaf_of(folder, key) if level == "leaf" else branch_of(folder, key)
+    store = open_store(folder)
+    check = store.check
+    assert check is not None
+    check._branch.cache_clear()
+    read = check._pages._read
+
+    def fail(length: int, offset: int) -> bytes:
+        if offset // PAGE == number:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(length, offset)
+
+    monkeypatch.setattr(check._pages, "_read", fail)
+    with caplog.at_level(logging.ERROR):
+        store.start_check()
+        assert check._thread is not None
+        check._thread.join()
+    assert check.ended
+    assert [f"page {number} cannot be read" in record.message for record in caplog.records] == [True]
+    with pytest.raises(Damage, match="cannot be read"):
+        check.require(key)
+    assert not store._is_checked, "transactions still ask the check"
+    if level == "leaf":
+        assert get(store, KEYS[10])
+    store.close()
 
 
 # The snapshot of the check keeps pages from being used again only until it has ended.

@@ -11,7 +11,8 @@ leaves beside it:
 - A cursor moves to the next leaf at most, and asks again there.
 
 A leaf is sound if its page is (`tree_pages`) and each value was written under the key that it is found by. The rest of
-a value is verified by reads. A damaged leaf is an error for each key of the three leaves, and others are served.
+a value is verified by reads. A damaged leaf is an error for each key of the three leaves, and others are served. A page
+that cannot be read is treated like a damaged one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import lmdb
 from sortkey.storage.meta_pages import NO_ROOT, Damage, meta_of
 from sortkey.storage.page_tree import TreeWalk, take_free_pages
 from sortkey.storage.sealed import SEAL_BYTES, belongs_to
-from sortkey.storage.tree_pages import Branch, Leaf, Pages
+from sortkey.storage.tree_pages import Branch, Key, Leaf, Pages
 
 STEP_SECONDS: Final = 0.001
 """How long the background checks before it pauses. Other threads wait for it, because Python runs one at a time."""
@@ -48,6 +49,10 @@ class _Damaged(NamedTuple):
     low: bytes
     high: bytes | None
     what: str
+
+
+def _unreadable(number: int, error: OSError) -> Damage:
+    return Damage(f"page {number} cannot be read: {error}")
 
 
 class GradualCheck:
@@ -110,7 +115,7 @@ class GradualCheck:
         """Check all leaves; returns whether all are sound. Ends early when `pause`, called now and then, is true."""
         until = perf_counter() + STEP_SECONDS
         for group in range(len(self._lows)):
-            for leaf in range(len(self._branch(group).children)):
+            for leaf in range(self._leaves(group)):
                 with self._lock:
                     try:
                         self._check(group, leaf)
@@ -122,6 +127,15 @@ class GradualCheck:
                         return False
                     until = perf_counter() + STEP_SECONDS
         return self._end()
+
+    def _leaves(self, group: int) -> int:
+        """The number of leaves below a page. None if it cannot be read: then its keys are damaged."""
+        with self._lock:
+            try:
+                return len(self._branch(group).children)
+            except Damage as damage:
+                self._note(self._numbers[group], self._around_group(group), damage)
+                return 0
 
     def close(self) -> None:
         """Stop, and wait for the thread. No transaction may be in use any more."""
@@ -160,7 +174,10 @@ class GradualCheck:
         high = self._lows[group + 1] if group + 1 < len(self._lows) else None
         if self._numbers[group] == NO_ROOT:
             return Branch(low, [], high, [self._root])
-        return self._pages.branch(self._numbers[group], low, high)
+        try:
+            return self._pages.branch(self._numbers[group], low, high)
+        except OSError as error:
+            raise _unreadable(self._numbers[group], error) from error
 
     def _neighbours(self, group: int, leaf: int) -> Iterator[tuple[int, int]]:
         """The leaf before this one, this one, and the next."""
@@ -187,13 +204,33 @@ class GradualCheck:
         if known is not None:
             raise Damage(known.what)
         try:
-            self._check_seals(number, self._walk.leaf(number, *branch.bounds(leaf)))
+            self._check_leaf(number, *branch.bounds(leaf))
         except Damage as damage:
-            around = [self._bounds(*place) for place in self._neighbours(group, leaf)]
-            self._damaged[number] = _Damaged(around[0][0], around[-1][1], str(damage))
-            _logger.error("%s is damaged: %s; run `sortkey check` on its folder", self._path, damage)
+            self._note(number, self._around(group, leaf), damage)
             raise
         self._checked[number] = 1
+
+    def _note(self, number: int, around: Bounds, damage: Damage) -> None:
+        self._damaged[number] = _Damaged(*around, str(damage))
+        _logger.error("%s is damaged: %s; run `sortkey check` on its folder", self._path, damage)
+
+    def _around(self, group: int, leaf: int) -> Bounds:
+        """The bounds of a leaf and those beside it."""
+        try:
+            around = [self._bounds(*place) for place in self._neighbours(group, leaf)]
+        except Damage:
+            return self._around_group(group)
+        return around[0][0], around[-1][1]
+
+    def _around_group(self, group: int) -> Bounds:
+        """The bounds of the leaves below a page and below those beside it; reads nothing."""
+        return self._lows[max(group - 1, 0)], self._lows[group + 2] if group + 2 < len(self._lows) else None
+
+    def _check_leaf(self, number: int, low: Key | None, high: Key | None) -> None:
+        try:
+            self._check_seals(number, self._walk.leaf(number, low, high))
+        except OSError as error:
+            raise _unreadable(number, error) from error
 
     def _check_seals(self, number: int, leaf: Leaf) -> None:
         page = leaf.page
