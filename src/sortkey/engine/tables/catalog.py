@@ -52,11 +52,8 @@ class Catalog:
         return require_table(self.tables(transaction), name)
 
     def require_in(self, batch: WriteBatch, name: str) -> Table:
-        """The same, as a write batch sees it. Of its many writes, only the first has to look at the version."""
-        cached, tables = self._cached
-        if cached != batch.catalog_version:
-            return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
-        return require_table(tables, name)
+        """The same, as a write batch sees it, which has read the version once for all of its writes."""
+        return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
 
     def require_named(self, transaction: Transaction, name: str) -> Table:
         """The table; raises the error of table operations, which has its name, if there is none."""

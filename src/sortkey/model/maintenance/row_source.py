@@ -14,9 +14,9 @@ from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import source_of
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.item_decoder import Decoded, ItemTest
+from sortkey.model.sessions.item_decoder import Decoded, ItemTest, decode_row
 from sortkey.model.sessions.queries import query_of
-from sortkey.model.sessions.skipped_rows import report_others, undecodable
+from sortkey.model.sessions.skipped_rows import report_others
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.wanted_items import item_test
 
@@ -84,12 +84,4 @@ class ClassRows:
 def _accepted(schema: Schema[Any], rows: list[Row], accepts: ItemTest | None) -> list[Row]:
     """The rows whose items the test is true for. Raises DecodeError if the store cannot judge a row, and the class
     cannot read it."""
-    return rows if accepts is None else [row for row in rows if accepts(_decoded(schema, row))]
-
-
-def _decoded(schema: Schema[Any], row: Row) -> Any:
-    try:
-        return schema.decode(row)
-    except Exception as error:
-        # An upgrade, which is the program's own, may raise anything.
-        raise undecodable(schema, row, error) from error
+    return rows if accepts is None else [row for row in rows if accepts(decode_row(schema, row))]
