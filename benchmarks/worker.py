@@ -22,11 +22,11 @@ from confluent_kafka import Consumer as KafkaConsumer
 import sortkey as sk
 from benchmarks._peers import working_folder
 from sortkey.cli.bench import Result
-from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.message import Consumer, Message, Rejected
-from sortkey.feeds.partition_lane import BATCH
-from sortkey.feeds.subscription import RECEIVED, UPKEEP_SECONDS
-from sortkey.feeds.worker import Worker
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings
+from sortkey.feeds.kafka.message import Consumer, Message, Rejected
+from sortkey.feeds.kafka.partition_lane import BATCH
+from sortkey.feeds.kafka.subscription import RECEIVED, UPKEEP_SECONDS
+from sortkey.feeds.kafka.worker import Worker
 from sortkey.services.boosts.demo import REGIONS, events_of
 from sortkey.services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker, running

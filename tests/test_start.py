@@ -17,7 +17,7 @@ REMOTE = {
 }
 # What belongs to other commands.
 APPLICATION = {
-    "sortkey.feeds.worker",
+    "sortkey.feeds.kafka.worker",
     "confluent_kafka",
     "litestar",
     "rich",

@@ -4,9 +4,9 @@ from msgspec import field as field
 
 from sortkey.client import async_client as async_client
 from sortkey.client import client as client
-from sortkey.feeds.message import Consumer as Consumer
-from sortkey.feeds.message import Message as Message
-from sortkey.feeds.message import Rejected as Rejected
+from sortkey.feeds.kafka.message import Consumer as Consumer
+from sortkey.feeds.kafka.message import Message as Message
+from sortkey.feeds.kafka.message import Rejected as Rejected
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
 from sortkey.model.changes.combination import Where as Where

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sortkey.feeds.message import Consumer
+from sortkey.feeds.kafka.message import Consumer
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table

@@ -7,7 +7,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from sortkey.feeds.metrics import FAMILIES, FeedMetrics
+from sortkey.feeds.kafka.metrics import FAMILIES, FeedMetrics
 from sortkey.feeds.status_server import StatusServer
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import listen, url_of

@@ -12,7 +12,7 @@ from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
 import sortkey as sk
-from sortkey.feeds.message import Message, Rejected
+from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.service_interface import BadRequest, BadSettings, NotFound, Progress, ServiceDefinition
 

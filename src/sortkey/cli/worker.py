@@ -18,11 +18,17 @@ from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_arg
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
-from sortkey.feeds.kafka_settings import DEAD_LETTERS_SUFFIX, KafkaSettings, KafkaUnusable, prepare, read_properties
-from sortkey.feeds.metrics import FAMILIES
+from sortkey.feeds.kafka.kafka_settings import (
+    DEAD_LETTERS_SUFFIX,
+    KafkaSettings,
+    KafkaUnusable,
+    prepare,
+    read_properties,
+)
+from sortkey.feeds.kafka.metrics import FAMILIES
+from sortkey.feeds.kafka.subscription import WorkerFailed
+from sortkey.feeds.kafka.worker import Worker
 from sortkey.feeds.status_server import StatusServer
-from sortkey.feeds.subscription import WorkerFailed
-from sortkey.feeds.worker import Worker
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.http.process import tune_interpreter

@@ -1,1 +1,1 @@
-"""Feeds deliver events to services."""
+"""Feeds deliver events and changes to services."""

@@ -12,7 +12,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.feeds.message import Message, Rejected
+from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey.services.boosts.designs.design import Boost, CampaignInArea
 from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.service import TABLES, Boosts

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from sortkey.feeds.dead_letters import DeadLetters, headers
-from sortkey.feeds.message import Message, Rejected
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.offset_commits import OffsetCommits
-from tests.feeds.working import SECONDS, settings
+from sortkey.feeds.kafka.dead_letters import DeadLetters, headers
+from sortkey.feeds.kafka.message import Message, Rejected
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.offset_commits import OffsetCommits
+from tests.feeds.kafka.working import SECONDS, settings
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce
 
@@ -101,7 +101,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, call: str, effect: bool) -> None:
         def commit_transaction(self, *arguments: Any) -> None:
             self._fail_once("commit_transaction", *arguments)
 
-    monkeypatch.setattr("sortkey.feeds.dead_letters.Producer", Broken)
+    monkeypatch.setattr("sortkey.feeds.kafka.dead_letters.Producer", Broken)
 
 
 # The answer was lost, and whether the transaction had succeeded shows only in the group's offsets.

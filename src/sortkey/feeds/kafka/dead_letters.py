@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
 
-from sortkey.feeds.kafka_settings import LIBRDKAFKA, KafkaSettings
-from sortkey.feeds.message import Headers, Message, Rejected
+from sortkey.feeds.kafka.kafka_settings import LIBRDKAFKA, KafkaSettings
+from sortkey.feeds.kafka.message import Headers, Message, Rejected
 
 HEADER: Final = "sortkey-"
 REASON_BYTES: Final = 4096

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from sortkey.feeds.message import Consumer, Message, Rejected
-from sortkey.feeds.metrics import FeedMetrics
+from sortkey.feeds.kafka.message import Consumer, Message, Rejected
+from sortkey.feeds.kafka.metrics import FeedMetrics
 from sortkey.model.sessions.steps import Pacing
 
 BATCH: Final = 1000

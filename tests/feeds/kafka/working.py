@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.message import Message, Rejected
-from sortkey.feeds.worker import Worker
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings
+from sortkey.feeds.kafka.message import Message, Rejected
+from sortkey.feeds.kafka.worker import Worker
 from sortkey.model.sessions.steps import Pacing
 from tests.kafka.broker import Broker
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from sortkey.feeds.message import Message
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.partition_lane import BATCH, Chunk, Handled, PartitionLane
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.partition_lane import BATCH, Chunk, Handled, PartitionLane
 from sortkey.model.sessions.steps import Pacing
-from tests.feeds.working import QUICK, Recorder
+from tests.feeds.kafka.working import QUICK, Recorder
 
 ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
 

@@ -8,11 +8,11 @@ from typing import Final
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from sortkey.feeds.dead_letters import DeadLetters
-from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.message import Rejected
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.start_offsets import group_offsets
+from sortkey.feeds.kafka.dead_letters import DeadLetters
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings
+from sortkey.feeds.kafka.message import Rejected
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.start_offsets import group_offsets
 
 REQUEST_SECONDS: Final = 10.0
 """The time limit of a request to the broker."""

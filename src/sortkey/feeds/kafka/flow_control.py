@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sortkey.feeds.message import Message
-from sortkey.feeds.partition_lane import PartitionLane
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.partition_lane import PartitionLane
 
 PARTITION_LOAD: Final = 4_000
 TOTAL_LOAD: Final = 16_000

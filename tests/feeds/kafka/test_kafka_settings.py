@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 
-from sortkey.feeds.kafka_settings import KafkaSettings, KafkaUnusable, prepare, read_properties
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings, KafkaUnusable, prepare, read_properties
 from tests.kafka.broker import Broker
 from tests.maven import free_port
 

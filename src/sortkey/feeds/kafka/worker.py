@@ -18,11 +18,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.message import Consumer
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.partition_lane import PartitionLane
-from sortkey.feeds.subscription import Report, Subscription
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings
+from sortkey.feeds.kafka.message import Consumer
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.partition_lane import PartitionLane
+from sortkey.feeds.kafka.subscription import Report, Subscription
 from sortkey.model.sessions.steps import Pacing
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from sortkey.feeds.flow_control import PARTITION_LOAD, TOTAL_LOAD
-from sortkey.feeds.message import Message
-from sortkey.feeds.subscription import RECEIVED, WorkerFailed
-from sortkey.feeds.worker import Worker
-from tests.feeds.working import QUICK, SECONDS, Recorder, settings, until, working
+from sortkey.feeds.kafka.flow_control import PARTITION_LOAD, TOTAL_LOAD
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.subscription import RECEIVED, WorkerFailed
+from sortkey.feeds.kafka.worker import Worker
+from tests.feeds.kafka.working import QUICK, SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sortkey.feeds.flow_control import (
+from sortkey.feeds.kafka.flow_control import (
     PARTITION_LOAD,
     PATIENCE_SECONDS,
     TOTAL_LOAD,
@@ -13,10 +13,10 @@ from sortkey.feeds.flow_control import (
     next_turn,
     weight,
 )
-from sortkey.feeds.message import Message
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.partition_lane import PartitionLane
-from tests.feeds.working import QUICK, Recorder
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.partition_lane import PartitionLane
+from tests.feeds.kafka.working import QUICK, Recorder
 
 
 def assignments(*loads: int) -> dict[int, Assignment]:

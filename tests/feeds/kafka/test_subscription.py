@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from sortkey.feeds.kafka_settings import KafkaSettings
-from sortkey.feeds.worker import Worker
-from tests.feeds.working import SECONDS, Recorder, settings, until, working
+from sortkey.feeds.kafka.kafka_settings import KafkaSettings
+from sortkey.feeds.kafka.worker import Worker
+from tests.feeds.kafka.working import SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.proxy import LIST_OFFSETS, HoldingProxy
 from tests.kafka.topic import committed, everything, produce
@@ -54,7 +54,7 @@ def consume(kafka: KafkaSettings, end: int = MESSAGES) -> list[int]:
 
 
 def replace_consumer(monkeypatch: pytest.MonkeyPatch, consumer: type[Consumer]) -> None:
-    monkeypatch.setattr("sortkey.feeds.subscription.KafkaConsumer", consumer)
+    monkeypatch.setattr("sortkey.feeds.kafka.subscription.KafkaConsumer", consumer)
 
 
 def delivering(stale: list[Message], deliver: Deliver) -> type[Consumer]:

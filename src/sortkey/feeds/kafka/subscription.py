@@ -19,13 +19,13 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from sortkey.feeds.flow_control import Assignment, next_turn, weight
-from sortkey.feeds.kafka_settings import LIBRDKAFKA, KafkaSettings, reason_of
-from sortkey.feeds.message import Message
-from sortkey.feeds.metrics import FeedMetrics
-from sortkey.feeds.offset_commits import OffsetCommits
-from sortkey.feeds.partition_lane import Chunk, Handled, PartitionLane
-from sortkey.feeds.start_offsets import group_offsets, start_offsets
+from sortkey.feeds.kafka.flow_control import Assignment, next_turn, weight
+from sortkey.feeds.kafka.kafka_settings import LIBRDKAFKA, KafkaSettings, reason_of
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.offset_commits import OffsetCommits
+from sortkey.feeds.kafka.partition_lane import Chunk, Handled, PartitionLane
+from sortkey.feeds.kafka.start_offsets import group_offsets, start_offsets
 
 RECEIVED: Final = 500
 """The most messages received at once."""

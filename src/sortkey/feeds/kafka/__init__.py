@@ -1,0 +1,1 @@
+"""Delivers the messages of a Kafka topic to a service."""
