@@ -141,6 +141,7 @@ def with_boosts(work: Callable[[Consumer, int], Awaitable[Measured]], folder: Pa
     async def started() -> Measured:
         async with sk.open(folder, tables=BOOSTS.tables({})) as session:
             boosts = BOOSTS.make(session, {})
+            assert isinstance(boosts, Consumer)
             await boosts.start()
             return await work(boosts, events)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sortkey.feeds.kafka.message import Consumer
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
@@ -38,8 +37,9 @@ class BadRequest(Exception):
         self.details = tuple(details)
 
 
-class Service(Consumer, Protocol):
-    """A service on one session. The caller opens the session and closes it."""
+class Service(Protocol):
+    """A service on one session. The caller opens the session and closes it. One that takes the messages of
+    `sortkey worker` is a `Consumer`, too."""
 
     @property
     def name(self) -> str:
@@ -83,3 +83,5 @@ class ServiceDefinition:
     """The tables that a service with these settings uses; the session is opened with them."""
     make: Callable[[AsyncSession, Mapping[str, Any]], Service]
     """Makes the service from its section of the configuration file; {} means all defaults. Raises BadSettings."""
+    takes_messages: bool = False
+    """Whether the service is a `Consumer`."""

@@ -25,6 +25,7 @@ from sortkey.feeds.kafka.kafka_settings import (
     prepare,
     read_properties,
 )
+from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FAMILIES
 from sortkey.feeds.kafka.subscription import WorkerFailed
 from sortkey.feeds.kafka.worker import Worker
@@ -41,10 +42,11 @@ from sortkey.storage import StorageError
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
+CONSUMERS: Final = [name for name, definition in SERVICES.items() if definition.takes_messages]
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("service", metavar="SERVICE", help=", ".join(SERVICES))
+    command.add_argument("service", metavar="SERVICE", help=", ".join(CONSUMERS))
     command.add_argument("--kafka", metavar="BOOTSTRAP", required=True, help="HOST:PORT of one or more brokers")
     command.add_argument("--topic", metavar="T", required=True, help="the topic to consume")
     command.add_argument("--group", metavar="G", help="workers of one group share the partitions (sortkey-SERVICE)")
@@ -92,6 +94,7 @@ async def work(
     """Run until a signal; when it returns, batches in progress are in the store and their offsets committed."""
     async with open_session(store, tables=definition.tables(settings)) as session:
         service = definition.make(session, settings)
+        assert isinstance(service, Consumer)
         await service.start()
         worker = Worker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -105,6 +108,8 @@ def service_named(name: str) -> ServiceDefinition:
     definition = SERVICES.get(name)
     if definition is None:
         raise BadSettings(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
+    if name not in CONSUMERS:
+        raise BadSettings(f"the service {name} takes no messages of a topic; those that do: {', '.join(CONSUMERS)}")
     return definition
 
 

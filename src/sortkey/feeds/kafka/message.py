@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 Headers = Sequence[tuple[str, str | bytes | None]]
 
@@ -28,6 +28,7 @@ class Rejected(NamedTuple):
     reason: str
 
 
+@runtime_checkable
 class Consumer(Protocol):
     """Receives each message at least once."""
 

@@ -24,4 +24,5 @@ BOOSTS: Final = sk.ServiceDefinition(
     summary="which partners of a search page are boosted, here and now",
     tables=_tables,
     make=_make,
+    takes_messages=True,
 )
