@@ -76,12 +76,12 @@ from sortkey.model.sessions.async_session import open_session as _open_session
 from sortkey.model.sessions.drop_tables import DroppedTable as DroppedTable
 from sortkey.model.sessions.put_entry import PutEntryResult as PutEntryResult
 from sortkey.model.sessions.queries import Page as Page
-from sortkey.model.sessions.raw_rows import StreamRecord as StreamRecord
 from sortkey.model.sessions.raw_rows import read as read
-from sortkey.model.sessions.raw_rows import read_record as read_record
 from sortkey.model.sessions.sync_session import Session as Session
 from sortkey.model.sessions.sync_session import connect as connect
 from sortkey.model.sessions.transaction import Transaction as Transaction
+from sortkey.model.streams.change import Change as Change
+from sortkey.model.streams.change import read_record as read_record
 from sortkey.model.tables.table import Table as Table
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings

@@ -42,6 +42,7 @@ EVENT = json.loads("""
       "eventID": "c81e728d9d4c2f636f067f89cc14862c",
       "eventName": "REMOVE",
       "dynamodb": {
+        "ApproximateCreationDateTime": 1787572801,
         "Keys": {"pk": {"S": "CUSTOMER#bob"}, "sk": {"S": "ORDER#000001"}},
         "OldImage": {"pk": {"S": "CUSTOMER#bob"}, "sk": {"S": "ORDER#000001"}},
         "SequenceNumber": "4421584500000000017450439092"

@@ -1,9 +1,8 @@
-"""`sk.read` and `sk.read_record`: rows and stream records that did not come through a session."""
+"""`sk.read`: rows that did not come through a session."""
 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from decimal import Decimal
 from typing import Any, assert_type
 
@@ -12,7 +11,7 @@ from boto3.dynamodb.types import Binary
 
 import sortkey as sk
 from sortkey.client.boto3_shapes import to_dynamodb_json
-from tests.model.sessions.shop import SHOP, Customer, Order, order
+from tests.model.sessions.shop import SHOP, Customer, Order
 
 FILES = sk.Table("raw-files")
 
@@ -131,46 +130,3 @@ def test_wrong_arguments() -> None:
         sk.read({}, sk.Table("raw-nothing"))
     with pytest.raises(sk.DeclarationError, match="Part has no table"):
         sk.read({}, Part)
-
-
-def lambda_record(event: str, **images: Any) -> dict[str, Any]:
-    """As Lambda passes it: DynamoDB JSON."""
-    keys = {"id": {"B": b64encode(b"\x00\xff").decode()}, "number": {"N": "7"}}
-    change = {"ApproximateCreationDateTime": 1.7e9, "Keys": keys, "StreamViewType": "NEW_AND_OLD_IMAGES", **images}
-    return {"eventID": "1", "eventName": event, "eventSource": "aws:dynamodb", "dynamodb": change}
-
-
-def test_records_of_a_lambda_event() -> None:
-    inserted = sk.read_record(lambda_record("INSERT", NewImage=DYNAMODB_JSON), File)
-    assert_type(inserted, "sk.StreamRecord[File]")
-    assert inserted == ("INSERT", None, FILE, FILE.key.key())
-    older = {**DYNAMODB_JSON, "ready": {"BOOL": False}}
-    event, old, new, _ = sk.read_record(lambda_record("MODIFY", OldImage=older, NewImage=DYNAMODB_JSON), FILES)
-    assert (event, old, new) == ("MODIFY", sk.replace(FILE, ready=False), FILE)
-    removed = sk.read_record(lambda_record("REMOVE", OldImage=DYNAMODB_JSON), File)
-    assert (removed.old, removed.new) == (FILE, None)
-    only_keys = sk.read_record(lambda_record("MODIFY"), File)
-    assert (only_keys.old, only_keys.new, only_keys.key) == (None, None, FILE.key.key())
-
-
-def test_records_of_a_stream(memory: sk.Session) -> None:
-    memory.put(order(1))
-    memory.update(order(1).key, {"status": "DONE"})
-    memory.delete(order(1).key)
-    stream = memory.client.describe_table(TableName="shop")["Table"]["LatestStreamArn"]
-    shard = memory.client.describe_stream(StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
-    position = memory.client.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
-    records = memory.client.get_records(ShardIterator=position["ShardIterator"])["Records"]
-    done = order(1, status="DONE")
-    assert [sk.read_record(record, SHOP)[:3] for record in records] == [
-        ("INSERT", None, order(1)),
-        ("MODIFY", order(1), done),
-        ("REMOVE", done, None),
-    ]
-
-
-def test_things_that_are_no_records() -> None:
-    others: list[Any] = [{}, {"Records": []}, "record", {"eventName": "INSERT", "dynamodb": {}}]
-    for record in others:
-        with pytest.raises(sk.DecodeError, match="a record of a stream has eventName"):
-            sk.read_record(record, SHOP)

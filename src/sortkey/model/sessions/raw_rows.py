@@ -1,4 +1,4 @@
-"""`sk.read` and `sk.read_record`: items from rows that did not come through a session.
+"""`sk.read`: items from rows that did not come through a session.
 
     {"pk": "ORDER#7", "total": Decimal(3)}                  of boto3's Table resource
     {"pk": {"S": "ORDER#7"}, "total": {"N": "3"}}           of boto3's low-level client, binary as bytes
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
@@ -22,23 +22,9 @@ from sortkey.model.items.untyped_values import from_untyped
 from sortkey.model.sessions.skipped_rows import advice, key_text
 from sortkey.model.tables.table import Table
 
-T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
 
 _PLAIN_TAGS: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
-
-
-class StreamRecord(NamedTuple, Generic[T]):
-    """One change of an item, from a table's stream."""
-
-    event: str
-    """`INSERT`, `MODIFY` or `REMOVE`."""
-    old: T | None
-    """The item before the change; None if there was none, or if the stream's records do not have it."""
-    new: T | None
-    """The item after the change; None if it was deleted, or if the stream's records do not have it."""
-    key: Row
-    """The primary key, in boto3's low-level shape."""
 
 
 @overload
@@ -52,33 +38,11 @@ def read(row: Mapping[str, Any], of: Table) -> Item: ...
 def read(row: Mapping[str, Any], of: type[ItemT] | Table) -> Item:
     """The item of a row that came from elsewhere: from boto3, an export, or the image of a stream record. `of` is its
     class, or its table, whose classes are told apart by their keys. Raises DecodeError, which names the key."""
-    item: Item = _Reader(of).item(row)
+    item: Item = RawRowReader(of).item(row)
     return item
 
 
-@overload
-def read_record(record: Mapping[str, Any], of: type[ItemT]) -> StreamRecord[ItemT]: ...
-
-
-@overload
-def read_record(record: Mapping[str, Any], of: Table) -> StreamRecord[Item]: ...
-
-
-def read_record(record: Mapping[str, Any], of: type[ItemT] | Table) -> StreamRecord[Any]:
-    """The change in a record of a table's stream: one of a Lambda event's `Records`, or of GetRecords."""
-    reader = _Reader(of)
-    try:
-        event, change = record["eventName"], record["dynamodb"]
-        key = change["Keys"]
-    except (KeyError, TypeError):
-        raise DecodeError(
-            f"a record of a stream has eventName, and dynamodb with Keys; this one is {record!r}"
-        ) from None
-    old, new = (reader.item(change[name]) if name in change else None for name in ("OldImage", "NewImage"))
-    return StreamRecord(event, old, new, reader.row(key))
-
-
-class _Reader:
+class RawRowReader:
     """Reads rows of a class, or of a table."""
 
     def __init__(self, of: type[Item] | Table) -> None:
@@ -108,6 +72,11 @@ class _Reader:
         except Exception as error:
             # An upgrade, which is the program's own, may raise anything.
             raise self._error(row, _reason(error)) from error
+
+    def recognises(self, given: Mapping[str, Any]) -> bool:
+        """Whether the row is of the class, or of a class of the table."""
+        row = self.row(given)
+        return self._table.recognises(row) if self._schema is None else self._schema.recognises(row)
 
     def row(self, given: Mapping[str, Any]) -> Row:
         """In boto3's low-level shape."""

@@ -1,0 +1,1 @@
+"""The records of a table's stream, as changes of items."""

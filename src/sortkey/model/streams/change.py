@@ -1,0 +1,147 @@
+"""`sk.Change` and `sk.read_record`: the records of a table's stream, as changes of items.
+
+A record comes in one of two forms, and both are read:
+
+    GetRecords     ApproximateCreationDateTime is a datetime, userIdentity has PrincipalId, binary is bytes
+    Lambda event   ApproximateCreationDateTime is a number,   userIdentity has principalId, binary is base64 text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
+
+from sortkey.model.errors import DecodeError
+from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.sessions.raw_rows import RawRowReader
+from sortkey.model.tables.table import Table
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
+
+Kind = Literal["INSERT", "MODIFY", "REMOVE"]
+
+SEQUENCE_DIGITS: Final = 40
+"""The most that a sequence number may have."""
+_TTL_PRINCIPAL: Final = "dynamodb.amazonaws.com"
+
+
+class Change(NamedTuple, Generic[T]):
+    """One change of an item, from a table's stream.
+
+    def describe(change: sk.Change[Order]) -> str:
+        match change:
+            case sk.Change(old=None, new=Order(number=number)):
+                return f"order {number} was placed"
+            case sk.Change(kind="REMOVE", expired=True):
+                return "an order expired"
+            case _:
+                return "an order changed"
+    """
+
+    kind: Kind
+    """`INSERT`, `MODIFY` or `REMOVE`."""
+    old: T | None
+    """The item before the change; None if there was none, or if the stream's records do not have it."""
+    new: T | None
+    """The item after the change; None if it was deleted, or if the stream's records do not have it."""
+    key: Row
+    """The primary key, in boto3's low-level shape."""
+    sequence: str
+    """The sequence number, with zeros before it, so that two of one shard compare as texts."""
+    at: datetime
+    """When the change happened, in UTC; stores may round it to the second."""
+    shard: str = ""
+    """The id of the shard; empty if it was not given."""
+    expired: bool = False
+    """Whether the table's TTL deleted the item."""
+
+
+@overload
+def read_record(record: Mapping[str, Any], of: type[ItemT], *, shard: str = ...) -> Change[ItemT]: ...
+
+
+@overload
+def read_record(record: Mapping[str, Any], of: Table, *, shard: str = ...) -> Change[Item]: ...
+
+
+def read_record(record: Mapping[str, Any], of: type[ItemT] | Table, *, shard: str = "") -> Change[Any]:
+    """The change in a record of a table's stream: one of a Lambda event's `Records`, or of GetRecords. `of` is the
+    class of the items, or their table; `shard` is the id of the record's shard, which the record does not have. Raises
+    DecodeError."""
+    return ChangeReader(of).change(record, shard)
+
+
+class ChangeReader:
+    """Reads the records of a class or of a table."""
+
+    def __init__(self, of: type[Item] | Table) -> None:
+        self._rows = RawRowReader(of)
+
+    def concerns(self, record: Mapping[str, Any]) -> bool:
+        """Whether an image in the record, or its key if it has none, is of the class, or of a class of the table."""
+        change = _content(record)
+        images = [change[name] for name in ("OldImage", "NewImage") if name in change] or [change["Keys"]]
+        return any(self._rows.recognises(image) for image in images)
+
+    def change(self, record: Mapping[str, Any], shard: str) -> Change[Any]:
+        """Raises DecodeError if an image is of another class."""
+        change = _content(record)
+        old, new = (self._rows.item(change[name]) if name in change else None for name in ("OldImage", "NewImage"))
+        return self._change(record, shard, old, new)
+
+    def own_change(self, record: Mapping[str, Any], shard: str) -> Change[Any]:
+        """An image of another class counts as no item. An item with a tag may become one of another class."""
+        change = _content(record)
+        old, new = (
+            self._rows.item(change[name]) if name in change and self._rows.recognises(change[name]) else None
+            for name in ("OldImage", "NewImage")
+        )
+        return self._change(record, shard, old, new)
+
+    def _change(self, record: Mapping[str, Any], shard: str, old: Any, new: Any) -> Change[Any]:
+        change = record["dynamodb"]
+        return Change(
+            record["eventName"],
+            old,
+            new,
+            self._rows.row(change["Keys"]),
+            padded(change["SequenceNumber"]),
+            _moment(change["ApproximateCreationDateTime"]),
+            shard,
+            _is_expiry(record),
+        )
+
+
+def padded(sequence_number: str) -> str:
+    """A sequence number as a text that compares as the number does."""
+    return sequence_number.zfill(SEQUENCE_DIGITS)
+
+
+def _content(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        content: Mapping[str, Any] = record["dynamodb"]
+        lacking = [
+            name for name in ("Keys", "SequenceNumber", "ApproximateCreationDateTime") if content.get(name) is None
+        ]
+        if not lacking and "eventName" in record:
+            return content
+    except (AttributeError, KeyError, TypeError):
+        pass
+    raise DecodeError(
+        "a record of a stream has eventName, and dynamodb with Keys, SequenceNumber and "
+        f"ApproximateCreationDateTime; this one is {record!r}"
+    )
+
+
+def _moment(created: datetime | float) -> datetime:
+    return created.astimezone(UTC) if isinstance(created, datetime) else datetime.fromtimestamp(created, UTC)
+
+
+def _is_expiry(record: Mapping[str, Any]) -> bool:
+    identity = record.get("userIdentity")
+    if not identity:
+        return False
+    return _TTL_PRINCIPAL in (identity.get("principalId"), identity.get("PrincipalId"))
