@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 import sortkey as sk
-from sortkey.model.changes.own_form import own_form
+from sortkey.model.changes.own_form import TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.items.codec import Field, codec_of
 
@@ -53,8 +53,6 @@ def field(name: str) -> Field:
         ("whole", {"S": "2026-08-24T123000.0Z"}),
         ("whole", {"S": "2026-08-24T12:30:00+00:00"}),
         ("whole", {"S": "2026-08-24T12:30:00.500000Z"}),
-        ("expires", {"N": "1787574600"}),
-        ("expires", {"S": "2026-08-24T12:30:00.000000Z"}),
         ("day", {"S": "2026-08-24"}),
         ("day", {"S": "20260824"}),
         ("day", {"S": "2026-W35-1"}),
@@ -67,7 +65,7 @@ def field(name: str) -> Field:
 )
 def test_the_form_includes_what_is_written_and_nothing_else_that_is_read(name: str, value: dict[str, Any]) -> None:
     form = own_form(field(name))
-    assert form is not None
+    assert isinstance(form, TextForm)
     written = field(name).encode(field(name).decode(value))
     assert form.includes(value) == (written == value)
     with sk.connect("memory:") as db:

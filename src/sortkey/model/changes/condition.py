@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from sortkey.model.changes.combination import NOT_A_BOOL
-from sortkey.model.changes.own_form import OwnForm
+from sortkey.model.changes.own_form import RoundedForm, TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.items.codec import Field
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
+
+Results = frozenset[bool]
+EITHER: Final[Results] = frozenset({True, False})
+NEITHER: Final[Results] = frozenset()
 
 
 class Condition(ABC):
@@ -19,8 +24,6 @@ class Condition(ABC):
     """What the store's expression is for a row without the attribute."""
     if_null: bool = False
     """What the store's expression is for NULL."""
-    compares: bool = False
-    """Whether it compares the stored value with another, so that the form in which it is stored matters."""
 
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
@@ -29,6 +32,15 @@ class Condition(ABC):
     @abstractmethod
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         """The condition on the value that an item shows, encoded; None for None and the empty set."""
+
+    def right_results(self, _base: Any) -> Results:
+        """The results of the store's expression that are right in whatever form the value of this type is stored. A
+        value that is stored as the wanted one equals it; one that is stored otherwise may equal it, too."""
+        return EITHER
+
+    def rounded(self, _form: RoundedForm, _otherwise: bool) -> Condition:
+        """The condition for the store, if it is of numbers that are shown rounded. It errs towards `otherwise`."""
+        return self
 
     @property
     def others(self) -> frozenset[str]:
@@ -44,10 +56,10 @@ class Condition(ABC):
         return self
 
     def __and__(self, other: Condition) -> Condition:
-        return _Joined(True, (self, other))
+        return Joined(True, (self, other))
 
     def __or__(self, other: Condition) -> Condition:
-        return _Joined(False, (self, other))
+        return Joined(False, (self, other))
 
     def __invert__(self) -> Condition:
         return _Negated(self)
@@ -56,7 +68,7 @@ class Condition(ABC):
         raise TypeError(NOT_A_BOOL)
 
 
-class _Joined(Condition):
+class Joined(Condition):
     """All, or any, of several conditions."""
 
     def __init__(self, every: bool, parts: tuple[Condition, ...]) -> None:
@@ -68,7 +80,6 @@ class _Joined(Condition):
         joined = all if every else any
         self.if_absent = joined(part.if_absent for part in parts)
         self.if_null = joined(part.if_null for part in parts)
-        self.compares = any(part.compares for part in parts)
 
     def __repr__(self) -> str:
         return f"({(' and ' if self.every else ' or ').join(map(repr, self.parts))})"
@@ -81,18 +92,24 @@ class _Joined(Condition):
         results = (part.holds(schema, field, shown) for part in self.parts)
         return all(results) if self.every else any(results)
 
+    def right_results(self, base: Any) -> Results:
+        return EITHER.intersection(*(part.right_results(base) for part in self.parts))
+
+    def rounded(self, form: RoundedForm, otherwise: bool) -> Condition:
+        return Joined(self.every, tuple(part.rounded(form, otherwise) for part in self.parts))
+
     @property
     def others(self) -> frozenset[str]:
         return frozenset().union(*(part.others for part in self.parts))
 
     def for_item(self, schema: Schema[Any], item: Any) -> Condition:
-        return _Joined(self.every, tuple(part.for_item(schema, item) for part in self.parts))
+        return Joined(self.every, tuple(part.for_item(schema, item) for part in self.parts))
 
     def settled(self, otherwise: bool) -> Condition:
-        return _Joined(self.every, tuple(part.settled(otherwise) for part in self.parts))
+        return Joined(self.every, tuple(part.settled(otherwise) for part in self.parts))
 
     def __invert__(self) -> Condition:
-        return _Joined(not self.every, tuple(~part for part in self.parts))
+        return Joined(not self.every, tuple(~part for part in self.parts))
 
 
 class _Negated(Condition):
@@ -102,7 +119,6 @@ class _Negated(Condition):
         self.condition = condition
         self.if_absent = not condition.if_absent
         self.if_null = not condition.if_null
-        self.compares = condition.compares
 
     def __repr__(self) -> str:
         return f"not {self.condition!r}"
@@ -113,15 +129,21 @@ class _Negated(Condition):
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         return not self.condition.holds(schema, field, shown)
 
+    def right_results(self, base: Any) -> Results:
+        return frozenset(not result for result in self.condition.right_results(base))
+
+    def rounded(self, form: RoundedForm, otherwise: bool) -> Condition:
+        return _Negated(self.condition.rounded(form, not otherwise))
+
     def __invert__(self) -> Condition:
         return self.condition
 
 
 class InOwnForm(Condition):
-    """A comparison of a type that other programs store in other forms, which the store cannot compare. So the result
-    for those is given: `otherwise`."""
+    """A comparison of texts that other programs store in other forms, which the store cannot compare. So the result for
+    those is given: `otherwise`."""
 
-    def __init__(self, condition: Condition, form: OwnForm, otherwise: bool) -> None:
+    def __init__(self, condition: Condition, form: TextForm, otherwise: bool) -> None:
         self.condition = condition
         self.form = form
         self.otherwise = otherwise
@@ -137,3 +159,14 @@ class InOwnForm(Condition):
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         return self.condition.holds(schema, field, shown)
+
+
+def condition_in_store(condition: Condition, field: Field, otherwise: bool) -> Condition | None:
+    """The condition as the store can test it, with `otherwise` as its result where the store cannot tell: it is never
+    `not otherwise` where that is wrong. None if it can tell of no stored value."""
+    form = own_form(field)
+    if form is None or (not otherwise) in condition.right_results(field.annotation.base):
+        return condition
+    if isinstance(form, TextForm):
+        return InOwnForm(condition, form, otherwise)
+    return condition.rounded(form, otherwise) if isinstance(form, RoundedForm) else None

@@ -17,18 +17,21 @@ from msgspec import NODEFAULT
 
 from sortkey.limits import EXPRESSION_IN_OPERANDS
 from sortkey.model.changes.comparable import compare, contains_element, element_count
-from sortkey.model.changes.condition import Condition
+from sortkey.model.changes.compared_value import compared_value
+from sortkey.model.changes.condition import EITHER, NEITHER, Condition, Joined, Results
 from sortkey.model.changes.field_comparison import FieldComparison, FieldValue
+from sortkey.model.changes.own_form import RoundedForm
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.places import reject_foreign
+from sortkey.model.changes.rounded_comparison import RoundedComparison
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
+_RIGHT: Final[dict[str, Results]] = {"=": frozenset({True}), "<>": frozenset({False})}
+
 
 class _Comparison(Condition):
-    compares = True
-
     def __init__(self, operator: str, value: Any) -> None:
         self.operator = operator
         self.value = value
@@ -38,17 +41,23 @@ class _Comparison(Condition):
         return f"{self.operator} {self.value!r}"
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        value = placeholders.value(encoded(schema, field, self.value))
+        value = placeholders.value(self._encoded(schema, field))
         return f"{placeholders.name(attribute_of(schema, field))} {self.operator} {value}"
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
-        wanted = encoded(schema, field, self.value)
-        return compare(self.operator, shown or NULL, wanted)
+        return compare(self.operator, shown or NULL, self._encoded(schema, field))
+
+    def right_results(self, _base: Any) -> Results:
+        return _RIGHT.get(self.operator, NEITHER)
+
+    def rounded(self, form: RoundedForm, otherwise: bool) -> Condition:
+        return RoundedComparison(self, self.operator, self._encoded, form, otherwise)
+
+    def _encoded(self, schema: Schema[Any], field: str) -> Value:
+        return _operand(schema, field, self.value)
 
 
 class _OneOf(Condition):
-    compares = True
-
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
 
@@ -56,11 +65,21 @@ class _OneOf(Condition):
         return f"one of {', '.join(map(repr, self.values))}"
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        values = ", ".join(placeholders.value(encoded(schema, field, value)) for value in self.values)
+        values = ", ".join(placeholders.value(_operand(schema, field, value)) for value in self.values)
         return f"{placeholders.name(attribute_of(schema, field))} IN ({values})"
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
-        return any(_Comparison("=", value).holds(schema, field, shown) for value in self.values)
+        return any(each.holds(schema, field, shown) for each in self._comparisons)
+
+    def right_results(self, _base: Any) -> Results:
+        return _RIGHT["="]
+
+    def rounded(self, form: RoundedForm, otherwise: bool) -> Condition:
+        return Joined(False, tuple(each.rounded(form, otherwise) for each in self._comparisons))
+
+    @property
+    def _comparisons(self) -> list[_Comparison]:
+        return [_Comparison("=", value) for value in self.values]
 
 
 class _Contains(Condition):
@@ -78,21 +97,24 @@ class _Contains(Condition):
         element = self._encoded(schema, field)
         return shown is not None and contains_element(shown, element)
 
+    def right_results(self, _base: Any) -> Results:
+        return _RIGHT["="]
+
     def _encoded(self, schema: Schema[Any], field: str) -> Value:
         """The element, encoded by the field that contains it."""
         base = schema.codec.by_name[field].annotation.base
         match get_origin(base):
             case builtins.list:
-                element: Value = encoded(schema, field, [self.element])["L"][0]
+                element: Value = _operand(schema, field, [self.element])["L"][0]
                 return element
             case builtins.tuple if get_args(base)[1:] == (Ellipsis,):
-                member: Value = encoded(schema, field, (self.element,))["L"][0]
+                member: Value = _operand(schema, field, (self.element,))["L"][0]
                 return member
             case builtins.set | builtins.frozenset:
-                ((tag, (content,)),) = encoded(schema, field, {self.element}).items()
+                ((tag, (content,)),) = _operand(schema, field, {self.element}).items()
                 return {tag[0]: content}
         if base in (str, bytes, Any):
-            return encoded(schema, field, self.element)
+            return _operand(schema, field, self.element)
         raise EncodeError(f"{schema.name}.{field}: sk.contains needs a set, a list, a str or bytes")
 
 
@@ -114,7 +136,7 @@ class _Starting(Condition):
     def _encoded(self, schema: Schema[Any], field: str) -> Value:
         if schema.codec.by_name[field].annotation.base not in (str, bytes, Any):
             raise EncodeError(f"{schema.name}.{field}: sk.starting needs a str or bytes")
-        return encoded(schema, field, self.beginning)
+        return _operand(schema, field, self.beginning)
 
 
 class _Absent(Condition):
@@ -156,6 +178,10 @@ class _SizeLimit(Condition):
 
     def holds(self, _schema: Schema[Any], _field: str, shown: Value | None) -> bool:
         return (0 if shown is None else element_count(shown)) <= self.most
+
+    def right_results(self, base: Any) -> Results:
+        # Elements have forms, but each is one. In a set, two forms may show one value.
+        return EITHER if get_origin(base) in (list, tuple, dict) else NEITHER
 
 
 absent: Final[Condition] = _Absent()
@@ -264,7 +290,7 @@ def holds_on(schema: Schema[Any], field: str, condition: Condition, value: Any) 
 
 def shown_value(schema: Schema[Any], field: str, value: Any) -> Value | None:
     """A field's value, encoded; None for None and the empty set."""
-    made = schema.codec.encode_field(field, value)
+    made = compared_value(schema.codec, field, value)
     return None if made == NULL else made
 
 
@@ -281,8 +307,18 @@ def attribute_of(schema: Schema[Any], field: str) -> str:
 
 
 def encoded(schema: Schema[Any], field: str, value: Any) -> Value:
+    """A value to be stored."""
     attribute_of(schema, field)
-    made = schema.codec.encode_field(field, value)
+    return _required(schema, field, value, schema.codec.encode_field(field, value))
+
+
+def _operand(schema: Schema[Any], field: str, value: Any) -> Value:
+    """A value to be compared with."""
+    attribute_of(schema, field)
+    return _required(schema, field, value, compared_value(schema.codec, field, value))
+
+
+def _required(schema: Schema[Any], field: str, value: Any, made: Value | None) -> Value:
     if made is None:
         raise EncodeError(f"{schema.name}.{field}: cannot be compared with {value!r}; use sk.absent")
     return made

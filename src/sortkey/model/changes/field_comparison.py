@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.model.changes.comparable import compare
+from sortkey.model.changes.compared_value import compared_value
 from sortkey.model.changes.condition import Condition
-from sortkey.model.changes.own_form import own_form
+from sortkey.model.changes.own_form import TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
@@ -48,7 +49,7 @@ class FieldComparison(Condition):
         return frozenset({self.other.field})
 
     def for_item(self, schema: Schema[Any], item: Any) -> Condition:
-        made = schema.codec.encode_field(self.other.field, getattr(item, self.other.field))
+        made = compared_value(schema.codec, self.other.field, getattr(item, self.other.field))
         return _WithValue(self, None if made == NULL else made)
 
     def settled(self, otherwise: bool) -> Condition:
@@ -100,7 +101,7 @@ class _InStore(Condition):
                 null = placeholders.value(dict(NULL))
                 gaps.append((f"{name} <> {null}", f"{name} = {null}"))
             form = own_form(known)
-            if form is not None:
+            if isinstance(form, TextForm):
                 gaps += form.tests(name, placeholders)
         if self.if_absent:
             return any_of(test, *(gap for _, gap in gaps))

@@ -2,7 +2,7 @@
 
 The store tests it, and only if it says no, the program looks again at the row that the error holds. Both may differ:
 the row may have an older version, whose attributes are others, lack something that the item shows from a key, or have a
-value in the form of another program (`changes/own_form.py`).
+value in the form of another program (`changes/own_form.py`); and tests of many forms may not fit into a condition.
 Then the write is sent again, conditional on that row. So the store's test must never be true where the item does not
 match; it may be false where the item does.
 """
@@ -47,11 +47,16 @@ class ItemCondition:
         return [self._text if placeholders.begin_with(self._placeholders) else self._rendered(placeholders)]
 
     def _rendered(self, placeholders: Placeholders) -> str:
-        return self._requirement.render(lambda leaf: leaf.render(False, placeholders))
+        test = self._requirement.expression(False, placeholders)
+        if isinstance(test, str):
+            return test
+        # The store cannot judge any row: it returns the row, and the program judges it.
+        partition = placeholders.name(self.schema.primary.partition.name)
+        return all_of([f"attribute_exists({partition})", f"attribute_not_exists({partition})"])
 
     def _needs_program(self, row: Row) -> bool:
         """Whether the store cannot judge the row."""
-        return any(leaf.needs_program(row) for leaf in self._requirement.leaves)
+        return self._requirement.needs_program(row, otherwise=False)
 
     def _unchanged(self, row: Row, placeholders: Placeholders) -> list[str]:
         """The tests that nothing has changed which decides whether the item matches."""

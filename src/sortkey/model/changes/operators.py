@@ -2,8 +2,8 @@
 
 The store applies an operator as a clause of the update expression; a row that lacks the attribute starts from the
 field's default, which is what its item shows. Where the store cannot do that, the session reads the item and applies
-the operator itself: if an index key is made of the field, if the default is a set with elements, and if the attribute
-is NULL.
+the operator itself: if an index key is made of the field, if the default is a set with elements, if the attribute is
+NULL, and if elements are to be discarded of which other programs store other forms.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.conditions import attribute_of, encoded, shown_value
+from sortkey.model.changes.own_form import own_form
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import Schema
@@ -88,8 +89,9 @@ class Discard(Operator):
     def apply(self, current: Any) -> Any:
         return current - self.value if current else current
 
-    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
-        return _default(_schema, _field) is not None
+    def needs_value(self, schema: Schema[Any], field: str) -> bool:
+        # The store would leave an element that is stored in another form.
+        return own_form(schema.codec.by_name[field]) is not None or _default(schema, field) is not None
 
 
 class Append(Operator):

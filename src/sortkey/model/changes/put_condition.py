@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.condition import InOwnForm
+from sortkey.model.changes.condition import condition_in_store
 from sortkey.model.changes.conditions import attribute_of, below, encoded, holds_on
 from sortkey.model.changes.item_condition import ItemCondition
-from sortkey.model.changes.own_form import OwnForm, own_form
+from sortkey.model.changes.own_form import own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError
+from sortkey.model.items.codec import Field
 from sortkey.model.items.converter import NULL
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
@@ -79,11 +80,9 @@ class NewerBy(PutCondition):
         default = self.schema.codec.if_absent(self.field)
         if_absent = default is NODEFAULT or self._is_older(default)
         attribute = attribute_of(self.schema, self.field)
-        older = below(self.value)
-        if self._form is not None:
-            older = InOwnForm(older, self._form, otherwise=False)
-        tests = [older.render(self.schema, self.field, placeholders)]
-        if self.schema.codec.by_name[self.field].nullable:
+        older = condition_in_store(below(self.value), self._known, otherwise=False)
+        tests = [] if older is None else [older.render(self.schema, self.field, placeholders)]
+        if self._known.nullable:
             tests.append(placeholders.equal(attribute, dict(NULL)))
         return any_of(placeholders.equal(attribute, None) if if_absent else self.no_item(placeholders), *tests)
 
@@ -92,11 +91,11 @@ class NewerBy(PutCondition):
 
     @property
     def needs_row(self) -> bool:
-        return self._form is not None or super().needs_row
+        return own_form(self._known) is not None or super().needs_row
 
     @property
-    def _form(self) -> OwnForm | None:
-        return own_form(self.schema.codec.by_name[self.field])
+    def _known(self) -> Field:
+        return self.schema.codec.by_name[self.field]
 
     def _is_older(self, value: Any) -> bool:
         return value is None or holds_on(self.schema, self.field, below(self.value), value)

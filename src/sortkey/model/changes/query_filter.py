@@ -57,7 +57,8 @@ class QueryFilter:
     def accepts(self, item: Any) -> bool:
         return self._requirement.accepts(item)
 
-    def expression(self, placeholders: Placeholders) -> str:
+    def expression(self, placeholders: Placeholders) -> str | None:
+        """None if the store can drop nothing."""
         return filter_expression(self._schema, self._requirement, placeholders)
 
 
@@ -66,8 +67,11 @@ def is_exact(schema: Schema[Any], required: Requirement) -> bool:
     return schema.version == 1 and schema.exclusive_tags is None and all(leaf.is_exact for leaf in required.leaves)
 
 
-def filter_expression(schema: Schema[Any], required: Requirement, placeholders: Placeholders) -> str:
-    """The tests of the store, which let pass what only the program can tell."""
+def filter_expression(schema: Schema[Any], required: Requirement, placeholders: Placeholders) -> str | None:
+    """The tests of the store, which let pass what only the program can tell; None if that is every row."""
+    test = required.expression(True, placeholders)
+    if isinstance(test, bool):
+        return None
     others = []
     if schema.version > 1:
         others.append((VERSION_ATTRIBUTE, schema.version_mark[1]))
@@ -76,5 +80,5 @@ def filter_expression(schema: Schema[Any], required: Requirement, placeholders: 
         others.append((attribute, tag))
     return any_of(
         *(f"{placeholders.name(name)} <> {placeholders.value(value)}" for name, value in others),
-        required.render(lambda leaf: leaf.render(True, placeholders)),
+        test,
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sortkey.model.changes import placeholders
 from sortkey.model.changes.combination import Combination, Where
-from sortkey.model.changes.condition import Condition, InOwnForm
+from sortkey.model.changes.condition import EITHER, Condition, condition_in_store
 from sortkey.model.changes.conditions import (
     attribute_of,
     condition_of,
@@ -19,7 +19,7 @@ from sortkey.model.changes.conditions import (
     result_if_absent,
     shown_value,
 )
-from sortkey.model.changes.own_form import OwnForm, own_form
+from sortkey.model.changes.own_form import OwnForm, TextForm, own_form
 from sortkey.model.changes.places import (
     PlacePlaceholders,
     Steps,
@@ -72,26 +72,51 @@ class Leaf(NamedTuple):
         return self.if_absent is not None and self._form is None
 
     @property
-    def _form(self) -> OwnForm | None:
-        """The form in which the store can compare; None if it can compare every value."""
-        return own_form(self.fields.codec.by_name[self.name]) if self.condition.compares else None
+    def _field(self) -> Field:
+        known: Field = self.fields.codec.by_name[self.name]
+        return known
 
-    def needs_program(self, row: Row) -> bool:
+    @property
+    def _form(self) -> OwnForm | None:
+        """How the store can compare; None if it is right about every value."""
+        form = own_form(self._field)
+        return None if form is None or self.condition.right_results(self._field.annotation.base) == EITHER else form
+
+    def needs_program(self, row: Row, *, test_forms: bool) -> bool:
         """Whether the store cannot tell for this row."""
         stored = stored_at(row.get(self.attribute), self.path[1:])
         if stored is None or self.condition.others:
             return self.if_absent is None
         form = self._form
-        return form is not None and not form.includes(stored)
+        return form is not None and not (test_forms and isinstance(form, TextForm) and form.includes(stored))
 
-    def render(self, otherwise: bool, outer: placeholders.Placeholders) -> str:
-        """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell."""
+    def render(self, otherwise: bool, outer: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
+        """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell; that result
+        if it can tell of no row. Without `test_forms`, it does not tell the form of a value, which takes many tests."""
         names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
-        condition = self.condition.settled(otherwise)
-        if self._form is not None:
-            condition = InOwnForm(condition, self._form, otherwise)
+        condition = self._in_store(otherwise, test_forms)
+        if condition is None:
+            return self._by_presence(otherwise, names)
         if_absent = otherwise if self.if_absent is None else self.if_absent
         return render_condition(self.fields, self.name, condition, if_absent, names)
+
+    def _in_store(self, otherwise: bool, test_forms: bool) -> Condition | None:
+        """The condition as the store can test it; None if it cannot."""
+        if not self.condition.others:
+            condition = condition_in_store(self.condition, self._field, otherwise)
+            return condition if test_forms or condition is self.condition else None
+        names = (self.name, *self.condition.others)
+        forms = {form for form in (own_form(self.fields.codec.by_name[each]) for each in names) if form is not None}
+        if forms and not (test_forms and all(isinstance(form, TextForm) for form in forms)):
+            return None
+        return condition_in_store(self.condition.settled(otherwise), self._field, otherwise)
+
+    def _by_presence(self, otherwise: bool, names: placeholders.Placeholders) -> str | bool:
+        """The result if nothing is known but whether the row has the attribute."""
+        if self.if_absent in (None, otherwise):
+            return otherwise
+        function = "attribute_exists" if otherwise else "attribute_not_exists"
+        return f"{function}({names.name(self._field.attribute)})"
 
 
 class Branch(NamedTuple):
@@ -165,9 +190,24 @@ class Requirement:
     def holds(self, leaf_holds: Callable[[Leaf], bool]) -> bool:
         return _holds(self.root, leaf_holds)
 
-    def render(self, leaf_text: Callable[[Leaf], str]) -> str:
-        """The requirement in DynamoDB's syntax."""
-        return _render(self.root, leaf_text)
+    def needs_program(self, row: Row, otherwise: bool) -> bool:
+        """Whether the store cannot tell for this row, if it is asked for `expression`."""
+        text = self._rendered(otherwise, placeholders.Placeholders(), test_forms=True)
+        test_forms = isinstance(text, bool) or placeholders.fits(text)
+        return any(leaf.needs_program(row, test_forms=test_forms) for leaf in self.leaves)
+
+    def expression(self, otherwise: bool, given: placeholders.Placeholders) -> str | bool:
+        """The requirement in DynamoDB's syntax, with `otherwise` as the result of the leaves that the store cannot
+        judge; that result if nothing else is left. The store does not judge forms if their tests are too many."""
+        before = given.mark()
+        text = self._rendered(otherwise, given, test_forms=True)
+        if isinstance(text, bool) or placeholders.fits(text):
+            return text
+        given.back_to(before)
+        return self._rendered(otherwise, given, test_forms=False)
+
+    def _rendered(self, otherwise: bool, given: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
+        return _render(self.root, lambda leaf: leaf.render(otherwise, given, test_forms=test_forms))
 
 
 def _are_comparable(one: Field, other: Field) -> bool:
@@ -191,8 +231,11 @@ def _holds(node: Node, leaf_holds: Callable[[Leaf], bool]) -> bool:
     return all(results) if node.every else any(results)
 
 
-def _render(node: Node, leaf_text: Callable[[Leaf], str]) -> str:
+def _render(node: Node, leaf_text: Callable[[Leaf], str | bool]) -> str | bool:
     if isinstance(node, Leaf):
         return leaf_text(node)
-    texts = [_render(each, leaf_text) for each in node.nodes]
+    results = [_render(each, leaf_text) for each in node.nodes]
+    texts = [each for each in results if isinstance(each, str)]
+    if not texts or (not node.every) in results:
+        return node.every if all(each is node.every for each in results) else not node.every
     return placeholders.all_of(texts) if node.every else placeholders.any_of(*texts)

@@ -118,8 +118,9 @@ def _class_source(
     required = None if requires_nothing(where) else Requirement(schema, where, {})
     placeholders = Placeholders()
     tests = [*_key_tests(schema, placeholders)]
-    if required is not None:
-        tests.append(filter_expression(schema, required, placeholders))
+    filtered = None if required is None else filter_expression(schema, required, placeholders)
+    if filtered is not None:
+        tests.append(filtered)
     request = _request(schema.table, consistent)
     if tests:
         request = placeholders.added_to({**request, "FilterExpression": all_of(tests)})

@@ -226,8 +226,10 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
     request = path.request()
     if where is not None and not requires_nothing(where):
         placeholders = Placeholders()
-        request["FilterExpression"] = QueryFilter(path, where).expression(placeholders)
-        request = placeholders.added_to(request)
+        expression = QueryFilter(path, where).expression(placeholders)
+        if expression is not None:
+            request["FilterExpression"] = expression
+            request = placeholders.added_to(request)
     if descending:
         request["ScanIndexForward"] = False
     if consistent:
