@@ -83,6 +83,12 @@ from sortkey.model.sessions.transaction import Transaction as Transaction
 from sortkey.model.streams.change import Change as Change
 from sortkey.model.streams.change import read_record as read_record
 from sortkey.model.tables.table import Table as Table
+from sortkey.patterns.aggregate.aggregator import Aggregator as Aggregator
+from sortkey.patterns.aggregate.declaration import Aggregate as Aggregate
+from sortkey.patterns.aggregate.declaration import aggregate as aggregate
+from sortkey.patterns.aggregate.values import count as count
+from sortkey.patterns.aggregate.values import total as total
+from sortkey.patterns.aggregate.windows import window as window
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings
 from sortkey.service_interface import NotFound as NotFound

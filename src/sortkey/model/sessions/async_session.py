@@ -354,3 +354,13 @@ class AsyncSession(AsyncMaintenance):
             return await self._perform(call)
         except ClientError as error:
             return error
+
+
+def context_of(session: AsyncSession) -> Context:
+    """What the steps of a pattern need, for `run_steps`."""
+    return session._context
+
+
+async def run_steps(session: AsyncSession, steps: Steps[T]) -> T:
+    """Carry out the steps of a pattern, with the session's timeout, retries and meter."""
+    return await session._run(steps)

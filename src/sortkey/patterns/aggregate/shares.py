@@ -1,0 +1,92 @@
+"""What an item counts for: its *shares*, one for each item of the aggregate that it belongs to.
+
+    Favourite(user="ada", restaurant="nopi", since=24 August 2026)
+        ("nopi", "ALL_TIME"): (1,)      ("nopi", "2026-08"): (1,)      ("nopi", "2026-08-24"): (1,)
+
+The tuple on the left is the *group*, the fields of the aggregate item's key; on the right are its values. Pure, but for
+the time, which is an argument: windows that are no longer kept get no shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final
+
+from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.requirements import Requirement
+from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.patterns.aggregate.values import Sum
+from sortkey.patterns.aggregate.windows import Window
+
+Group = tuple[Any, ...]
+Share = tuple[Any, ...]
+Shares = Mapping[Group, Share]
+By = Mapping[str, str | Callable[[Any], Any]]
+"""The fields of an aggregate's items, and the field of the counted items that each is taken from, or a function."""
+
+NOTHING: Final[Shares] = {}
+_CACHED_WINDOWS: Final = 4096
+
+
+class Source:
+    """The items that an aggregate counts."""
+
+    def __init__(
+        self, counted: type[Item], target: Schema[Any], by: By, window: Window | None, values: Mapping[str, Sum]
+    ) -> None:
+        self.schema = schema_of(counted)
+        self.counted = counted
+        self.window = window
+        self._groups = [self._reader(read) for read in by.values()]
+        annotations = {name: target.codec.by_name[name].annotation for name in values}
+        self._values = [value.reader(annotations[name]) for name, value in values.items()]
+        self._accepts: Callable[[Any], bool] | None = None
+        if window is not None:
+            self._check_time(window)
+            self._time = attrgetter(window.time)
+            self._expiry = lru_cache(_CACHED_WINDOWS)(window.expiry)
+
+    def only(self, where: Where | None) -> None:
+        """Counts only the items that match."""
+        if not requires_nothing(where):
+            self._accepts = Requirement(self.schema, where, {}).accepts
+
+    def shares(self, item: Any, now: datetime) -> Shares:
+        """The shares of an item; none if it is not of the class, does not match, or lacks a field of the group. Raises
+        ValueError for a time without a zone."""
+        if not isinstance(item, self.counted) or (self._accepts is not None and not self._accepts(item)):
+            return NOTHING
+        group = tuple([read(item) for read in self._groups])
+        if None in group:
+            return NOTHING
+        share = tuple([read(item) for read in self._values])
+        if self.window is None:
+            return {group: share}
+        return {(*group, text): share for text in self.window.texts(self._time(item)) if self._is_kept(text, now)}
+
+    def _is_kept(self, window: str, now: datetime) -> bool:
+        expiry = self._expiry(window)
+        return expiry is None or expiry > now
+
+    def _reader(self, read: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return read if callable(read) else attrgetter(self._known(read))
+
+    def _known(self, field: str) -> str:
+        fields = self.schema.codec.by_name
+        if field not in fields:
+            raise DeclarationError(f"{self.schema.name} has no field {field!r}{suggestion(field, fields)}")
+        return field
+
+    def _check_time(self, window: Window) -> None:
+        kind = self.schema.codec.by_name[self._known(window.time)].annotation.declared
+        if kind not in (datetime, date):
+            raise DeclarationError(
+                f"{self.schema.name}.{window.time} must be a datetime or a date to be in a window, not {kind}"
+            )
+        if kind is date and "HOUR" in window.kinds:
+            raise DeclarationError(f"{self.schema.name}.{window.time} is a date, which has no hour")

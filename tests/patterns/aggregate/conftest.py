@@ -1,0 +1,34 @@
+"""Aggregates on every store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+import sortkey as sk
+from tests.patterns.aggregate.favourites import COUNTS, FAVOURITES
+from tests.stores import dynamodb_local, our_endpoint, store
+
+__all__ = ["db", "dynamodb_local", "our_endpoint", "runner", "store"]
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def db(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
+    """An open session with both tables."""
+
+    async def opened() -> sk.AsyncSession:
+        session = await sk.open(store, tables=[FAVOURITES, COUNTS])
+        await session.create_tables()
+        return session
+
+    session = runner.run(opened())
+    yield session
+    runner.run(session.close())
