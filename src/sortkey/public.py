@@ -65,6 +65,7 @@ from sortkey.model.items.time_codecs import seconds as seconds
 from sortkey.model.keys.each import each as each
 from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key
+from sortkey.model.keys.shards import Shards as Shards
 from sortkey.model.maintenance.delete_all import Deleted as Deleted
 from sortkey.model.maintenance.scan import AsyncScan as AsyncScan
 from sortkey.model.maintenance.scan import Scan as Scan

@@ -26,10 +26,12 @@ class Capabilities:
     """Whether an index may project fewer attributes than all."""
     multi_attribute_index_keys: bool = False
     """Whether an index key may have several attributes, not joined into one."""
+    ties_by_hash: bool = False
+    """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True)
-SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True)
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
 DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
 ALTERNATOR: Final = Capabilities(

@@ -40,6 +40,13 @@ def joint_hash(parts: bytes) -> bytes:
     return blake2b(parts, digest_size=HASH_BYTES).digest()
 
 
+def row_hash(partition: tuple[str, str], sort: tuple[str, str] | None = None) -> bytes:
+    """The hash of a table row's key, from the tags and canonical values of its attributes. Index rows with equal keys
+    are ordered by it."""
+    key = partition_hash(*partition) + (b"" if sort is None else sort_bytes(*sort))
+    return blake2b(key, digest_size=HASH_BYTES).digest()
+
+
 def _content_bytes(tag: str, value: str) -> bytes:
     if tag == "S":
         return value.encode()

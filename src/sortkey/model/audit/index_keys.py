@@ -118,7 +118,7 @@ def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value
     if schema.is_outdated(row):
         # The upgrade may compute the fields from any attribute.
         return row_guards(schema, row)
-    fields = [codec.by_name[field].attribute for field in layout.fields]
+    fields = [codec.by_name[field].attribute for field in layout.sources]
     keys = [part.name for part in layout.attributes]
     if any(name not in row for name in fields):
         # A row shows a field that it lacks from the key of another index.

@@ -198,7 +198,7 @@ def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
         parse = _key_parser(part)
         # Rows of one partition are usually read together.
         parsed = lru_cache(CACHED_PARTITIONS)(parse) if half == "partition" else parse
-        for name in codec.in_key.intersection(part.fields):
+        for name in codec.in_key.intersection(part.held):
             found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
     return found
 

@@ -222,7 +222,7 @@ class Schema(Generic[T]):
     @cached_property
     def shares_fields(self) -> bool:
         """Whether the partition key and the sort key share a field, so that its values must agree."""
-        return len(self.primary.fields) < sum(len(part.fields) for part in self.primary.attributes)
+        return len(self.primary.fields) < sum(len(part.held) for part in self.primary.attributes)
 
     def decode_own(self, row: Row) -> T | None:
         """The item of a row; None for a row of another class."""

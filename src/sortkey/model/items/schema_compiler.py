@@ -20,6 +20,8 @@ from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import Declaration, Index, Key
 from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout, Projection
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
+from sortkey.model.keys.shards import Sharding, Shards
 from sortkey.model.keys.template import ParsedTemplate, Template
 
 _NATIVE = frozenset({"N", "B"})
@@ -103,7 +105,7 @@ class _Compiler:
             raise self._error(key, f"{', '.join(self.primary.sparse)} may be None, which a primary key cannot be")
 
     def _check_in_key(self) -> None:
-        held = {field for part in self.primary.attributes for field in part.fields if part.name not in self.attributes}
+        held = {field for part in self.primary.attributes for field in part.held if part.name not in self.attributes}
         for name in sorted(self.codec.in_key - held):
             reason = (
                 "it is the key attribute itself"
@@ -175,6 +177,8 @@ class _Compiler:
     def _annotations(self, declared: Declaration) -> dict[str, Annotation]:
         fields = self.owner.__struct_fields__
         wanted = {*declared.partition.fields, *(declared.sort.fields if declared.sort else ())}
+        if declared.shards is not None:
+            wanted.update(self._placed_by(declared.shards))
         for name in sorted(wanted):
             if name not in fields:
                 raise self._error(declared, f"there is no field {name!r}{suggestion(name, fields)}")
@@ -191,6 +195,8 @@ class _Compiler:
     ) -> KeyAttribute:
         single = source.single_field
         own = self.attributes.get(name)
+        if partition and declared.shards is not None:
+            return self._sharded(declared, name, source, annotations, declared.shards)
         if own is not None and own != single:
             raise self._error(
                 declared, f"the attribute {name!r} belongs to the field {own}, so it cannot hold {source.text!r}"
@@ -208,6 +214,32 @@ class _Compiler:
         return (
             TemplateAttribute(name, template) if declared.multi_attribute is None else JoinedAttribute(name, template)
         )
+
+    def _placed_by(self, shards: Shards) -> tuple[str, ...]:
+        """The fields that decide the shard."""
+        return self.primary.fields if shards.by is None else (shards.by,)
+
+    def _sharded(
+        self,
+        declared: Declaration,
+        name: str,
+        source: ParsedTemplate,
+        annotations: Mapping[str, Annotation],
+        shards: Shards,
+    ) -> ShardedAttribute:
+        if name in self.attributes:
+            raise self._error(declared, f"the attribute {name!r} is a field, so it cannot have shards; use names=")
+        by = self._placed_by(shards)
+        if set(by) <= set(source.fields):
+            raise self._error(
+                declared,
+                f"{source.text!r} contains {', '.join(by)}, so all items of a partition would be in one shard; "
+                f"use a field that differs among them",
+            )
+        try:
+            return ShardedAttribute(name, source, annotations, Sharding(shards, by, annotations))
+        except DeclarationError as error:
+            raise self._error(declared, str(error)) from None
 
     def _projection(self, index: Index) -> Projection:
         if index.projection == "ALL" or index.projection == "KEYS_ONLY":

@@ -18,6 +18,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.encoding import SEPARATOR
 from sortkey.model.keys.key_layout import KeyLayout, Mismatch
 from sortkey.model.keys.key_signature import KeySignature
+from sortkey.model.keys.shards import Shards
 from sortkey.model.keys.template import ParsedTemplate, parse_template
 from sortkey.model.paths.access_path import Path
 
@@ -134,6 +135,7 @@ class Declaration:
     multi_attribute: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     """The partition fields and sort fields of an index that is declared by fields; None for one with templates."""
     signature: KeySignature | None = None
+    shards: Shards | None = None
 
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
         self.partition: ParsedTemplate = parse_template(partition)
@@ -195,7 +197,7 @@ class Index(Declaration):
 
     `index` is its name in DynamoDB, `projection` what it copies of each item. `names` are the attributes of its key, by
     default the index's name with `pk` and `sk`. `local=True` declares a local index, which shares the partition key of
-    the table.
+    the table. `shards` spreads each partition over several, for more writes than one partition takes.
     """
 
     def __init__(
@@ -207,6 +209,7 @@ class Index(Declaration):
         projection: Literal["ALL", "KEYS_ONLY"] | Sequence[str] = "ALL",
         local: bool = False,
         names: Sequence[str] | None = None,
+        shards: Shards | None = None,
     ) -> None:
         names = names or (f"{index}pk", f"{index}sk")
         if isinstance(partition, str) and (sort is None or isinstance(sort, str)):
@@ -222,6 +225,16 @@ class Index(Declaration):
             raise DeclarationError(f"{index}: the projection must be 'ALL', 'KEYS_ONLY' or a list of fields")
         if local and sort is None:
             raise DeclarationError(f"{index}: a local index needs a sort key")
+        self.shards = _checked_shards(index, shards)
+        if shards is not None and (local or self.multi_attribute is not None):
+            kind = "a local index shares the partition key of the table" if local else "its key has fields"
+            raise DeclarationError(f"{index}: {kind}, so it cannot have shards; declare a global index by templates")
+
+
+def _checked_shards(name: str, shards: object) -> Shards | None:
+    if not (shards is None or isinstance(shards, Shards)):
+        raise DeclarationError(f"{name}: shards= takes sk.Shards(…), not {shards!r}")
+    return shards
 
 
 def _multi_attribute_key(

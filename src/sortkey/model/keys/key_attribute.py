@@ -7,7 +7,7 @@ attribute is stored once, as the field's own type. So an existing table can be d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,9 +15,10 @@ from sortkey.model.errors import EncodeError, KeyPartError
 from sortkey.model.items.codec import Field
 from sortkey.model.items.converter import Value
 from sortkey.model.items.generated_function import generate_function
+from sortkey.model.keys.shards import Sharding
 from sortkey.model.keys.template import Template
 
-Comparison = Literal["=", "<", ">", "BETWEEN", "begins_with"]
+Comparison = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 
 class SortCondition(NamedTuple):
@@ -43,11 +44,19 @@ class TemplateAttribute:
     is_field: bool = False
     """Whether its fields are key attributes themselves, which a query's filter cannot use."""
 
-    def __init__(self, name: str, template: Template) -> None:
+    sharding: Sharding | None = None
+
+    def __init__(
+        self, name: str, template: Template, *, held: Iterable[str] | None = None, fields: Iterable[str] | None = None
+    ) -> None:
         self.name = name
         self.template = template
-        self.fields = template.fields
-        self.of: Callable[..., Value] = generate_function(template.variables, *self.expression(template.variables))
+        self.held = template.fields if held is None else tuple(held)
+        """The fields that it contains."""
+        self.fields = template.fields if fields is None else tuple(fields)
+        """The fields that it is computed from: those that it contains come first."""
+        variables = [f"value{index}" for index in range(len(self.fields))]
+        self.of: Callable[..., Value] = generate_function(variables, *self.expression(variables))
         """The attribute value, from the values of the fields as arguments."""
         self.value_from: Callable[[object], Value] = generate_function(
             ("source",), *self.expression([f"source.{field}" for field in self.fields])
@@ -137,12 +146,13 @@ class NativeAttribute:
     """One field, stored as its own type: a number, a binary or a string."""
 
     template: Final = None
+    sharding: Final = None
 
     def __init__(self, name: str, field: Field) -> None:
         self.name = name
         self.field = field
         self.tag = field.tag
-        self.fields = (field.name,)
+        self.held = self.fields = (field.name,)
         self.is_field = name == field.attribute
 
     def expression(self, values: Sequence[str], suffix: str = "") -> Expression:

@@ -12,6 +12,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute, SortCondition
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.values.key_product import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -56,19 +57,25 @@ class KeyLayout:
         self.projection = projection
         self.attributes = partitions + sorts
         self.is_multi_attribute = len(partitions) > 1 or len(sorts) > 1
-        self.partition_fields = tuple(field for part in partitions for field in part.fields)
-        self.sort_fields = tuple(field for part in sorts for field in part.fields)
+        self.sharding = self.partition.sharding
+        """The shards of the partition key; None if it has none."""
+        self.partition_fields = tuple(field for part in partitions for field in part.held)
+        self.sort_fields = tuple(field for part in sorts for field in part.held)
         self.fields = tuple(dict.fromkeys(self.partition_fields + self.sort_fields))
+        """The fields that the key contains, which paths name."""
+        self.sources = tuple(dict.fromkeys((*self.fields, *self.partition.fields)))
+        """The fields that the key is computed from: also those that decide the shard."""
         self.unfiltered = frozenset(field for part in self.attributes if part.is_field for field in part.fields)
         """The fields that a query's filter cannot use, since they are key attributes."""
-        self.sparse = frozenset(field for field in self.fields if field in optional)
+        self.sparse = frozenset(field for field in self.sources if field in optional)
         """The fields that may be None; then the item is not in the index."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._key_from_fields: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
         is_pair = index is None and [part.tag for part in self.attributes] == ["S", "S"]
         self._text_keys = _text_keys(*self.attributes) if is_pair else None
         shared = set(self.partition_fields).intersection(self.sort_fields)
-        self._text_keys_of_each = _text_keys_of_each(*self.attributes) if is_pair and not shared else None
+        is_product = is_pair and not shared and self.sharding is None
+        self._text_keys_of_each = _text_keys_of_each(*self.attributes) if is_product else None
         self.key_conditions = [_key_condition_builder(self, depth) for depth in range(len(self.sort_fields) + 1)]
         """For each number of given sort-key fields, a function from the given fields to the attributes that must be
         equal and a condition on the next one. Raises KeyError for a missing field."""
@@ -188,10 +195,12 @@ def _given(fields: Sequence[str]) -> list[str]:
 def _key_condition_builder(
     layout: KeyLayout, depth: int
 ) -> Callable[[Mapping[str, Any]], tuple[Row, SortCondition | None]]:
-    if layout.is_multi_attribute or layout.sort is None:
+    if layout.is_multi_attribute:
         equal = _row(layout.attributes[: len(layout.partitions) + depth])
         return _from_given(f"({equal.source}, None)", equal.names)
-    equal, sort, given = _row(layout.partitions), layout.sort, _given(layout.sort_fields[:depth])
+    equal, sort, given = _partition(layout, depth), layout.sort, _given(layout.sort_fields[:depth])
+    if sort is None:
+        return _from_given(f"({equal.source}, None)", equal.names)
     if depth < len(layout.sort_fields):
         condition = Expression(f"prefix([{', '.join(given)}])", {"prefix": sort.prefix})
     else:
@@ -201,6 +210,17 @@ def _key_condition_builder(
             {"SortCondition": SortCondition, **value.names},
         )
     return _from_given(f"({equal.source}, {condition.source})", equal.names | condition.names)
+
+
+def _partition(layout: KeyLayout, depth: int) -> Expression:
+    """The expression of the partition key, without its shard if the given fields do not decide that."""
+    part = layout.partition
+    if not isinstance(part, ShardedAttribute) or part.sharding.placed_by.issubset(
+        layout.partition_fields + layout.sort_fields[:depth]
+    ):
+        return _row(layout.partitions)
+    base = part.base(_given(part.held))
+    return Expression(f"{{{part.name!r}: {base.source}}}", base.names)
 
 
 def _from_given(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:

@@ -106,14 +106,24 @@ class KeyRange(NamedTuple):
 class Template:
     """A template with the encodings of its fields."""
 
-    def __init__(self, source: ParsedTemplate, types: Mapping[str, Annotation], *, partition: bool = False) -> None:
+    def __init__(
+        self,
+        source: ParsedTemplate,
+        types: Mapping[str, Annotation],
+        *,
+        partition: bool = False,
+        computed: Mapping[str, Encoding] | None = None,
+    ) -> None:
+        """`computed` are the parts that are not fields."""
+        known = computed or {}
         self.text = source.text
         self.fields = source.fields
         self.literals = source.literals
         self.parts = tuple(
             Part(
                 replacement.field,
-                encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
+                known.get(replacement.field)
+                or encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
                 follower,
             )
             for replacement, follower in zip(source.replacement_fields, source.literals[1:], strict=True)

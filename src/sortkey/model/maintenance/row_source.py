@@ -16,6 +16,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest, decode_row
 from sortkey.model.sessions.queries import query_of
+from sortkey.model.sessions.sharded_queries import shard_queries
 from sortkey.model.sessions.skipped_rows import report_others
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.wanted_items import item_test
@@ -28,7 +29,9 @@ class PathRows:
         self._context = context
         self._path = path
         is_global = path.layout.index is not None and not path.layout.local
-        self._query = query_of(path, where, False, consistent=not is_global)
+        query = query_of(path, where, False, consistent=not is_global)
+        self._queries = shard_queries(path, query) if path.is_sharded else [query]
+        """The Query of the path, or one of each shard, one after the other."""
         # An index with a part of the items cannot tell; the condition of the write does.
         self._accepts = item_test(path, where) if path.layout.projection == "ALL" else None
         self.more = True
@@ -37,12 +40,14 @@ class PathRows:
 
     def read(self) -> Steps[list[Row]]:
         path = self._path
-        answer = yield from self._context.send("Query", dict(self._query), path.name)
+        answer = yield from self._context.send("Query", dict(self._queries[0]), path.name)
         self.units += units_of(answer.get("ConsumedCapacity"))
         start = answer.get("LastEvaluatedKey")
-        self.more = start is not None
         if start is not None:
-            self._query["ExclusiveStartKey"] = start
+            self._queries[0]["ExclusiveStartKey"] = start
+        else:
+            del self._queries[0]
+        self.more = bool(self._queries)
         rows: list[Row] = answer["Items"]
         is_own: Callable[[Row], bool] = path.schema.recognises
         if path.collection:

@@ -17,6 +17,7 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, SortCondition
 from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -105,6 +106,26 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         return msgspec.structs.replace(self, condition=condition, range=described)
 
     @property
+    def is_sharded(self) -> bool:
+        """Whether the path has rows in several shards, which are read at once and merged. Its `equal` has no shard."""
+        sharding = self.layout.sharding
+        return sharding is not None and not sharding.placed_by <= self.given.keys()
+
+    @property
+    def has_binary_keys(self) -> bool:
+        return self.layout.binary or self.primary.binary
+
+    def in_shard(self, shard: int) -> Path[T_co]:
+        """The part of a sharded path in one shard."""
+        return msgspec.structs.replace(self, equal=self.equal_in_shard(shard))
+
+    def equal_in_shard(self, shard: int) -> Row:
+        part = self.layout.partition
+        if not isinstance(part, ShardedAttribute):
+            raise NoAccessPath(f"{self!r} has no shards")
+        return {part.name: part.in_shard(self.equal[part.name], shard)}
+
+    @property
     def is_exact(self) -> bool:
         """Whether the path is one item's complete primary key: GetItem reads it."""
         if self.layout.index is not None:
@@ -133,7 +154,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             expression = " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
         if self.condition is not None:
             names["#sk"] = self.condition.attribute
-            test, limits = _rendered(self.condition)
+            test, limits = rendered(self.condition)
             expression, values = f"{expression} AND {test}", values | limits
         index = {} if self.layout.index is None else {"IndexName": self.layout.index}
         return {
@@ -178,7 +199,7 @@ def _rebuilt(owner: Any, name: str, given: dict[str, Any], range_: tuple[Any, ..
     return getattr(path, range_[0])(*range_[1:]) if range_ else path
 
 
-def _rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:
+def rendered(condition: SortCondition) -> tuple[str, dict[str, Value]]:
     if condition.operator == "BETWEEN":
         low, high = condition.values
         return "#sk BETWEEN :low AND :high", {":low": low, ":high": high}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -44,6 +45,8 @@ class Explanation:
     """Where `rows` and `row_bytes` come from."""
     at_most: bool = False
     """Whether `row_bytes` and `units` are upper bounds."""
+    requests: int = 1
+    """How many requests are sent: one to each shard. `request` is the first of them, the figures are of all."""
 
     @property
     def dollars_per_million(self) -> float:
@@ -66,8 +69,10 @@ class Explanation:
     def _figures(self) -> dict[str, str]:
         bound = "at most " if self.at_most else ""
         price = f"(list price, {prices.REGION}, since {prices.AS_OF})"
+        shards = {"requests": f"{self.requests:,}, one to each shard"} if self.requests > 1 else {}
         return {
             "index": self.index or "none: the table itself",
+            **shards,
             "rows": f"{self.rows:,} of {bound}{self.row_bytes:,} bytes ({self.source})",
             "capacity": f"{bound}{self.units:g} read units",
             "cost": f"{bound}${self.dollars_per_million:,.2f} a million {price}",
@@ -84,14 +89,17 @@ def explain(
     consistent: bool = False,
 ) -> Explanation:
     operation = "GetItem" if path.is_exact else "Query"
-    request: dict[str, Any] = {"TableName": path.table, "Key": path.key()} if path.is_exact else path.request()
+    shards = path.layout.sharding.numbers if path.layout.sharding is not None and path.is_sharded else ()
+    sent = path.in_shard(shards[0]) if shards else path
+    request: dict[str, Any] = {"TableName": path.table, "Key": path.key()} if path.is_exact else sent.request()
     if consistent:
         request["ConsistentRead"] = True
-    expected = _expectation(path, measured, rows, row_bytes, sample)
+    requests = len(shards) or 1
+    expected = _expectation(path, measured, rows, row_bytes, sample, requests)
     read = 1 if path.is_exact else expected.rows
-    units = read_units(read * expected.row_bytes, consistent)
+    units = requests * read_units(ceil(read / requests) * expected.row_bytes, consistent)
     return Explanation(
-        repr(path), operation, request, path.layout.index, read, expected.row_bytes, units, *expected[2:]
+        repr(path), operation, request, path.layout.index, read, expected.row_bytes, units, *expected[2:], requests
     )
 
 
@@ -103,7 +111,12 @@ class _Expectation(NamedTuple):
 
 
 def _expectation(
-    path: Path[Any], measured: Reading | None, rows: int | None, row_bytes: int | None, sample: Sequence[Item]
+    path: Path[Any],
+    measured: Reading | None,
+    rows: int | None,
+    row_bytes: int | None,
+    sample: Sequence[Item],
+    requests: int,
 ) -> _Expectation:
     if rows is not None and row_bytes is not None:
         return _Expectation(rows, row_bytes, "as given")
@@ -111,8 +124,9 @@ def _expectation(
         size = sum(size_of(item) for item in sample) // len(sample)
         return _Expectation(rows or len(sample), row_bytes or size, f"sample of {len(sample)}")
     if measured is not None and measured.rows_read:
-        per_call = max(1, round(measured.rows_read / measured.calls))
-        source = f"measured over {measured.calls:,} {'call' if measured.calls == 1 else 'calls'}"
+        calls = max(1, measured.calls // requests)
+        per_call = max(1, round(measured.rows_read / calls))
+        source = f"measured over {calls:,} {'call' if calls == 1 else 'calls'}"
         if row_bytes is not None:
             return _Expectation(rows or per_call, row_bytes, f"{source}; bytes as given")
         # A store that does not report consumed capacity leaves the size unknown.

@@ -18,7 +18,6 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
-from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
@@ -247,7 +246,7 @@ class AsyncSession(AsyncMaintenance):
         path = self._context.adapt(path)
         query = queries.query_of(path, where, descending, consistent)
         wanted = wanted_items(path, where, undecodable, limit, Parts(only, whole))
-        start: Row | None = None
+        start: queries.ChunkStart = None
         while True:
             items, start = await self._run(queries.chunk(self._context, path, query, start, wanted))
             wanted = wanted.less(len(items))

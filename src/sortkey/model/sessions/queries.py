@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
@@ -18,26 +17,25 @@ from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
-from sortkey.model.sessions import lookups
-from sortkey.model.sessions.item_decoder import (
-    Decoded,
-    ItemTest,
-    Undecodable,
-    decode_path_items,
-    decode_rows,
-    start_key,
-)
-from sortkey.model.sessions.only_fields import OnlyFields
-from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
+from sortkey.model.sessions import lookups, sharded_queries
+from sortkey.model.sessions.item_decoder import ItemTest, Undecodable, start_key
+from sortkey.model.sessions.sharded_queries import Merge
+from sortkey.model.sessions.skipped_rows import report_others
 from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.wanted_items import ALL_PARTS, Parts, Wanted, item_test, wanted_items
+from sortkey.model.sessions.wanted_items import (
+    ALL_PARTS,
+    FILTERED_LIMIT,
+    Parts,
+    Wanted,
+    decode_wanted,
+    item_test,
+    wanted_items,
+)
 
 T = TypeVar("T")
 
 DEFAULT_SIZE: Final = 50
 DEFAULT_BUDGET: Final = 1000
-_FILTERED_LIMIT: Final = 100
-"""The least Limit of a request whose filter may drop most rows."""
 
 
 class Window(NamedTuple):
@@ -163,7 +161,11 @@ def page(
     wanted = wanted_items(path, where, undecodable, parts=parts)
     if wanted.only is not None:
         query = wanted.only.added_to(query)
-    items, rows, stopped = yield from _fill(context, path, query, window, start, wanted)
+    if path.is_sharded:
+        filled = sharded_queries.fill(context, path, query, window.size, window.budget, start, wanted)
+    else:
+        filled = _fill(context, path, query, window, start, wanted)
+    items, rows, stopped = yield from filled
     made = Page(path, cursors, items, rows, window, stopped)
     if wanted.whole:
         partial: list[Any] = made.items
@@ -188,37 +190,18 @@ def _fill(
     while True:
         limit = window.size + 1 - len(items)
         if "FilterExpression" in query:
-            limit = max(limit, _FILTERED_LIMIT)
+            limit = max(limit, FILTERED_LIMIT)
         members = {**query, "Limit": min(limit, window.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
         answer = yield from context.send_unparsed("Query", members, name, binary)
-        decoded = _decode(context, path, answer["Items"], wanted)
+        decoded = decode_wanted(context.meter, path, answer["Items"], wanted)
         items += decoded.items
         rows += decoded.rows
         read += answer["ScannedCount"]
         start = answer.get("LastEvaluatedKey")
         if start is None or len(items) > window.size or read >= window.budget:
             return items, rows, start
-
-
-def _decode(context: Context, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
-    if wanted.only is None:
-        found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
-    else:
-        found = _decode_only(path, stored, wanted, wanted.only)
-    if found.others:
-        report_others(context.meter, path.name, path.schema, found.others)
-    if found.errors:
-        report_undecodable(context.meter, path.name, found.errors)
-    return found
-
-
-def _decode_only(path: Path[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
-    found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
-    if wanted.accepts is not None:
-        found = found.accepted(wanted.accepts)
-    return found._replace(items=list(map(only.shown, found.items)))
 
 
 def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
@@ -239,25 +222,32 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
 
 def _may_have_binary(path: Path[Any], query: Mapping[str, Any]) -> bool:
     """Whether binary may occur in a Query: its keys tell; a filter is not examined."""
-    return path.layout.binary or path.primary.binary or "FilterExpression" in query
+    return path.has_binary_keys or "FilterExpression" in query
+
+
+ChunkStart = Row | Merge | None
+"""Where `iterate` goes on: after a row, or with the merged reading of a sharded path; None at the beginning and at the
+end."""
 
 
 class Chunk(NamedTuple):
     """The items of one request, and where the next request starts."""
 
     items: list[Any]
-    next_start: Row | None
+    next_start: ChunkStart
 
 
-def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row | None, wanted: Wanted) -> Steps[Chunk]:
-    """One request of `iterate`."""
+def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted) -> Steps[Chunk]:
+    """One request of `iterate`, or one for each shard."""
+    if path.is_sharded:
+        return (yield from _sharded_chunk(context, path, query, start, wanted))
     members = dict(query) if wanted.only is None else wanted.only.added_to(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
     if wanted.most is not None:
-        members["Limit"] = max(wanted.most, _FILTERED_LIMIT) if "FilterExpression" in query else wanted.most
+        members["Limit"] = max(wanted.most, FILTERED_LIMIT) if "FilterExpression" in query else wanted.most
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = _decode(context, path, answer["Items"], wanted).items
+    items = decode_wanted(context.meter, path, answer["Items"], wanted).items
     if wanted.whole:
         items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
     items = items[: wanted.most]
@@ -266,12 +256,25 @@ def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Row 
     return Chunk(items, None if done else answer.get("LastEvaluatedKey"))
 
 
+def _sharded_chunk(
+    context: Context, path: Path[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+) -> Steps[Chunk]:
+    merge = start if isinstance(start, Merge) else Merge(context, path, query, wanted)
+    items = yield from sharded_queries.merged_items(merge, wanted.most)
+    if wanted.whole:
+        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
+    items = items[: wanted.most]
+    context.meter.returned(path.name, len(items))
+    done = merge.stopped is None or (wanted.most is not None and len(items) == wanted.most)
+    return Chunk(items, None if done else merge)
+
+
 def first(context: Context, path: Path[T], where: Where | None, descending: bool, consistent: bool) -> Steps[T | None]:
     """The first item, read with as few rows as possible."""
     path = context.adapt(path)
     query = query_of(path, where, descending, consistent)
     wanted = wanted_items(path, where, "raise", most=1)
-    start: Row | None = None
+    start: ChunkStart = None
     while True:
         items, start = yield from chunk(context, path, query, start, wanted)
         if items or start is None:
@@ -294,16 +297,29 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     query["ProjectionExpression"] = ", ".join(names)
     query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
     is_own = _is_declared(path) if path.collection else path.schema.recognises
+
+    def counted(rows: list[Row]) -> list[Row]:
+        own = [row for row in rows if is_own(row)]
+        if len(own) < len(rows):
+            report_others(context.meter, path.name, path.schema, [row for row in rows if not is_own(row)])
+        return own
+
+    if path.is_sharded:
+        total = yield from sharded_queries.count(context, path, query, counted)
+    else:
+        total = yield from _count_rows(context, path, query, counted)
+    context.meter.returned(path.name, total)
+    return total
+
+
+def _count_rows(
+    context: Context, path: Path[Any], query: dict[str, Any], counted: Callable[[list[Row]], list[Row]]
+) -> Steps[int]:
     total = 0
     while True:
         answer = yield from context.send("Query", dict(query), path.name)
-        rows = answer["Items"]
-        own = [row for row in rows if is_own(row)]
-        total += len(own)
-        if len(own) < len(rows):
-            report_others(context.meter, path.name, path.schema, [row for row in rows if not is_own(row)])
+        total += len(counted(answer["Items"]))
         if "LastEvaluatedKey" not in answer:
-            context.meter.returned(path.name, total)
             return total
         query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
@@ -315,7 +331,8 @@ def _is_declared(path: Path[Any]) -> Callable[[Row], bool]:
 
 def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], accepts: ItemTest) -> Steps[int]:
     """Counts whole items, of which only the program can tell whether they match."""
-    total, start = 0, None
+    total = 0
+    start: ChunkStart = None
     while True:
         items, start = yield from chunk(context, path, query, start, Wanted(accepts, "raise"))
         total += len(items)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.paths.access_path import Path
-from sortkey.model.sessions.item_decoder import ItemTest, Undecodable
+from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
 from sortkey.model.sessions.only_fields import OnlyFields
+from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
+
+FILTERED_LIMIT: Final = 100
+"""The least Limit of a request whose filter may drop most rows."""
 
 
 class Wanted(NamedTuple):
@@ -28,6 +34,26 @@ class Wanted(NamedTuple):
     def less(self, items: int) -> Wanted:
         """The same after this many items."""
         return self if self.most is None else self._replace(most=self.most - items)
+
+
+def decode_wanted(meter: Meter, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
+    """The wanted items among the rows of an answer; reports rows that no class recognises, and those left out."""
+    if wanted.only is None:
+        found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
+    else:
+        found = _decode_only(path, stored, wanted, wanted.only)
+    if found.others:
+        report_others(meter, path.name, path.schema, found.others)
+    if found.errors:
+        report_undecodable(meter, path.name, found.errors)
+    return found
+
+
+def _decode_only(path: Path[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
+    found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
+    if wanted.accepts is not None:
+        found = found.accepted(wanted.accepts)
+    return found._replace(items=list(map(only.shown, found.items)))
 
 
 class Parts(NamedTuple):

@@ -1,0 +1,104 @@
+"""The order of a sharded path's rows, and where each shard continues after one of them.
+
+Rows are ordered by the sort key. What decides between equal sort keys depends on the key and on the store:
+
+    UNIQUE    the sort key contains the item's identity, so no two items have the same
+    HASH      our engine orders the rows of an index with equal keys by a hash of the primary key
+    SHARD     the number of the shard, then the store's own order, which is not known
+
+In the first two, a row's place does not depend on its shard: a cursor stays exact while rows move between shards.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+
+from sortkey.client.boto3_shapes import to_dynamodb_json
+from sortkey.model.items.codec import Row
+from sortkey.model.keys.key_attribute import SortCondition
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
+from sortkey.model.keys.sort_bounds import continued
+from sortkey.model.paths.access_path import Path
+from sortkey.values.key_bytes import row_hash
+
+OrderKey = tuple[Any, ...]
+
+
+class Ties(Enum):
+    UNIQUE = "unique"
+    HASH = "hash"
+    SHARD = "shard"
+
+
+class Start(NamedTuple):
+    """Where a shard continues: after a row, or with a narrower condition on the sort key."""
+
+    after: Row | None
+    condition: SortCondition | None
+
+
+class ShardOrder:
+    def __init__(self, path: Path[Any], *, forward: bool, ties_by_hash: bool) -> None:
+        """`forward` if the sort keys ascend; `ties_by_hash` if the store orders equal index keys as our engine does."""
+        self._path = path
+        self._partition = _sharded(path)
+        self._sort = path.layout.sort
+        self._primary = path.primary.attributes
+        self._forward = forward
+        self._ties = _ties(path, ties_by_hash)
+
+    def key(self, position: Row) -> OrderKey:
+        """What positions are compared by, whichever shard they are in."""
+        if self._ties is Ties.UNIQUE:
+            return (self._sort_value(position),)
+        if self._ties is Ties.HASH:
+            return self._sort_value(position), self._hash(position)
+        return self._sort_value(position), self._partition.shard_of(position[self._partition.name])
+
+    def _sort_value(self, position: Row) -> Any:
+        if self._sort is None:
+            return None
+        content = position[self._sort.name][self._sort.tag]
+        return Decimal(content) if self._sort.tag == "N" else content
+
+    def _hash(self, position: Row) -> bytes:
+        key = to_dynamodb_json({part.name: position[part.name] for part in self._primary})
+        return row_hash(*((part.tag, key[part.name][part.tag]) for part in self._primary))
+
+    def is_before(self, one: OrderKey, other: OrderKey) -> bool:
+        """Whether the first key comes before the second, or is the same."""
+        return one <= other if self._forward else one >= other
+
+    def start(self, shard: int, position: Row) -> Start | None:
+        """Where a shard continues after a position in any of them; None if it has no more rows."""
+        name = self._partition.name
+        here = self._path.equal_in_shard(shard)[name]
+        if self._ties is not Ties.SHARD or position[name] == here:
+            return Start({**position, name: here}, self._path.condition)
+        other = self._partition.shard_of(position[name])
+        passed = shard < other if self._forward else shard > other
+        if self._sort is None:
+            return None if passed else Start(None, None)
+        condition = continued(
+            self._path.condition,
+            self._sort.name,
+            position[self._sort.name],
+            forward=self._forward,
+            included=not passed,
+        )
+        return None if condition is None else Start(None, condition)
+
+
+def _sharded(path: Path[Any]) -> ShardedAttribute:
+    part = path.layout.partition
+    assert isinstance(part, ShardedAttribute)
+    return part
+
+
+def _ties(path: Path[Any], ties_by_hash: bool) -> Ties:
+    identified = set(path.layout.fields)
+    if path.layout.sort is not None and identified.issuperset(path.primary.fields) and not path.collection:
+        return Ties.UNIQUE
+    return Ties.HASH if ties_by_hash and path.layout.index is not None else Ties.SHARD

@@ -1,0 +1,272 @@
+"""Reads of a sharded path: all shards are asked at once, and their rows are merged in the path's order.
+
+    shard 00   3 ─ 8 ─ 9 ─│            each answer ends at its *frontier*, unless the shard has no more rows
+    shard 01   1 ─ 4 ─│
+    shard 02   2 ─ 5 ─ 6 ─ 7 ─│        merged: 1 2 3 4, since shard 01 may have a 5: its frontier is the *horizon*
+
+The first requests ask each shard for its share and a little more, so one round is usually enough.
+
+While the number of shards changes, rows move between them. Each round then reads the shards that rows leave before
+those that they come to, and the next round starts all shards at the horizon, so no row is missed. A row that moved
+meanwhile was read twice; it is returned once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, sqrt
+from typing import Any, Final, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from sortkey.model.items.codec import Row
+from sortkey.model.keys.key_attribute import SortCondition
+from sortkey.model.paths.access_path import Path, rendered
+from sortkey.model.paths.shard_order import OrderKey, ShardOrder
+from sortkey.model.sessions.item_decoder import Identity, identifier, start_key
+from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.sessions.wanted_items import FILTERED_LIMIT, Wanted, decode_wanted
+
+CHUNK: Final = 1000
+"""The rows that a read without a limit asks for at a time."""
+
+
+class _Entry(NamedTuple):
+    order: OrderKey
+    position: Row
+    item: Any
+    row: Any
+
+
+class _Lane:
+    """The reading of one shard."""
+
+    __slots__ = ("entries", "frontier", "is_done", "members", "shard", "start")
+
+    def __init__(self, shard: int, members: dict[str, Any], start: Row | None, is_done: bool) -> None:
+        self.shard = shard
+        self.members = members
+        self.start = start
+        self.is_done = is_done
+        self.entries: list[_Entry] = []
+        """Those that are not merged yet."""
+        self.frontier: OrderKey | None = None
+        """The end of what was read; None before the first answer and when there are no more rows."""
+
+
+class Merge:
+    """The merged reading of a sharded path."""
+
+    def __init__(
+        self, context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted, position: Row | None = None
+    ) -> None:
+        """`query` is the path's Query, with everything but the shard; `position` is what it continues after."""
+        sharding = path.layout.sharding
+        assert sharding is not None
+        self._context = context
+        self._path = path
+        self._query = query
+        self._wanted = wanted
+        self._sharding = sharding
+        self._forward = query.get("ScanIndexForward", True)
+        self._order = ShardOrder(path, forward=self._forward, ties_by_hash=context.capabilities.ties_by_hash)
+        self._identify = identifier(path.primary)
+        self._seen: set[Identity] = set()
+        self._lanes = self._started(position)
+        self.stopped: Row | None = None
+        """The end of what was merged; None if there are no more rows."""
+        self.rows_read = 0
+
+    def _started(self, position: Row | None) -> dict[int, _Lane]:
+        return {shard: self._lane(shard, position) for shard in self._sharding.numbers}
+
+    def _lane(self, shard: int, position: Row | None) -> _Lane:
+        members = shard_members(self._path, self._query, shard)
+        if position is None:
+            return _Lane(shard, members, None, is_done=False)
+        start = self._order.start(shard, position)
+        if start is None:
+            return _Lane(shard, members, None, is_done=True)
+        if start.condition is not None and start.condition is not self._path.condition:
+            members = _with_condition(members, start.condition)
+        return _Lane(shard, members, start.after, is_done=False)
+
+    def round(self, items: int, budget: int | None = None) -> Steps[list[_Entry]]:
+        """The next entries, in order: about so many, or fewer. `budget` is how many rows may be read."""
+        for phase in self._sharding.phases:
+            lanes = [self._lanes[shard] for shard in phase]
+            yield from self._read([lane for lane in lanes if not lane.is_done and not lane.entries], items, budget)
+        merged = self._merged()
+        if self._sharding.is_changing:
+            merged = list(self._unseen(merged))
+            if self.stopped is not None:
+                self._lanes = self._started(self.stopped)
+        return merged
+
+    def _read(self, lanes: Sequence[_Lane], items: int, budget: int | None) -> Steps[None]:
+        if not lanes:
+            return
+        limit = _share(items, self._sharding.fewest)
+        if "FilterExpression" in self._query:
+            limit = max(limit, FILTERED_LIMIT)
+        if budget is not None:
+            limit = min(limit, max(1, (budget - self.rows_read) // len(lanes)))
+        calls = [self._call(lane, limit) for lane in lanes]
+        answers = yield from send_all(self._context, calls)
+        for lane, answer in zip(lanes, answers, strict=True):
+            self._add(lane, answer)
+
+    def _call(self, lane: _Lane, limit: int) -> Call:
+        members = {**lane.members, "Limit": limit}
+        if self._wanted.only is not None:
+            members = self._wanted.only.added_to(members)
+        if lane.start is not None:
+            members["ExclusiveStartKey"] = lane.start
+        binary = self._path.has_binary_keys or "FilterExpression" in members
+        return self._context.call_unparsed("Query", members, self._path.name, binary)
+
+    def _add(self, lane: _Lane, answer: Answer) -> None:
+        self.rows_read += answer["ScannedCount"]
+        decoded = decode_wanted(self._context.meter, self._path, answer["Items"], self._wanted)
+        for item, row in zip(decoded.items, decoded.rows, strict=True):
+            position = start_key(self._path, row)
+            lane.entries.append(_Entry(self._order.key(position), position, item, row))
+        lane.start = answer.get("LastEvaluatedKey")
+        lane.is_done = lane.start is None
+        lane.frontier = None if lane.start is None else self._order.key(lane.start)
+
+    def _merged(self) -> list[_Entry]:
+        """The entries up to the horizon, which is the nearest frontier."""
+        behind = [lane for lane in self._lanes.values() if lane.frontier is not None]
+        ready: list[_Entry] = []
+        if not behind:
+            self.stopped = None
+            for lane in self._lanes.values():
+                ready += lane.entries
+                lane.entries = []
+        else:
+            nearest = (min if self._forward else max)(behind, key=_frontier)
+            self.stopped = nearest.start
+            horizon = _frontier(nearest)
+            for lane in self._lanes.values():
+                count = sum(1 for entry in lane.entries if self._order.is_before(entry.order, horizon))
+                ready += lane.entries[:count]
+                lane.entries = lane.entries[count:]
+        # The sort is stable: entries of one shard with the same order keep the store's.
+        ready.sort(key=lambda entry: entry.order, reverse=not self._forward)
+        return ready
+
+    def _unseen(self, entries: Sequence[_Entry]) -> Iterator[_Entry]:
+        for entry in entries:
+            identity = self._identify(entry.position)
+            if identity not in self._seen:
+                self._seen.add(identity)
+                yield entry
+
+
+def _frontier(lane: _Lane) -> OrderKey:
+    assert lane.frontier is not None
+    return lane.frontier
+
+
+def _share(items: int, shards: int) -> int:
+    """How many of the first items one shard has, with a likelihood of more than 99 %; never more than all of them."""
+    mean = items / shards
+    return min(items, ceil(mean + 3 * sqrt(mean)) + 1)
+
+
+def shard_members(path: Path[Any], query: Mapping[str, Any], shard: int) -> dict[str, Any]:
+    """The Query of one shard, from that of the path."""
+    (here,) = path.equal_in_shard(shard).values()
+    return {**query, "ExpressionAttributeValues": {**query["ExpressionAttributeValues"], ":pk": here}}
+
+
+def shard_queries(path: Path[Any], query: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The Query of each shard, in the order in which they are to be read."""
+    sharding = path.layout.sharding
+    assert sharding is not None
+    return [shard_members(path, query, shard) for phase in sharding.phases for shard in phase]
+
+
+def _with_condition(members: Mapping[str, Any], condition: SortCondition) -> dict[str, Any]:
+    """The Query of a shard with another condition on the sort key."""
+    test, limits = rendered(condition)
+    values = {
+        name: value
+        for name, value in members["ExpressionAttributeValues"].items()
+        if name not in (":sk", ":low", ":high")
+    }
+    return {
+        **members,
+        "KeyConditionExpression": f"#pk = :pk AND {test}",
+        "ExpressionAttributeNames": {**members["ExpressionAttributeNames"], "#sk": condition.attribute},
+        "ExpressionAttributeValues": {**values, **limits},
+    }
+
+
+def fill(
+    context: Context,
+    path: Path[Any],
+    query: Mapping[str, Any],
+    size: int,
+    budget: int,
+    start: Row | None,
+    wanted: Wanted,
+) -> Steps[tuple[list[Any], list[Any], Row | None]]:
+    """More than `size` items, or fewer if the path or the budget ends; their rows; and where reading stopped."""
+    merge = Merge(context, path, query, wanted, start)
+    found: list[_Entry] = []
+    while True:
+        found += yield from merge.round(size + 1 - len(found), budget)
+        if merge.stopped is None or len(found) > size or merge.rows_read >= budget:
+            return [entry.item for entry in found], [entry.row for entry in found], merge.stopped
+
+
+def merged_items(merge: Merge, most: int | None) -> Steps[list[Any]]:
+    """The next items of a reading."""
+    return [entry.item for entry in (yield from merge.round(CHUNK if most is None else most))]
+
+
+def count(
+    context: Context, path: Path[Any], query: Mapping[str, Any], is_counted: Callable[[list[Row]], list[Row]]
+) -> Steps[int]:
+    """How many rows of all shards are counted. A row that moves between shards meanwhile is counted once."""
+    sharding = path.layout.sharding
+    assert sharding is not None
+    identify = identifier(path.primary)
+    total = 0
+    seen: set[Identity] = set()
+    for phase in sharding.phases:
+        pending = [shard_members(path, query, shard) for shard in phase]
+        while pending:
+            calls = [context.call("Query", members, path.name) for members in pending]
+            answers = yield from send_all(context, calls)
+            for answer in answers:
+                own = is_counted(answer["Items"])
+                total += len(own)
+                if sharding.is_changing:
+                    seen.update(map(identify, own))
+            pending = [
+                {**members, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+                for members, answer in zip(pending, answers, strict=True)
+                if "LastEvaluatedKey" in answer
+            ]
+    return len(seen) if sharding.is_changing else total
+
+
+def send_all(context: Context, calls: Sequence[Call]) -> Steps[list[Answer]]:
+    """The answers to several requests, which are sent at once; those that the store throttles are repeated."""
+    answers: dict[int, Answer] = {}
+    attempt = 0
+    while True:
+        pending = [index for index in range(len(calls)) if index not in answers]
+        results = yield ParallelCalls(tuple(calls[index] for index in pending))
+        for index, result in zip(pending, results, strict=True):
+            if not isinstance(result, ClientError):
+                answers[index] = result
+            elif code_of(result) not in THROTTLED:
+                raise result
+        if len(answers) == len(calls):
+            return [answers[index] for index in range(len(calls))]
+        yield context.pacing.pause(attempt)
+        attempt += 1
