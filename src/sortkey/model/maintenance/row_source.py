@@ -7,6 +7,7 @@ from typing import Any
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.changes.combination import Where
+from sortkey.model.changes.shown_range import shown_range
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
@@ -34,6 +35,7 @@ class PathRows:
         """The Query of the path, or one of each shard, one after the other."""
         # An index with a part of the items cannot tell; the condition of the write does.
         self._accepts = item_test(path, where) if path.layout.projection == "ALL" else None
+        self._in_range = shown_range(path)
         self.more = True
         """Whether there may be more rows."""
         self.units = 0.0
@@ -56,6 +58,8 @@ class PathRows:
         if others:
             report_others(self._context.meter, path.name, path.schema, others)
         own = _accepted(path.schema, [row for row in rows if is_own(row)], self._accepts)
+        if self._in_range is not None:
+            own = [row for row in own if self._in_range.accepts_row(row)]
         self._context.meter.returned(path.name, len(own))
         return own
 

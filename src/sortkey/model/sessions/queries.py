@@ -18,7 +18,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
 from sortkey.model.sessions import lookups, sharded_queries
-from sortkey.model.sessions.item_decoder import ItemTest, Undecodable, start_key
+from sortkey.model.sessions.item_decoder import Undecodable, start_key
 from sortkey.model.sessions.sharded_queries import Merge
 from sortkey.model.sessions.skipped_rows import report_others
 from sortkey.model.sessions.steps import Context, Steps
@@ -28,7 +28,6 @@ from sortkey.model.sessions.wanted_items import (
     Parts,
     Wanted,
     decode_wanted,
-    item_test,
     wanted_items,
 )
 
@@ -285,9 +284,9 @@ def count(context: Context, path: Path[Any], where: Where | None, consistent: bo
     """The number of items that the path gives; rows of other classes, or of none, may lie between them."""
     path = context.adapt(path)
     query = query_of(path, where, False, consistent)
-    accepts = item_test(path, where)
-    if accepts is not None:
-        return (yield from _count_decoded(context, path, query, accepts))
+    judged = wanted_items(path, where, "raise")
+    if judged.accepts is not None or judged.in_range is not None:
+        return (yield from _count_decoded(context, path, query, judged))
     wanted = [part.name for part in path.primary.attributes]
     if path.collection:
         wanted += path.schema.owner.__table__.tag_attributes
@@ -329,12 +328,12 @@ def _is_declared(path: Path[Any]) -> Callable[[Row], bool]:
     return lambda row: find(row) is not None
 
 
-def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], accepts: ItemTest) -> Steps[int]:
+def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted) -> Steps[int]:
     """Counts whole items, of which only the program can tell whether they match."""
     total = 0
     start: ChunkStart = None
     while True:
-        items, start = yield from chunk(context, path, query, start, Wanted(accepts, "raise"))
+        items, start = yield from chunk(context, path, query, start, wanted)
         total += len(items)
         if start is None:
             return total
