@@ -47,12 +47,13 @@ def test_the_row_has_them_only_in_its_key() -> None:
     assert schema_of(Reading).decode(row) == READING
 
 
-# A field may be marked after rows of the class were written.
-def test_a_row_that_still_has_the_attribute_is_read_and_written_without_it() -> None:
+# A field may be marked after rows of the class were written, and other programs may read its attribute.
+def test_a_row_that_still_has_the_attribute_keeps_it_as_an_undeclared_one() -> None:
     schema = schema_of(Reading)
-    row = schema.encode(READING)
-    read = schema.decode(row | {"tenant": {"S": "de"}})
+    row = schema.encode(READING) | {"tenant": {"S": "de"}}
+    read = schema.decode(row)
     assert read == READING
+    assert sk.extra(read) == {"tenant": {"S": "de"}}
     assert schema.encode(read) == row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sortkey.model.audit.finding import Finding, Kind, Verdict
-from sortkey.model.audit.index_keys import audit_index_keys, is_same
+from sortkey.model.audit.index_keys import audit_index_keys
 from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.ttl import TtlFinding, audit_ttl
 from sortkey.model.changes.row_rewrite import rewrite_row
@@ -53,7 +53,7 @@ class Classifier:
         except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
             findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
             return _verdict(schema, findings, repairs)
-        disagreeing = _disagreement(schema, item, row)
+        disagreeing = _disagreement(schema, readable)
         if disagreeing is not None:
             return _verdict(schema, [*findings, disagreeing], repairs)
         for finding, repair in audit_index_keys(schema, item, row, self._index):
@@ -116,16 +116,11 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
 
 
-def _disagreement(schema: Schema[Any], item: Any, row: Row) -> Finding | None:
-    """A row whose item has another primary key: writing the item back would make a second row."""
-    try:
-        if all(is_same(row[name], value) for name, value in schema.key_of(item).items()):
-            return None
-        reason = f"{schema.name}.{schema.primary.name} would write another key"
-    except ModelError as error:
-        reason = str(error)
-    in_key = schema.primary.parse(row) or {}
-    names = [name for name, value in in_key.items() if getattr(item, name) != value]
-    if names:
-        reason = ", ".join(f"{name} is {getattr(item, name)!r}, but {in_key[name]!r} in the key" for name in names)
+def _disagreement(schema: Schema[Any], row: Row) -> Finding | None:
+    """An attribute with another value than the primary key. The item shows the key's, and a put would write it."""
+    held, said = schema.parsed_key(row), schema.codec.decode(schema.without_unstored(schema.upgraded(row)))
+    names = [name for name in held if said.get(name, held[name]) != held[name]]
+    if not names:
+        return None
+    reason = ", ".join(f"{name} is {said[name]!r}, but {held[name]!r} in the key" for name in names)
     return Finding(Kind.KEY_DISAGREES, ", ".join(names), reason)

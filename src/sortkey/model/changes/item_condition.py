@@ -50,9 +50,10 @@ class ItemCondition:
         test = self._requirement.expression(False, placeholders)
         if isinstance(test, str):
             return test
-        # The store cannot judge any row: it returns the row, and the program judges it.
+        # The store cannot judge any row, so it returns the row, and the program judges it; or the key decides.
         partition = placeholders.name(self.schema.primary.partition.name)
-        return all_of([f"attribute_exists({partition})", f"attribute_not_exists({partition})"])
+        tests = f"attribute_exists({partition})", f"attribute_not_exists({partition})"
+        return any_of(*tests) if test else all_of(tests)
 
     def _needs_program(self, row: Row) -> bool:
         """Whether the store cannot judge the row."""

@@ -25,7 +25,10 @@ class QueryFilter:
         if path.collection:
             raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
         self._schema: Schema[Any] = path.schema
-        self._requirement = Requirement(path.schema, where, path.given)
+        # An index key may be stale, so what it says of the primary key is not what the item shows.
+        stale = frozenset[str]() if path.layout.index is None else frozenset(path.schema.primary.fields)
+        given = {name: value for name, value in path.given.items() if name not in stale}
+        self._requirement = Requirement(path.schema, where, given)
         fields = self._requirement.fields
         for field in fields & path.layout.unfiltered:
             raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")

@@ -49,6 +49,9 @@ class Leaf(NamedTuple):
     """The attribute, and the steps into it as they are stored."""
     if_absent: bool | None
     """The result for a row without the attribute, or without the place; None if only the row tells."""
+    of_key: bool = False
+    """Whether it is of a field of the primary key. The key says what the field is, and the store cannot read that. Then
+    `if_absent` is the result for rows with the attribute, too."""
 
     @property
     def attribute(self) -> str:
@@ -69,7 +72,7 @@ class Leaf(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether the store can tell for every row."""
-        return self.if_absent is not None and self._form is None
+        return self.if_absent is not None and not self.of_key and self._form is None
 
     @property
     def _field(self) -> Field:
@@ -85,7 +88,7 @@ class Leaf(NamedTuple):
     def needs_program(self, row: Row, *, test_forms: bool) -> bool:
         """Whether the store cannot tell for this row."""
         stored = stored_at(row.get(self.attribute), self.path[1:])
-        if stored is None or self.condition.others:
+        if stored is None or self.condition.others or self.of_key:
             return self.if_absent is None
         form = self._form
         return form is not None and not (test_forms and isinstance(form, TextForm) and form.includes(stored))
@@ -93,12 +96,19 @@ class Leaf(NamedTuple):
     def render(self, otherwise: bool, outer: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
         """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell; that result
         if it can tell of no row. Without `test_forms`, it does not tell the form of a value, which takes many tests."""
+        if self.of_key:
+            return self._by_key(otherwise)
         names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
         condition = self._in_store(otherwise, test_forms)
         if condition is None:
             return self._by_presence(otherwise, names)
         if_absent = otherwise if self.if_absent is None else self.if_absent
         return render_condition(self.fields, self.name, condition, if_absent, names)
+
+    def _by_key(self, otherwise: bool) -> bool:
+        # A value that the field cannot have is rejected, as in other conditions.
+        self.condition.render(self.fields, self.name, placeholders.Placeholders())
+        return otherwise if self.if_absent is None else self.if_absent
 
     def _in_store(self, otherwise: bool, test_forms: bool) -> Condition | None:
         """The condition as the store can test it; None if it cannot."""
@@ -154,15 +164,22 @@ class Requirement:
         wanted = ~condition if negated else condition
         if wanted.others:
             self._check_others(name, field, steps, wanted)
-            return Leaf(field, (), wanted, self._schema, field, (attribute,), None)
+            of_key = any(map(self._is_of_key, (field, *wanted.others)))
+            return Leaf(field, (), wanted, self._schema, field, (attribute,), None, of_key)
         if not steps:
             if_absent = result_if_absent(self._schema, field, wanted, self._given)
-            return Leaf(field, (), wanted, self._schema, field, (attribute,), if_absent)
+            return Leaf(field, (), wanted, self._schema, field, (attribute,), if_absent, self._is_of_key(field))
         found = find_place(self._schema, field, steps)
         leaf = Leaf(field, steps, wanted, found.fields, found.name, (attribute, *found.stored), None)
         results = {leaf.holds(value) for value in values_if_absent(self._schema, field, steps)}
         # A place may be absent with all that contains it, and then show another default.
         return leaf._replace(if_absent=results.pop() if len(results) == 1 else None)
+
+    def _is_of_key(self, field: str) -> bool:
+        """Whether the primary key holds the field in another attribute than its own."""
+        primary = self._schema.primary
+        own = self._schema.codec.by_name[field].attribute
+        return field in primary.fields and all(part.name != own for part in primary.attributes)
 
     def _check_others(self, name: str, field: str, steps: Steps, condition: Condition) -> None:
         if steps:
@@ -207,7 +224,7 @@ class Requirement:
         return self._rendered(otherwise, given, test_forms=False)
 
     def _rendered(self, otherwise: bool, given: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
-        return _render(self.root, lambda leaf: leaf.render(otherwise, given, test_forms=test_forms))
+        return _render(self.root, lambda leaf: leaf.render(otherwise, given, test_forms=test_forms), given)
 
 
 def _are_comparable(one: Field, other: Field) -> bool:
@@ -231,11 +248,14 @@ def _holds(node: Node, leaf_holds: Callable[[Leaf], bool]) -> bool:
     return all(results) if node.every else any(results)
 
 
-def _render(node: Node, leaf_text: Callable[[Leaf], str | bool]) -> str | bool:
+def _render(node: Node, leaf_text: Callable[[Leaf], str | bool], given: placeholders.Placeholders) -> str | bool:
     if isinstance(node, Leaf):
         return leaf_text(node)
-    results = [_render(each, leaf_text) for each in node.nodes]
+    before = given.mark()
+    results = [_render(each, leaf_text, given) for each in node.nodes]
     texts = [each for each in results if isinstance(each, str)]
     if not texts or (not node.every) in results:
+        # The store rejects placeholders without a use.
+        given.back_to(before)
         return node.every if all(each is node.every for each in results) else not node.every
     return placeholders.all_of(texts) if node.every else placeholders.any_of(*texts)

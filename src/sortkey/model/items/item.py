@@ -114,7 +114,8 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
 
     def __replace__(self: T, **changes: Any) -> T:
         made = msgspec.structs.replace(self, **changes)
-        set_extra(made, extra(self))
+        kept, schema = extra(self), vars(type(self)).get(SCHEMA)
+        set_extra(made, kept if schema is None or not kept else schema.extra_after(kept, changes))
         return made
 
     @classmethod

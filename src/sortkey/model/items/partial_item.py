@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import UNSET
 
-from sortkey.model.errors import DecodeError, PartialItem
+from sortkey.model.errors import PartialItem
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import WHOLE
@@ -53,10 +53,12 @@ def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
     fields, unknown = schema.codec.by_name, _unprojected(schema, index)
     values = _held_by_keys(schema, row)
     if schema.row_version(row) == schema.version:
-        decoded = schema.codec.decode(row)
-        values |= {name: decoded[name] for name in decoded if name not in unknown or fields[name].attribute in row}
+        decoded = schema.decoded(row)
+        shown = {name for name in decoded if name not in unknown or fields[name].attribute in row}
+        shown.update(schema.primary.fields)
         # An attribute that is projected, and absent, has its default, which the class supplies.
         gaps = unknown.union(schema.codec.required)
+        values = {name: values[name] for name in values if name in gaps} | {name: decoded[name] for name in shown}
     else:
         # The attributes of an older version are others, and an upgrade needs all of them.
         gaps = frozenset(fields)
@@ -66,7 +68,8 @@ def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
 def decode_only(schema: Schema[T], fields: frozenset[str], row: Row) -> T:
     """The item of a row of which only these fields, and the keys, were read. The row is of the current version."""
     shown = fields.union(schema.primary.fields)
-    values = {**_held_by_keys(schema, row), **schema.codec.decode(row)}
+    held, values = _held_by_keys(schema, row), schema.decoded(row)
+    values |= {name: held[name] for name in held if name in schema.codec.required and name not in values}
     return _only(schema, shown, {name: values[name] for name in values if name in shown})
 
 
@@ -83,13 +86,10 @@ def _only(schema: Schema[T], shown: frozenset[str], values: Mapping[str, Any]) -
 
 
 def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:
-    key = schema.primary.parse(row)
-    if key is None:
-        raise DecodeError(f"a row of {schema.name} has a key that cannot be decoded: {row!r}")
     held: dict[str, Any] = {}
     for layout in schema.all_indexes:
         held |= layout.parse(row) or {}
-    return held | key
+    return held | schema.parsed_key(row)
 
 
 @lru_cache

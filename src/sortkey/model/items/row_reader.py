@@ -7,8 +7,8 @@ each attribute value. A generated function, like the `__init__` of `dataclasses`
     row.c0.content, row.c1.content, row.partition.content          struct
     Price(store=row.c0.content, amount=row.c1.content)             item
 
-A row that differs (an undeclared attribute, a missing one, another type, an older version) raises one of `NEEDS_CODEC`:
-then the codec reads it, and words any error.
+A row that differs (an undeclared attribute, a missing one, another type, an older version, an attribute that disagrees
+with the key) raises one of `NEEDS_CODEC`: then the codec reads it, and words any error.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from sortkey.model.items.codec import Codec, Field, Row
 from sortkey.model.items.containers import is_set
 from sortkey.model.items.converter import Value
 from sortkey.model.items.generated_function import generate_function
+from sortkey.model.items.key_agreement import KeyField, agreement, reject_disagreement
 from sortkey.model.items.records import declared_default
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.key_layout import CACHED_PARTITIONS, KeyLayout
@@ -74,6 +75,8 @@ class Column(NamedTuple):
     """Converts the content; None if it is the value."""
     default: Any = UNSET
     """Stands for an absent attribute."""
+    is_text: bool = False
+    """Whether the content is a str."""
 
     @property
     def definition(self) -> tuple[Any, ...]:
@@ -111,11 +114,16 @@ class RowReader(Generic[T]):
             """Decodes one row to a struct. Its primary key is `partition` and `sort`."""
             self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
             """Decodes a list of rows."""
-        made, names = _item_expression(owner, codec, columns, _key_expressions(codec, primary))
+        made, names = _item_expression(owner, codec, columns, primary)
         self.item: Callable[[Any], T] = generate_function(("row",), made, names)
-        """Makes the item of a struct."""
+        """Makes the item of a struct whose key has the form of the class."""
         self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
-        """Makes the items of a list of structs."""
+        """Makes the items of a list of such structs."""
+        made, names = _item_expression(owner, codec, columns, primary, sort_form=True)
+        self.partition_items: Callable[[list[Any]], list[T]] = generate_function(
+            ("rows",), f"[{made} for row in rows]", names
+        )
+        """The same for any structs of a partition; raises a ValueError if a sort key has another form."""
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
@@ -155,6 +163,7 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
             required,
             read,
             UNSET if a_key else _default(codec, field, value_type, read),
+            in_c is None and _CONTENTS[field.tag] is str,
         )
 
 
@@ -209,19 +218,41 @@ def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
 
 
 def _item_expression(
-    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], held: Mapping[str, Expression]
+    owner: type[msgspec.Struct],
+    codec: Codec,
+    columns: Mapping[str, Column],
+    primary: KeyLayout,
+    *,
+    sort_form: bool = False,
 ) -> tuple[str, dict[str, Any]]:
-    """The expression that makes the item of `row`, and the names that it uses."""
+    """The expression that makes the item of `row`, and the names that it uses. It tests that the attributes agree with
+    the primary key, and with `sort_form` that the sort key has the form of the class."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
+    held = _key_expressions(codec, primary)
     for expression in held.values():
         names |= expression.names
-    arguments = [
-        f"{field.name}={held[field.name].source}"
+    values = {
+        field.name: held[field.name].source
         if field.name in held
-        else f"{field.name}={_argument(f'{index}', owner, field, columns[field.attribute], names)}"
+        else _argument(f"{index}", owner, field, columns[field.attribute], names)
         for index, field in enumerate(codec.fields)
+    }
+    made = f"owner({', '.join(f'{name}={value}' for name, value in values.items())})"
+    keys = {name: columns[codec.by_name[name].attribute] for name in primary.fields if name not in held}
+    fields = {
+        name: KeyField(f"row.{column.name}.content", values[name], column.is_text) for name, column in keys.items()
+    }
+    tests = [
+        test
+        for part, half in zip(primary.attributes, _halves(primary).values(), strict=True)
+        if (test := agreement(part, f"row.{half}.content", fields, f"_{half}", form=sort_form and half == "sort"))
     ]
-    return f"owner({', '.join(arguments)})", names
+    if not tests:
+        return made, names
+    for test in tests:
+        names |= test.names
+    agrees = " and ".join(test.source for test in tests)
+    return f"({made} if {agrees} else reject())", names | {"reject": reject_disagreement}
 
 
 def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.items.codec import Codec, Row
+from sortkey.model.items.codec import Codec, Row, extra
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.overrides import reads_alike
@@ -126,7 +126,8 @@ class Schema(Generic[T]):
     @cached_property
     def declared(self) -> frozenset[str]:
         """The attributes that the declarations explain; others are extra."""
-        return self.codec.attributes | self.key_names | {VERSION_ATTRIBUTE} | self._marks.keys()
+        stored = self.codec.attributes - set(self._unstored)
+        return stored | self.key_names | {VERSION_ATTRIBUTE} | self._marks.keys()
 
     @cached_property
     def _marks(self) -> dict[str, Value]:
@@ -157,8 +158,12 @@ class Schema(Generic[T]):
     def encode(self, item: T) -> Row:
         """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""
         row = self.codec.encode(item)
-        for attribute in self._unstored:
-            del row[attribute]
+        if self._unstored:
+            kept = extra(item)
+            for attribute in self._unstored:
+                del row[attribute]
+                if attribute in kept:
+                    row[attribute] = kept[attribute]
         for name, value_from in self._dense:
             row[name] = value_from(item)
         for layout in self._sparse:
@@ -233,36 +238,63 @@ class Schema(Generic[T]):
         if self.family is not None and (own := self.of_row(row)) is not self:
             item: T = own.decode(row)
             return item
+        stored = row
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self.upgraded(row)
-        values = self.codec.decode(row)
-        if not values.keys() >= self._primary_fields:
-            values = {**(self.primary.parse(row) or {}), **values}
-        try:
-            item = self.owner(**values)
-        except TypeError:
-            item = self._completed(row, values)
+        values = self.decoded(stored, row)
+        if not values.keys() >= self.codec.required:
+            self._complete(row, values)
+        item = self.owner(**values)
         self.codec.keep_extra(item, row, self.declared)
         return item
 
+    def decoded(self, stored: Row, current: Row | None = None) -> dict[str, Any]:
+        """The fields in a row's attributes and its primary key, which decides: it says which row the item is, whatever
+        an attribute or a default says. `current` is the row as upgrades make it. Raises DecodeError."""
+        values = self.codec.decode(self.without_unstored(stored if current is None else current))
+        if not self.primary.is_key_of(stored, values):
+            for name, value in self.parsed_key(stored).items():
+                # Equal values may have several forms, such as times in several zones.
+                if name not in values or values[name] != value:
+                    values[name] = value
+        return values
+
+    def parsed_key(self, row: Row) -> dict[str, Any]:
+        """The fields in a row's primary key. Raises DecodeError."""
+        found = self.primary.parse(row)
+        if found is None:
+            key = ", ".join(f"{part.name}={row.get(part.name)!r}" for part in self.primary.attributes)
+            templates = ", ".join(map(repr, self.primary.attributes))
+            raise DecodeError(f"a row of {self.name} has a key that {templates} cannot read: {key}")
+        return found
+
     @cached_property
     def _unstored(self) -> tuple[str, ...]:
-        """The attributes of `in_key` fields."""
+        """The attributes of `in_key` fields. A row that has one has it as an undeclared attribute."""
         return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
 
-    @cached_property
-    def _primary_fields(self) -> frozenset[str]:
-        """A row that lacks one of them as an attribute has it in its key, whatever its default."""
-        return frozenset(self.primary.fields)
+    def extra_after(self, kept: Row, changes: Mapping[str, Any]) -> Row:
+        """The undeclared attributes of an item after changes of its fields. One with the name of an `in_key` field
+        follows that field."""
+        changed = [self.codec.by_name[name] for name in self.codec.in_key.intersection(changes)]
+        return kept | {
+            field.attribute: field.encode(changes[field.name]) for field in changed if field.attribute in kept
+        }
 
-    def _completed(self, row: Row, values: dict[str, Any]) -> T:
-        """Makes an item of a row that lacks attributes: the fields are taken from index keys."""
+    def without_unstored(self, row: Row) -> Row:
+        """The row without attributes that have the name of an `in_key` field."""
+        if self._unstored and any(name in row for name in self._unstored):
+            return {name: value for name, value in row.items() if name not in self._unstored}
+        return row
+
+    def _complete(self, row: Row, values: dict[str, Any]) -> None:
+        """Adds the required fields that a row has in index keys only. One with a default has its default."""
         for layout in self.all_indexes:
-            values = {**(layout.parse(row) or {}), **values}
+            held = layout.parse(row) or {}
+            values |= {name: held[name] for name in self.codec.required - values.keys() & held.keys()}
         missing = sorted(self.codec.required - values.keys())
         if missing:
             raise DecodeError(f"a row of {self.name} has no {', '.join(missing)}: {row!r}")
-        return self.owner(**values)
 
     def add_upgrade(self, version: int, function: Upgrade) -> None:
         if not 1 <= version < self.version:

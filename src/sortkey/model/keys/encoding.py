@@ -63,6 +63,10 @@ class Encoding(NamedTuple):
     """Whether a value's prefix is encoded as the text's prefix, and letters and digits are unchanged."""
     ordered: bool = True
     """Whether the texts sort as the values do."""
+    of_content: str = ""
+    """The source of an expression that makes the text of most values from the content `{0}` of their attribute, as
+    `RowReader` has it. If its result is a key's text, without escapes, key and attribute have one value; otherwise they
+    may have. Empty if there is none."""
 
 
 def default_encoding(annotation: Annotation, *, followed: bool) -> Encoding:
@@ -117,7 +121,7 @@ def _decode_text(text: str) -> str:
 def _text(encode: Callable[[Any], str], unescaped: str, escapes: str) -> Encoding:
     # Runs of unescaped characters between escapes match faster than one character at a time.
     pattern = rf"{unescaped}*(?:\$[{escapes}]{unescaped}*)*"
-    return Encoding(encode, _decode_text, pattern, delimited=False, textual=True)
+    return Encoding(encode, _decode_text, pattern, delimited=False, textual=True, of_content="{0}")
 
 
 _TEXT_FOLLOWED: Final = _text(_encode_followed, "[%-\U0010fffe]", "0-T")
@@ -245,14 +249,14 @@ _INSTANT: Final = rf"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}\.[0-9]{{6}}Z"
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 _ENCODINGS: Final[dict[Any, Encoding]] = {
-    int: Encoding(_encode_int, _decode_int, _INT, delimited=True),
+    int: Encoding(_encode_int, _decode_int, _INT, delimited=True, of_content="chr(96 + len({0})) + {0}"),
     Decimal: Encoding(_encode_decimal, _decode_decimal, _DECIMAL, delimited=True),
     timedelta: Encoding(_encode_duration, _decode_duration, _DECIMAL, delimited=True),
-    datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True),
-    date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True),
-    UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True),
+    datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True, of_content="{0}"),
+    date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True, of_content="str({0})"),
+    UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True, of_content="str({0})"),
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
-_WHOLE_SECONDS: Final = _ENCODINGS[datetime]._replace(encode=in_whole_seconds(instant_text))
+_WHOLE_SECONDS: Final = _ENCODINGS[datetime]._replace(encode=in_whole_seconds(instant_text), of_content="")
 _NAMES: Final = "str, int, Decimal, datetime, date, timedelta, UUID, bool, bytes, or an Enum or Literal of these"

@@ -45,7 +45,7 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
     if base not in _FORMATS:
         raise DeclarationError(f"the format {spec!r} is for str, int, datetime, date or UUID, not for {base}")
     made = _FORMATS[base](spec)
-    return made._replace(encode=in_whole_seconds(made.encode)) if annotation.epoch else made
+    return made._replace(encode=in_whole_seconds(made.encode), of_content="") if annotation.epoch else made
 
 
 def _stored_encoding(base: StoredType, spec: str, followed: bool) -> Encoding:
@@ -58,14 +58,25 @@ def _stored_encoding(base: StoredType, spec: str, followed: bool) -> Encoding:
         except EncodeError as error:
             raise KeyPartError(str(error)) from None
 
-    return inner._replace(encode=encode, decode=lambda text: base.decode(inner.decode(text)), textual=False)
+    return inner._replace(
+        encode=encode,
+        decode=lambda text: base.decode(inner.decode(text)),
+        textual=False,
+        of_content=_of_text_content(base.codec.stored, inner),
+    )
+
+
+def _of_text_content(stored: Any, inner: Encoding) -> str:
+    """The encoding's `of_content`, for a type whose attribute's content is a str; the reader has others decoded."""
+    return inner.of_content if stored in (str, int, datetime) else ""
 
 
 def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
     types = {type(value) for value in values.values()}
     if len(types) != 1:
         raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
-    inner = encoding_of(Annotation(types.pop(), optional=False, inexact=False), spec, followed=followed)
+    (stored,) = types
+    inner = encoding_of(Annotation(stored, optional=False, inexact=False), spec, followed=followed)
     texts = {choice: inner.encode(value) for choice, value in values.items()}
     choices = {text: choice for choice, text in texts.items()}
 
@@ -77,7 +88,13 @@ def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encod
 
     pattern = "|".join(map(re.escape, choices))
     return Encoding(
-        encode, choices.__getitem__, f"(?:{pattern})", inner.delimited, tuple(choices), ordered=inner.ordered
+        encode,
+        choices.__getitem__,
+        f"(?:{pattern})",
+        inner.delimited,
+        tuple(choices),
+        ordered=inner.ordered,
+        of_content=_of_text_content(stored, inner),
     )
 
 
@@ -85,7 +102,9 @@ def _of_text(spec: str, followed: bool) -> Encoding:
     if spec != "raw":
         raise DeclarationError(f"the format {spec!r} of a text is not raw")
     # Characters below the separator sort before it, so the text of a shorter value would come after a longer one.
-    return Encoding(_encode_raw, str, f"[^#{TOP}]*", delimited=False, textual=True, ordered=not followed)
+    return Encoding(
+        _encode_raw, str, f"[^#{TOP}]*", delimited=False, textual=True, ordered=not followed, of_content="{0}"
+    )
 
 
 def _encode_raw(value: Any) -> str:
@@ -110,7 +129,7 @@ def _of_int(spec: str) -> Encoding:
             raise KeyPartError(f"{value} does not fit in {width} digits, without a sign")
         return text
 
-    return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True)
+    return Encoding(encode, int, rf"[0-9]{{{width}}}", delimited=True, of_content=f"{{0}}.rjust({width}, '0')")
 
 
 def _encode_unpadded(value: Any) -> str:
@@ -118,25 +137,31 @@ def _encode_unpadded(value: Any) -> str:
     return str(int(value))
 
 
-_UNPADDED: Final = Encoding(_encode_unpadded, int, "(?:0|-?[1-9][0-9]*)", delimited=False, ordered=False)
+_UNPADDED: Final = Encoding(
+    _encode_unpadded, int, "(?:0|-?[1-9][0-9]*)", delimited=False, ordered=False, of_content="{0}"
+)
 
 
 def _of_uuid(spec: str) -> Encoding:
     if spec not in _UUIDS:
         raise DeclarationError(f"the format {spec!r} of a UUID is not one of {', '.join(_UUIDS)}")
-    write, pattern = _UUIDS[spec]
+    write, pattern, of_content = _UUIDS[spec]
 
     def encode(value: Any) -> str:
         expect(UUID, value)
         return write(value)
 
-    return Encoding(encode, UUID, pattern, delimited=True)
+    return Encoding(encode, UUID, pattern, delimited=True, of_content=of_content)
 
 
-_UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str]]] = {
-    "upper": (lambda value: str(value).upper(), "[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}"),
-    "hex": (lambda value: value.hex, "[0-9a-f]{32}"),
-    "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}"),
+_UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str, str]]] = {
+    "upper": (
+        lambda value: str(value).upper(),
+        "[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}",
+        "str({0}).upper()",
+    ),
+    "hex": (lambda value: value.hex, "[0-9a-f]{32}", "{0}.hex"),
+    "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}", "{0}.hex.upper()"),
 }
 
 

@@ -111,6 +111,15 @@ class KeyLayout:
             f"{self.name} takes exactly {', '.join(self.fields)}, not {', '.join(map(str, given)) or 'nothing'}"
         )
 
+    def is_key_of(self, row: Row, values: Mapping[str, Any]) -> bool:
+        """Whether these fields make the row's key attributes. False if one is missing or has another text: the row may
+        still have the same values, in another form."""
+        try:
+            made = self._key_from_fields(values)
+        except (KeyError, KeyPartError):
+            return False
+        return all(row.get(name) == value for name, value in made.items())
+
     def text_keys(self, wanted: Sequence[Mapping[str, Any]] | Each) -> TextKeys | None:
         """The keys as pairs of strings; None for keys of other types, or with other fields: see `key_from_fields`."""
         if self._text_keys is None:

@@ -33,21 +33,24 @@ class _Directive(NamedTuple):
     """The place among the directives of a format whose texts sort as its times do."""
     width: int
     pattern: str
+    start: int
+    """Where it starts in the text of a stored time; -1 if it is not there."""
     unit: int = 1
     """What one stands for, of the part."""
 
 
 _DIRECTIVES: Final = {
-    "Y": _Directive("year", 0, 4, "[0-9]{4}"),
-    "m": _Directive("month", 1, 2, "(?:0[1-9]|1[0-2])"),
-    "d": _Directive("day", 2, 2, "(?:0[1-9]|[12][0-9]|3[01])"),
-    "H": _Directive("hour", 3, 2, "(?:[01][0-9]|2[0-3])"),
-    "M": _Directive("minute", 4, 2, "[0-5][0-9]"),
-    "S": _Directive("second", 5, 2, "[0-5][0-9]"),
-    "s": _Directive("epoch", 5, _EPOCH_WIDTH, f"[1-9][0-9]{{{_EPOCH_WIDTH - 1}}}"),
-    "f": _Directive("microsecond", 6, 6, "[0-9]{6}"),
-    "L": _Directive("microsecond", 6, 3, "[0-9]{3}", 1000),
+    "Y": _Directive("year", 0, 4, "[0-9]{4}", 0),
+    "m": _Directive("month", 1, 2, "(?:0[1-9]|1[0-2])", 5),
+    "d": _Directive("day", 2, 2, "(?:0[1-9]|[12][0-9]|3[01])", 8),
+    "H": _Directive("hour", 3, 2, "(?:[01][0-9]|2[0-3])", 11),
+    "M": _Directive("minute", 4, 2, "[0-5][0-9]", 14),
+    "S": _Directive("second", 5, 2, "[0-5][0-9]", 17),
+    "s": _Directive("epoch", 5, _EPOCH_WIDTH, f"[1-9][0-9]{{{_EPOCH_WIDTH - 1}}}", -1),
+    "f": _Directive("microsecond", 6, 6, "[0-9]{6}", 20),
+    "L": _Directive("microsecond", 6, 3, "[0-9]{3}", 20, 1000),
 }
+_STARTS: Final = tuple(sorted({directive.start for directive in _DIRECTIVES.values() if directive.start >= 0}))
 _OF_THE_DAY: Final = ("hour", "minute", "second", "microsecond")
 
 
@@ -82,7 +85,32 @@ def time_encoding(base: type, text: str) -> Encoding:
         for literal, directive in zip(parsed.literals, (*parsed.directives, None), strict=True)
     )
     write, read = (_date_writer, _date_reader) if base is date else (_time_writer, _time_reader)
-    return Encoding(write(parsed), read(parsed), pattern, delimited=True, ordered=ranks == sorted(ranks))
+    return Encoding(
+        write(parsed),
+        read(parsed),
+        pattern,
+        delimited=True,
+        ordered=ranks == sorted(ranks),
+        of_content=_of_content(parsed, "str({0})" if base is date else "{0}"),
+    )
+
+
+def _of_content(parsed: _Format, stored: str) -> str:
+    """The text as slices of a stored time, `2026-08-24T12:30:00.000000Z`, or date; empty if the format has a part that
+    these do not have, or leaves out one between others."""
+    starts = sorted(directive.start for directive in parsed.directives)
+    if starts != [start for start in _STARTS if start <= starts[-1]]:
+        return ""
+    pieces = [
+        f"{literal!r} + {stored}[{directive.start}:{directive.start + directive.width}]"
+        for literal, directive in zip(parsed.literals, parsed.directives, strict=False)
+    ]
+    pieces.append(repr(parsed.literals[-1]))
+    if stored == "{0}":
+        end = max(directive.start + directive.width for directive in parsed.directives)
+        # The rest must be zeros: a time with a part that the format does not write has another text.
+        pieces.append(f"{stored}[{end}:].strip('T:.0Z')")
+    return " + ".join(pieces)
 
 
 def _parse(text: str) -> _Format:

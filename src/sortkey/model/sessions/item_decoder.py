@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -99,7 +100,7 @@ def decode_path_items(
 
 def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
-        found = _read_all(path.schema, stored, _own_rows(path))
+        found = _read_all(path.schema, stored, _own_rows(path), one_partition=path.layout.index is None)
         if found is not None:
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
@@ -165,12 +166,21 @@ def start_key(path: Path[Any], row: Any) -> Row:
     return path.position(row if isinstance(row, dict) else path.schema.reader.key_attributes(row))
 
 
-def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter) -> Decoded | None:
+def _read_all(
+    schema: Schema[Any], stored: Unparsed, select: RowFilter, *, one_partition: bool = False
+) -> Decoded | None:
     reader = schema.reader
     if stored.binary and reader.nested:
         return None
     try:
         read = reader.rows(stored.text)
+    except NEEDS_CODEC:
+        return None
+    if one_partition:
+        # Handles the common case: all rows are of the class.
+        with suppress(*NEEDS_CODEC):
+            return Decoded(reader.partition_items(read), read)
+    try:
         rows = select(read)
         items = reader.items(rows)
     except NEEDS_CODEC:
@@ -188,41 +198,22 @@ def _all_rows(rows: list[Any]) -> list[Any]:
 def _own_rows(path: Path[Any]) -> RowFilter:
     """Selects the structures of the path's class by their primary key. On a path of the primary key, all rows have its
     partition key, which is not checked again."""
-    partition = None if path.layout.index is None else _matcher(path.primary.partition)
+    if path.layout.index is not None:
+        return _rows_with_key(path.primary)
     sort = _matcher(path.primary.sort)
-    if sort is None:
-        if partition is None:
-            return _all_rows
-        return lambda rows: [row for row in rows if partition(row.partition.content)]
-    if partition is not None:
-        return lambda rows: [row for row in rows if partition(row.partition.content) and sort(row.sort.content)]
-    known = _known_prefix_length(path)
-    if known is None:
-        return lambda rows: [row for row in rows if sort(row.sort.content)]
-    # The rest of most keys is letters and digits, which can only be the last field.
-    return lambda rows: [row for row in rows if row.sort.content[known:].isalnum() or sort(row.sort.content)]
+    return _all_rows if sort is None else lambda rows: [row for row in rows if sort(row.sort.content)]
 
 
 def _rows_with_key(primary: KeyLayout) -> RowFilter:
     """Selects the structures of a class by their primary key, among any rows."""
     partition, sort = _matcher(primary.partition), _matcher(primary.sort)
-
-    def is_own(row: Any) -> bool:
-        return (partition is None or partition(row.partition.content)) and (sort is None or sort(row.sort.content))
-
-    return lambda rows: [row for row in rows if is_own(row)]
-
-
-def _known_prefix_length(path: Path[Any]) -> int | None:
-    """The length of the sort key prefix that the path fixes, if only the text of its last field can follow it."""
-    sort, condition = path.primary.sort, path.condition
-    if condition is None or condition.operator != "begins_with" or sort is None or sort.template is None:
-        return None
-    last = sort.template.parts[-1]
-    open_fields = [field for field in sort.fields if field not in path.given]
-    if open_fields != [last.field] or last.follower or not last.encoding.textual:
-        return None
-    return len(condition.values[0]["S"])
+    if sort is None:
+        if partition is None:
+            return _all_rows
+        return lambda rows: [row for row in rows if partition(row.partition.content)]
+    if partition is None:
+        return lambda rows: [row for row in rows if sort(row.sort.content)]
+    return lambda rows: [row for row in rows if partition(row.partition.content) and sort(row.sort.content)]
 
 
 def _matcher(part: KeyAttribute | None) -> Callable[[str], bool] | None:
