@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from sortkey.storage import environment
 from tests.storage import children
 from tests.storage.byte_store import ByteStore, open_store
+from tests.storage.large_folder import write_large
 
 PROJECT = Path(__file__).parents[2]
 
@@ -18,6 +21,27 @@ PROJECT = Path(__file__).parents[2]
 @pytest.fixture
 def store() -> Iterator[ByteStore]:
     store = open_store()
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def written_large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("large") / "data"
+    write_large(folder)
+    return folder
+
+
+@pytest.fixture
+def large_folder(written_large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that is opened as if it were large."""
+    monkeypatch.setattr(environment, "CHECKED_BYTES", 0)
+    return Path(shutil.copytree(written_large, tmp_path / "data"))
+
+
+@pytest.fixture
+def large_store(large_folder: Path) -> Iterator[ByteStore]:
+    store = open_store(large_folder)
     yield store
     store.close()
 

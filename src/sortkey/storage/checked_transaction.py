@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sortkey.storage.gradual_check import Bounds
+from sortkey.storage.leaf_search import END, START
+from sortkey.storage.sound_keys import Bounds, SoundKeys
 
-Require = Callable[[bytes | None], Bounds]
+Require = Callable[[bytes], Bounds]
 """`GradualCheck.require`, with errors of the store's user."""
+RequireToDelete = Callable[[bytes, SoundKeys], None]
+"""`GradualCheck.require_to_delete`, likewise."""
 
 
 class CheckedTransaction:
-    __slots__ = ("_require", "_transaction", "abort", "commit", "id")
+    __slots__ = ("_merged", "_require", "_require_to_delete", "_transaction", "abort", "commit", "id")
 
-    def __init__(self, transaction: Any, require: Require) -> None:
+    def __init__(self, transaction: Any, require: Require, require_to_delete: RequireToDelete) -> None:
         self._transaction = transaction
         self._require = require
+        self._require_to_delete = require_to_delete
+        self._merged = SoundKeys()
         # LMDB's own methods: an interrupt must not come between a commit and its return.
         self.abort: Callable[[], None] = transaction.abort
         self.commit: Callable[[], None] = transaction.commit
@@ -43,7 +48,7 @@ class CheckedTransaction:
         return done
 
     def delete(self, key: bytes) -> bool:
-        self._require(key)
+        self._require_to_delete(key, self._merged)
         done: bool = self._transaction.delete(key)
         return done
 
@@ -59,8 +64,7 @@ class CheckedCursor:
     def __init__(self, cursor: Any, require: Require) -> None:
         self._cursor = cursor
         self._require = require
-        self._low: bytes = b""
-        self._high: bytes | None = b""
+        self._low = self._high = START
         self.key: Callable[[], bytes] = cursor.key
         self.value: Callable[[], bytes] = cursor.value
         self.item: Callable[[], tuple[bytes, bytes]] = cursor.item
@@ -76,12 +80,12 @@ class CheckedCursor:
         return found
 
     def first(self) -> bool:
-        self._allow(b"")
+        self._allow(START)
         found: bool = self._cursor.first()
         return found
 
     def last(self) -> bool:
-        self._low, self._high = self._require(None)
+        self._low, self._high = self._require(END)
         found: bool = self._cursor.last()
         return found
 
@@ -124,6 +128,5 @@ class CheckedCursor:
         return self._cursor.item() if keys else self._cursor.value()
 
     def _allow(self, key: bytes) -> None:
-        high = self._high
-        if key < self._low or (high is not None and key >= high):
+        if not self._low <= key < self._high:
             self._low, self._high = self._require(key)

@@ -1,18 +1,30 @@
 """Checks a large file leaf by leaf: in the background, and each leaf before the first lookup that reads it.
 
 Opening a file checks the pages above the leaves and the free pages: a hundredth of the file (`page_tree.TreeWalk`).
-These divide all keys between the leaves. What is left is checked against that commit, the *opened* one, which a
-snapshot keeps. A lookup of a key is safe when the leaf that had the key in the opened commit is sound, and so are the
-leaves beside it:
+These divide all keys between the leaves. A lookup of a key is safe when the leaf that has the key is sound, and so are
+the leaves beside it:
 
 - A bound between two leaves may be damaged in the page above. Then one of the two has a key on the wrong side of it.
-- Later commits move entries only between neighbours, when a leaf is split, or is merged because entries were deleted.
-  A write checks the three leaves, too, so whatever it copies is sound.
 - A cursor moves to the next leaf at most, and asks again there.
 
 A leaf is sound if its page is (`tree_pages`) and each value was written under the key that it is found by. The rest of
 a value is verified by reads. A damaged leaf is an error for each key of the three leaves, and others are served. A page
 that cannot be read is treated like a damaged one.
+
+LMDB does not use the pages of a snapshot again, so a snapshot that lasts makes the file grow by all that is written
+meanwhile. Therefore the check holds none for longer than `STRETCH_SECONDS`. Each stretch looks at the newest commit,
+and goes on at the key where the one before it ended. Page numbers mean nothing from one stretch to the next. What was
+found to be sound is noted by keys (`sound_keys`), and stays so in every later commit:
+
+- A commit changes a leaf, or the bounds beside it, only by a write to this leaf or to one beside it. Whoever writes
+  has checked the three leaves before, in this process or in another: a write is wrapped as a read is
+  (`checked_transaction`), or its process has checked the whole file. So what it copies is sound.
+- A delete may merge a leaf with one beside it, and the next delete may merge the two with a third one. So each delete
+  of a transaction checks one leaf more on each side.
+- For the same reason, an older snapshot is safe where the newest commit is: either it has the same leaf, or a writer
+  checked its leaf later.
+
+Long values that are older than the opening must not be on pages that were free then: LMDB may use those.
 """
 
 from __future__ import annotations
@@ -20,39 +32,34 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, TypeVar, cast
 
 import lmdb
 
-from sortkey.storage.meta_pages import NO_ROOT, Damage, meta_of
+from sortkey.storage.leaf_search import END, START, Branches, DamagedRange, LeafSearch, Place, checked
+from sortkey.storage.meta_pages import Damage, meta_of, newest_meta
 from sortkey.storage.page_tree import TreeWalk, take_free_pages
-from sortkey.storage.sealed import SEAL_BYTES, belongs_to
-from sortkey.storage.tree_pages import Branch, Key, Leaf, Pages
+from sortkey.storage.page_use import PageUse
+from sortkey.storage.sealed import SEAL_BYTES, key_sum_at, sum_of_key
+from sortkey.storage.sound_keys import Bounds, SoundKeys
+from sortkey.storage.tree_pages import Pages
 
 STEP_SECONDS: Final = 0.001
 """How long the background checks before it pauses. Other threads wait for it, because Python runs one at a time."""
 PAUSE_SECONDS: Final = 0.002
-REMEMBERED_BRANCHES: Final = 1024
+STRETCH_SECONDS: Final = 0.02
+"""How long the background looks at one commit, with pauses."""
+TRIES: Final = 3
+"""Damage counts if it is seen this often, each time in a new snapshot: a commit may be written while it is read."""
+
+Result = TypeVar("Result")
 
 _logger = logging.getLogger(__name__)
-
-Bounds = tuple[bytes, bytes | None]
-"""The least key, and the first one behind; None if there is no bound."""
-
-
-class _Damaged(NamedTuple):
-    low: bytes
-    high: bytes | None
-    what: str
-
-
-def _unreadable(number: int, error: OSError) -> Damage:
-    return Damage(f"page {number} cannot be read: {error}")
 
 
 class GradualCheck:
@@ -62,49 +69,50 @@ class GradualCheck:
         """Check what is above the leaves; raises Damage. `unsealed` is the one key whose value has no seal."""
         self._path = file
         self._unsealed = unsealed
-        self._snapshot: lmdb.Transaction[Any] = environment.begin()
-        self._file = os.open(file, os.O_RDONLY)
-        try:
-            self._outline(partial(os.pread, self._file))
-        except BaseException:
-            self._release()
-            raise
-        self._branch = lru_cache(REMEMBERED_BRANCHES)(self._read_branch)
-        self._damaged: dict[int, _Damaged] = {}
+        self._environment = environment
+        self._sound = SoundKeys()
+        self._branches: Branches = {}
+        self._damage: set[str] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self.ended = False
+        self._file = os.open(file, os.O_RDONLY)
+        self._read = partial(os.pread, self._file)
+        try:
+            with environment.begin() as snapshot:
+                self._opened = self._outline(snapshot.id())
+        except BaseException:
+            os.close(self._file)
+            raise
 
-    def _outline(self, read: Callable[[int, int], bytes]) -> None:
-        meta = meta_of(read, self._snapshot.id())
-        self._pages = Pages(read, meta, os.fstat(self._file).st_size)
-        self._walk = TreeWalk(self._pages, meta.main)
-        self._root = meta.main.root
-        self._numbers: list[int] = []
-        self._lows: list[bytes] = []
-        for number, branch in self._walk.lowest_branches():
-            self._numbers.append(number)
-            self._lows.append(cast(bytes, branch.low or b""))
-        take_free_pages(self._pages, meta)
-        self._checked = bytearray(meta.last_page + 1)
+    def _outline(self, commit: int) -> PageUse:
+        """Check the pages above the leaves, and the free pages. Returns which pages are used or free."""
+        meta = meta_of(self._read, commit)
+        use = PageUse(meta, os.fstat(self._file).st_size)
+        pages = Pages(self._read, meta, use.take_long)
+        for _ in TreeWalk(pages, use, meta.main).lowest_branches():
+            pass
+        take_free_pages(pages, use, meta)
+        return use
 
-    def require(self, key: bytes | None) -> Bounds:
-        """Raise Damage unless it is safe to look up the key, and to move by one entry from it; None is the last key.
+    def require(self, key: bytes) -> Bounds:
+        """Raise Damage unless it is safe to look up the key, and to move by one entry from it; END is the last key.
 
         Returns bounds between which that is safe for any key.
         """
         with self._lock:
-            if self.ended:
-                return self._outside_damage(key)
-            if not self._lows:
-                return b"", None
-            group = len(self._lows) - 1 if key is None else bisect_right(self._lows, key) - 1
-            bounds = cast(list[bytes], self._branch(group).keys)
-            leaf = len(bounds) if key is None else bisect_right(bounds, key)
-            for place in self._neighbours(group, leaf):
-                self._check(*place)
-            return self._bounds(group, leaf)
+            return self._sound.inside(key) or self._repeated(partial(self._check_around, key))
+
+    def require_to_delete(self, key: bytes, merged: SoundKeys) -> None:
+        """Raise Damage unless it is safe to delete the key in a write transaction.
+
+        LMDB may merge its leaf with one beside it, and that one may be merged already. `merged` has the leaves of the
+        transaction's commit that it may have merged with each other so far, and gets more.
+        """
+        with self._lock:
+            if not self.ended or self._damage:
+                self._repeated(partial(self._check_to_merge, key, merged))
 
     def start(self, on_sound: Callable[[], None]) -> None:
         """Check all leaves in a thread; `on_sound` is called there at the end, if no leaf is damaged."""
@@ -113,140 +121,143 @@ class GradualCheck:
 
     def run(self, pause: Callable[[], bool] | None = None) -> bool:
         """Check all leaves; returns whether all are sound. Ends early when `pause`, called now and then, is true."""
-        until = perf_counter() + STEP_SECONDS
-        for group in range(len(self._lows)):
-            for leaf in range(self._leaves(group)):
-                with self._lock:
-                    try:
-                        self._check(group, leaf)
-                    except Damage:
-                        # It is noted and logged, and an error for those who need the leaf.
-                        continue
-                if pause is not None and perf_counter() > until:
-                    if pause():
-                        return False
-                    until = perf_counter() + STEP_SECONDS
-        return self._end()
-
-    def _leaves(self, group: int) -> int:
-        """The number of leaves below a page. None if it cannot be read: then its keys are damaged."""
-        with self._lock:
+        position = START
+        while position != END:
             try:
-                return len(self._branch(group).children)
-            except Damage as damage:
-                self._note(self._numbers[group], self._around_group(group), damage)
-                return 0
+                behind = self._stretch(position, pause)
+            except DamagedRange as damage:
+                behind = self._pass(max(position, damage.place.low))
+            except lmdb.ReadersFullError:
+                behind = None if self._closing.wait(PAUSE_SECONDS) else position
+            if behind is None:
+                return False
+            position = behind
+        return self._end()
 
     def close(self) -> None:
         """Stop, and wait for the thread. No transaction may be in use any more."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
-        if not self.ended:
-            self.ended = True
+        if not self.ended or self._damage:
             self._release()
+        self.ended = True
 
     def _run(self, on_sound: Callable[[], None]) -> None:
         if self.run(partial(self._closing.wait, PAUSE_SECONDS)):
             on_sound()
 
+    def _stretch(self, position: bytes, pause: Callable[[], bool] | None) -> bytes | None:
+        """Check the leaves from a key on, in one commit; returns the key to go on at, or None to end early."""
+        until = perf_counter() + STEP_SECONDS
+        end = perf_counter() + STRETCH_SECONDS
+        with self._newest_tree() as tree:
+            for place in tree.leaves_from(position):
+                with self._lock:
+                    self._check(tree, place)
+                now = perf_counter()
+                if pause is not None and now > until:
+                    if pause():
+                        return None
+                    until = perf_counter() + STEP_SECONDS
+                if now > end:
+                    return place.high
+        return END
+
+    def _pass(self, key: bytes) -> bytes:
+        """Check again what seems to be damaged; returns the key behind it."""
+        try:
+            with self._lock:
+                place = self._repeated(partial(self._check_leaf_with, key))
+        except DamagedRange as damage:
+            # It is noted and logged, and an error for those who need the leaf.
+            place = damage.place
+        return END if place is None else place.high
+
     def _end(self) -> bool:
         """Note the end; returns whether all leaves are sound."""
         with self._lock:
-            if not self._damaged:
-                try:
-                    self._walk.check_counts()
-                    self._pages.check_all_known()
-                except Damage as damage:
-                    # No answer depends on these numbers.
-                    _logger.error("%s is damaged: %s; run `sortkey check` on its folder", self._path, damage)
             self.ended = True
-            self._release()
-            return not self._damaged
+            if not self._damage:
+                self._sound.add(START, END)
+                self._release()
+            return not self._damage
 
     def _release(self) -> None:
-        """Let LMDB use the pages of the opened commit again."""
-        self._snapshot.abort()
         os.close(self._file)
+        self._branches.clear()
+        del self._opened
 
-    def _read_branch(self, group: int) -> Branch:
-        low = self._lows[group] or None
-        high = self._lows[group + 1] if group + 1 < len(self._lows) else None
-        if self._numbers[group] == NO_ROOT:
-            return Branch(low, [], high, [self._root])
+    @contextmanager
+    def _newest_tree(self) -> Iterator[LeafSearch]:
+        # The snapshot keeps the pages of its commit and of all later ones.
+        with self._environment.begin():
+            try:
+                meta = newest_meta(self._read)
+            except (Damage, OSError) as error:
+                raise DamagedRange(Place(0, START, END), f"a meta page is damaged: {error}") from error
+            pages = Pages(self._read, meta, self._opened.check_old_value)
+            yield LeafSearch(pages, meta.main, self._branches)
+
+    def _repeated(self, check: Callable[[LeafSearch], Result]) -> Result:
+        """What a check of the newest tree returns. Damage is noted if each of several tries finds some."""
+        for _ in range(TRIES - 1):
+            with suppress(DamagedRange), self._newest_tree() as tree:
+                return check(tree)
         try:
-            return self._pages.branch(self._numbers[group], low, high)
-        except OSError as error:
-            raise _unreadable(self._numbers[group], error) from error
-
-    def _neighbours(self, group: int, leaf: int) -> Iterator[tuple[int, int]]:
-        """The leaf before this one, this one, and the next."""
-        if leaf:
-            yield group, leaf - 1
-        elif group:
-            yield group - 1, len(self._branch(group - 1).children) - 1
-        yield group, leaf
-        if leaf + 1 < len(self._branch(group).children):
-            yield group, leaf + 1
-        elif group + 1 < len(self._lows):
-            yield group + 1, 0
-
-    def _bounds(self, group: int, leaf: int) -> Bounds:
-        low, high = self._branch(group).bounds(leaf)
-        return cast(bytes, low or b""), cast(bytes | None, high)
-
-    def _check(self, group: int, leaf: int) -> None:
-        branch = self._branch(group)
-        number = branch.children[leaf]
-        if self._checked[number]:
-            return
-        known = self._damaged.get(number)
-        if known is not None:
-            raise Damage(known.what)
-        try:
-            self._check_leaf(number, *branch.bounds(leaf))
-        except Damage as damage:
-            self._note(number, self._around(group, leaf), damage)
+            with self._newest_tree() as tree:
+                return check(tree)
+        except DamagedRange as damage:
+            self._note(str(damage))
             raise
-        self._checked[number] = 1
 
-    def _note(self, number: int, around: Bounds, damage: Damage) -> None:
-        self._damaged[number] = _Damaged(*around, str(damage))
-        _logger.error("%s is damaged: %s; run `sortkey check` on its folder", self._path, damage)
+    def _note(self, damage: str) -> None:
+        if damage not in self._damage:
+            self._damage.add(damage)
+            _logger.error("%s is damaged: %s; run `sortkey check` on its folder", self._path, damage)
 
-    def _around(self, group: int, leaf: int) -> Bounds:
-        """The bounds of a leaf and those beside it."""
-        try:
-            around = [self._bounds(*place) for place in self._neighbours(group, leaf)]
-        except Damage:
-            return self._around_group(group)
-        return around[0][0], around[-1][1]
+    def _check_around(self, key: bytes, tree: LeafSearch) -> Bounds:
+        """Check the leaf with a key, and those beside it."""
+        place = self._check_leaf_with(key, tree)
+        if place is None:
+            return START, END
+        self._check_beside(place.low, place.high, tree)
+        return place.low, place.high
 
-    def _around_group(self, group: int) -> Bounds:
-        """The bounds of the leaves below a page and below those beside it; reads nothing."""
-        return self._lows[max(group - 1, 0)], self._lows[group + 2] if group + 2 < len(self._lows) else None
+    def _check_to_merge(self, key: bytes, merged: SoundKeys, tree: LeafSearch) -> None:
+        """Check the leaf with a key, and those beside all that it may have been merged with."""
+        place = self._check_leaf_with(key, tree)
+        if place is not None:
+            low, high = self._check_beside(*merged.run_with(place.low, place.high), tree)
+            merged.add(low, high)
 
-    def _check_leaf(self, number: int, low: Key | None, high: Key | None) -> None:
-        try:
-            self._check_seals(number, self._walk.leaf(number, low, high))
-        except OSError as error:
-            raise _unreadable(number, error) from error
+    def _check_beside(self, low: bytes, high: bytes, tree: LeafSearch) -> Bounds:
+        """Check the leaves before and behind these bounds; returns the bounds of all."""
+        before = tree.leaf_before(low)
+        if before is not None:
+            self._check(tree, before)
+            low = before.low
+        if high != END:
+            behind = self._check_leaf_with(high, tree)
+            high = END if behind is None else behind.high
+        return low, high
 
-    def _check_seals(self, number: int, leaf: Leaf) -> None:
-        page = leaf.page
-        for key, (at, length, is_long) in zip(cast(list[bytes], leaf.keys), leaf.values, strict=True):
-            end = at + length
-            tail = self._pages.read_long(end - SEAL_BYTES, SEAL_BYTES) if is_long else page[end - SEAL_BYTES : end]
-            if (length < SEAL_BYTES or not belongs_to(key, tail)) and key != self._unsealed:
+    def _check_leaf_with(self, key: bytes, tree: LeafSearch) -> Place | None:
+        place = tree.leaf_with(key)
+        if place is not None:
+            self._check(tree, place)
+        return place
+
+    def _check(self, tree: LeafSearch, place: Place) -> None:
+        if not self._sound.includes(place.low, place.high):
+            checked(place, partial(self._check_page, tree.pages))
+            self._sound.add(place.low, place.high)
+
+    def _check_page(self, pages: Pages, number: int, low: bytes, high: bytes) -> None:
+        leaf = pages.leaf(number, low, high)
+        page, keys = leaf.page, cast(list[bytes], leaf.keys)
+        for key, key_sum, (at, length, is_long) in zip(keys, map(sum_of_key, keys), leaf.values, strict=True):
+            seal = at + length - SEAL_BYTES
+            found = key_sum_at(page, seal) if not is_long else key_sum_at(pages.read_long(seal, SEAL_BYTES), 0)
+            if (found[0] != key_sum or length < SEAL_BYTES) and key != self._unsealed:
                 raise Damage(f"record {key.hex()} on page {number} is damaged, or its key is")
-
-    def _outside_damage(self, key: bytes | None) -> Bounds:
-        begin, end = b"", None
-        for low, high, what in self._damaged.values():
-            if key is not None and key < low:
-                end = low if end is None else min(end, low)
-            elif high is not None and (key is None or high <= key):
-                begin = max(begin, high)
-            else:
-                raise Damage(what)
-        return begin, end

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 HEADER: Final = struct.Struct("=QQHHHH")
@@ -84,6 +85,14 @@ def _meta(page: bytes, number: int) -> Meta:
     if free.flags != FREE_TREE_FLAGS or main.flags or main.page_size:
         raise Damage(f"meta page {number} has flags that Sortkey never sets")
     return meta
+
+
+def newest_meta(read: ReadAt) -> Meta:
+    """The meta page of the newest commit, while other processes may commit."""
+    metas = read_metas(read)
+    while metas != (again := read_metas(read)):
+        metas = again
+    return max(metas, key=attrgetter("commit"))
 
 
 def meta_of(read: ReadAt, commit: int) -> Meta:

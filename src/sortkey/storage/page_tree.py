@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sortkey.storage.meta_pages import NO_ROOT, Damage, Meta, ReadAt, Tree
+from sortkey.storage.page_use import PageUse
 from sortkey.storage.tree_pages import Branch, Key, KeyOf, Leaf, Pages, number_of
 
 DEEPEST: Final = 32
@@ -19,29 +20,31 @@ DEEPEST: Final = 32
 
 def check_trees(read: ReadAt, meta: Meta, file_bytes: int) -> None:
     """Raise Damage unless the trees of this commit are sound. Reads every page but those of long values."""
-    pages = Pages(read, meta, file_bytes)
-    main = TreeWalk(pages, meta.main)
+    use = PageUse(meta, file_bytes)
+    pages = Pages(read, meta, use.take_long)
+    main = TreeWalk(pages, use, meta.main)
     for _ in main.leaves():
         pass
     main.check_counts()
-    take_free_pages(pages, meta)
-    pages.check_all_known()
+    take_free_pages(pages, use, meta)
+    use.check_all_known()
 
 
-def take_free_pages(pages: Pages, meta: Meta) -> None:
+def take_free_pages(pages: Pages, use: PageUse, meta: Meta) -> None:
     """Check the tree of the free pages. None of them may be used."""
-    free = TreeWalk(pages, meta.free, number_of)
+    free = TreeWalk(pages, use, meta.free, number_of)
     for leaf in free.leaves():
         for place in leaf.values:
-            pages.take_free(pages.value(leaf, place))
+            use.take_free(pages.value(leaf, place))
     free.check_counts()
 
 
 class TreeWalk:
     """One walk over a tree, from its least key to its greatest, which counts."""
 
-    def __init__(self, pages: Pages, tree: Tree, key_of: KeyOf | None = None) -> None:
+    def __init__(self, pages: Pages, use: PageUse, tree: Tree, key_of: KeyOf | None = None) -> None:
         self._pages = pages
+        self._use = use
         self._tree = tree
         self._key_of = key_of
         self._branches = 0
@@ -69,7 +72,7 @@ class TreeWalk:
             raise Damage(f"a tree of {tree.leaf_pages} leaves has {self._leaves}, or another number of branch pages")
 
     def _below(self, number: int, level: int, low: Key | None, high: Key | None) -> Iterator[tuple[int, Branch]]:
-        self._pages.take(number)
+        self._use.take(number)
         self._branches += 1
         branch = self._pages.branch(number, low, high, self._key_of)
         if level == self._tree.depth - 1:
@@ -81,7 +84,7 @@ class TreeWalk:
 
     def _take_leaves(self, numbers: list[int]) -> None:
         for number in numbers:
-            self._pages.take(number)
+            self._use.take(number)
         self._leaves += len(numbers)
 
     def leaves(self) -> Iterator[Leaf]:

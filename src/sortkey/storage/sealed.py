@@ -20,7 +20,12 @@ from zlib import crc32
 RESIDUE: Final = 0x2144DF1C
 SEAL_BYTES: Final = 8
 _SUM_BYTES: Final = 4
-_pack: Final = struct.Struct("<I").pack
+_SUM: Final = struct.Struct("<I")
+_pack: Final = _SUM.pack
+
+sum_of_key: Final = crc32
+key_sum_at: Final = _SUM.unpack_from
+"""Of bytes and the place of a seal in them: the checksum of the key, in a tuple."""
 
 
 def seal(key: bytes, payload: bytes) -> bytes:

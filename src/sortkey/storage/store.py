@@ -21,8 +21,9 @@ import lmdb
 from sortkey.storage import environment
 from sortkey.storage.checked_transaction import CheckedTransaction
 from sortkey.storage.environment import FORMAT_KEY, Transaction
-from sortkey.storage.gradual_check import Bounds, GradualCheck
+from sortkey.storage.gradual_check import GradualCheck
 from sortkey.storage.meta_pages import Damage
+from sortkey.storage.sound_keys import Bounds, SoundKeys
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
@@ -93,12 +94,20 @@ class Store(Generic[BatchType]):
         self._is_checked = True
 
     def _begin_checked(self, write: bool = False) -> Transaction:
-        return cast(Transaction, CheckedTransaction(self._environment.begin(write=write), self._require))
+        transaction = self._environment.begin(write=write)
+        return cast(Transaction, CheckedTransaction(transaction, self._require, self._require_to_delete))
 
-    def _require(self, key: bytes | None) -> Bounds:
+    def _require(self, key: bytes) -> Bounds:
         assert self.check is not None
         try:
             return self.check.require(key)
+        except Damage as damage:
+            raise self._damage_error(damage) from damage
+
+    def _require_to_delete(self, key: bytes, merged: SoundKeys) -> None:
+        assert self.check is not None
+        try:
+            self.check.require_to_delete(key, merged)
         except Damage as damage:
             raise self._damage_error(damage) from damage
 

@@ -22,7 +22,6 @@ LEAF: Final = 0x02
 OVERFLOW: Final = 0x04
 LONG_VALUE: Final = 0x01
 META_PAGES: Final = 2
-MOST_UNWRITTEN_PAGES: Final = 1 << 20
 
 _ENTRY: Final = struct.Struct("=HHHH")
 ENTRY_BYTES: Final = _ENTRY.size
@@ -33,6 +32,8 @@ _OVERFLOW_PAGES: Final = struct.Struct("=I")
 Key = bytes | int
 KeyOf = Callable[[Any], Key]
 """Makes a key of the bytes of a page; None leaves them as they are."""
+TakeLong = Callable[[int, int, int], None]
+"""Takes the first page of a long value, the number of its pages, and the commit that wrote them; may raise Damage."""
 
 
 class Branch(NamedTuple):
@@ -69,39 +70,23 @@ def number_of(key: bytes) -> int:
 
 
 class Pages:
-    """The pages of one commit, and which of them are known to be used or free."""
+    """The pages of the trees of one commit."""
 
-    def __init__(self, read: ReadAt, meta: Meta, file_bytes: int) -> None:
+    def __init__(self, read: ReadAt, meta: Meta, take_long: TakeLong) -> None:
+        """`take_long` is called with the pages of each long value."""
         self._size = meta.page_size
         self._read = read
         self._commit = meta.commit
-        # Free pages at the end may never have been written. The bound is on this check's own memory.
-        if meta.last_page > 2 * file_bytes // meta.page_size + MOST_UNWRITTEN_PAGES:
-            raise Damage("the file is much shorter than its meta page says")
-        self._taken = bytearray(meta.last_page + 1)
-        self._taken[:META_PAGES] = b"\1" * META_PAGES
-
-    def take(self, first: int, count: int = 1) -> None:
-        """Note that pages are used. Each may be used once."""
-        end = first + count
-        if not META_PAGES <= first < end <= len(self._taken) or any(self._taken[first:end]):
-            raise Damage(f"page {first} is out of range, or is used twice")
-        self._taken[first:end] = b"\1" * count
-
-    def take_free(self, listed: bytes) -> None:
-        """Note the free pages of one entry: their count, then their numbers."""
-        if len(listed) % _NUMBER.size or not listed or len(listed) // _NUMBER.size - 1 != number_of(listed[:8]):
-            raise Damage("the list of free pages has an entry of a wrong length")
-        for (number,) in _NUMBER.iter_unpack(listed[_NUMBER.size :]):
-            self.take(number)
-
-    def check_all_known(self) -> None:
-        unknown = self._taken.find(0)
-        if unknown >= 0:
-            raise Damage(f"page {unknown} is neither used nor free")
+        self._end = meta.last_page + 1
+        self._take_long = take_long
 
     def branch(self, number: int, low: Key | None, high: Key | None, key_of: KeyOf | None = None) -> Branch:
-        page, starts, _ = self._tree_page(number, BRANCH)
+        return self.branch_of(self.page(number), number, low, high, key_of)
+
+    def branch_of(
+        self, page: bytes, number: int, low: Key | None, high: Key | None, key_of: KeyOf | None = None
+    ) -> Branch:
+        starts, _ = self._entries(page, number, BRANCH)
         keys: list[Key] = []
         children: list[int] = []
         for start in starts:
@@ -115,8 +100,9 @@ class Pages:
         return Branch(low, keys, high, children)
 
     def leaf(self, number: int, low: Key | None, high: Key | None, key_of: KeyOf | None = None) -> Leaf:
-        """A leaf with all its entries. Takes the pages of its long values, so call it once."""
-        page, starts, used = self._tree_page(number, LEAF)
+        """A leaf with all its entries."""
+        page = self.page(number)
+        starts, used = self._entries(page, number, LEAF)
         keys: list[Key] = []
         values: list[Place] = []
         overflow_pages = 0
@@ -153,11 +139,15 @@ class Pages:
         """A part of a long value."""
         return self._read(length, at)
 
-    def _tree_page(self, number: int, wanted: int) -> tuple[bytes, list[int], int]:
-        """A page, where its entries start, and the number of bytes that they take."""
+    def page(self, number: int) -> bytes:
+        self._require_range(number, 1)
         page = self._read(self._size, number * self._size)
         if len(page) < self._size:
             raise Damage(f"the file ends before page {number}")
+        return page
+
+    def _entries(self, page: bytes, number: int, wanted: int) -> tuple[list[int], int]:
+        """Where the entries of a page start, and the number of bytes that they take."""
         own_number, commit, _, flags, lower, upper = HEADER.unpack_from(page)
         if own_number != number or commit > self._commit:
             raise Damage(f"page {number} is of another place or time")
@@ -168,7 +158,11 @@ class Pages:
         starts = [start + HEADER.size for (start,) in struct.iter_unpack("=H", page[HEADER.size : HEADER.size + lower])]
         if not starts or min(starts) < upper + HEADER.size or max(starts) + ENTRY_BYTES > len(page):
             raise Damage(f"page {number} has entries outside of it")
-        return page, starts, self._size - HEADER.size - upper
+        return starts, self._size - HEADER.size - upper
+
+    def _require_range(self, first: int, count: int) -> None:
+        if not META_PAGES <= first <= self._end - count:
+            raise Damage(f"page {first} is out of range")
 
     def _long_value(self, where: bytes, length: int) -> tuple[int, int]:
         """Where in the file a long value is, and the number of its pages."""
@@ -176,7 +170,7 @@ class Pages:
         # A value that was made shorter in the transaction that wrote it keeps its pages.
         if count * self._size < HEADER.size + length:
             raise Damage(f"a value of {length} bytes is said to have {count} pages")
-        self.take(first, count)
+        self._require_range(first, count)
         at = first * self._size + HEADER.size
         header = self._read(HEADER.size, first * self._size)
         if len(header) < HEADER.size or not self._read(1, at + length - 1):
@@ -185,6 +179,7 @@ class Pages:
         own_count = _OVERFLOW_PAGES.unpack_from(header, HEADER.size - _OVERFLOW_PAGES.size)[0]
         if (own_number, flags, own_count) != (first, OVERFLOW, count) or commit > self._commit:
             raise Damage(f"page {first} does not begin the value that it should")
+        self._take_long(first, count, commit)
         return at, count
 
 
