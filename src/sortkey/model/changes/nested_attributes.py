@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from sortkey.model.items.codec import Field, Row
 from sortkey.model.items.converter import Value
 
 NESTED: Final = frozenset({"M", "L"})
 _SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+def keep_undeclared_in(new: Row, stored: Row, field: Field) -> None:
+    """Adds to a field of the new row what the stored one has in it, and the class does not declare."""
+    name = field.attribute
+    if name in new and name in stored and not NESTED.isdisjoint(new[name]) and not NESTED.isdisjoint(stored[name]):
+        new[name] = keep_undeclared(stored[name], field.encode(field.decode(stored[name])), new[name])
 
 
 def keep_undeclared(stored: Value, shown: Value, new: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sortkey.model.changes.nested_attributes import NESTED, keep_undeclared
+from sortkey.model.changes.nested_attributes import NESTED, keep_undeclared_in
 from sortkey.model.changes.row_guards import row_guards
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -42,6 +42,5 @@ def _row(schema: Schema[Any], read: Row, item: Any, assigned: Collection[str]) -
             continue
         if before is None:
             before = schema.upgraded(read)
-        if name in before and not NESTED.isdisjoint(before[name]):
-            new[name] = keep_undeclared(before[name], field.encode(field.decode(before[name])), new[name])
+        keep_undeclared_in(new, before, field)
     return new

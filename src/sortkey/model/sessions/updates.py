@@ -18,6 +18,7 @@ from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
+from sortkey.model.changes.nested_attributes import keep_undeclared_in
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.place_changes import Changes, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
@@ -102,6 +103,8 @@ class Update(ConditionalWrite):
         )
         values = {name: self._applied(name, known[name], row) for name in computed}
         planned = plan_changes(self.schema, {**self.assigned, **values}, known, row)
+        for name in computed:
+            keep_undeclared_in(planned.sets, row, self.schema.codec.by_name[name])
         return Prepared("Update", self._members(planned, computed, row))
 
     def _of_subclass(self, schema: Schema[Any]) -> Update:
