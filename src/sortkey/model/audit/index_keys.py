@@ -53,8 +53,19 @@ def _surplus(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> Ind
         return None
     kind = Kind.INDEX_KEY_STALE if len(stored) == len(layout.attributes) else Kind.INDEX_KEY_HALF
     finding = Finding(kind, str(layout.index), f"{_shown(row, surplus)}, but the item is not in the index", True)
+    sets = _only_in_key(schema, layout, item, row)
+    if sets and schema.is_outdated(row):
+        detail = f"{finding.detail}; only the key has {', '.join(sets)}, so the row must be upgraded with the repair"
+        return IndexKeyFinding(finding._replace(detail=detail, repairable=False), None)
     # Another writer may bring the item into an index that shares an attribute, which is then not to be removed.
-    return _with_repair(finding, {}, surplus, schema, (*others, layout), row)
+    return _with_repair(finding, sets, surplus, schema, (*others, layout), row)
+
+
+def _only_in_key(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> Row:
+    """The attributes of required fields that the row lacks, so that the item shows them from an index key."""
+    current = schema.upgraded(row)
+    fields = (schema.codec.by_name[name] for name in schema.required_in(layout))
+    return {each.attribute: each.encode(getattr(item, each.name)) for each in fields if each.attribute not in current}
 
 
 def _wanted_by(layout: KeyLayout, item: Any) -> frozenset[str]:

@@ -6,7 +6,8 @@ conditional on the values read: if they have changed in between, it fails and is
 
 A row may be older than an index, or than a field of it, and lack the key or a part of it. So an update that writes a
 part of an index key is conditional on the other parts being there; if they are not, it fails, returns the row, and is
-planned again to write the whole key.
+planned again to write the whole key. A row may also have a required field in an index key only: an update that removes
+the key then sets the field's attribute.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class _Planner:
         self.removes: list[str] = []
         self.reads: set[str] = set()
         self.used: set[str] = set()
+        self.used_keys: set[str] = set()
         self.beside: set[str] = set()
 
     def plan(self) -> ChangePlan:
@@ -173,8 +175,23 @@ class _Planner:
             self.used |= other.sparse & self.values.keys()
             self.reads |= other.sparse - self.values.keys()
             return
+        self._keep_fields(layout)
         if part.name not in self.removes:
             self._assign(part.name, None)
+
+    def _keep_fields(self, layout: KeyLayout) -> None:
+        """Requires the attributes of the required fields that the key of this index holds; sets those that the row
+        lacks, because it has them in the key only."""
+        for field in self.schema.required_in(layout):
+            attribute = self.schema.codec.by_name[field].attribute
+            if field in self.changes:
+                continue
+            if self.row is None or attribute in self.row:
+                self.beside.add(attribute)
+                continue
+            self.used.add(field)
+            self.used_keys.update(part.name for each in self.schema.all_indexes for part in each.attributes)
+            self._assign(attribute, self.schema.codec.encode_field(field, self.values[field]))
 
     def _assign(self, attribute: str, value: Value | None) -> None:
         if value is None:
@@ -185,4 +202,6 @@ class _Planner:
     def _guards(self) -> dict[str, Value | None]:
         codec = self.schema.codec
         read = self.used - self.changes.keys() - set(self.schema.primary.fields)
-        return {codec.by_name[name].attribute: codec.encode_field(name, self.values[name]) for name in sorted(read)}
+        fields = {codec.by_name[name].attribute: codec.encode_field(name, self.values[name]) for name in sorted(read)}
+        keys = sorted(self.used_keys - self.primary)
+        return fields | {name: None if self.row is None else self.row.get(name) for name in keys}

@@ -108,6 +108,16 @@ class Schema(Generic[T]):
             for field in layout.sparse.union(part.fields)
         )
 
+    def required_in(self, layout: KeyLayout) -> tuple[str, ...]:
+        """The fields of an index that a row must have, and may have in the key of the index only."""
+        return self._required_in[layout.name]
+
+    @cached_property
+    def _required_in(self) -> dict[str, tuple[str, ...]]:
+        must = {name for name in self.codec.required if self.codec.by_name[name].absent is None}
+        must.difference_update(self.primary.fields)
+        return {name: tuple(field for field in layout.fields if field in must) for name, layout in self.indexes.items()}
+
     @cached_property
     def held_by_keys(self) -> frozenset[str]:
         """The fields that keys and indexes contain."""
