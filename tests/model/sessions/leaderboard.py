@@ -20,6 +20,7 @@ def leaderboard(number: int, formerly: int | None = None) -> Any:
         board: str
         score: int
         team: str = "red"
+        note: str = ""
         key = sk.Key("PLAYER#{player}")
         top = sk.Index(
             "top",

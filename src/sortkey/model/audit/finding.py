@@ -17,6 +17,7 @@ class Kind(StrEnum):
     INDEX_KEY_HALF = "index-key-half"
     INDEX_KEY_STALE = "index-key-stale"
     INDEX_KEY_IMPOSSIBLE = "index-key-impossible"
+    FORMER_SHARD = "former-shard"
     TTL = "ttl"
     OLDER_VERSION = "older-version"
 
@@ -26,8 +27,9 @@ class Kind(StrEnum):
 
     @property
     def is_flaw(self) -> bool:
-        """Whether answers are wrong or incomplete because of it. A row of an older version is found and read."""
-        return self is not Kind.OLDER_VERSION
+        """Whether answers are wrong or incomplete because of it. A row of an older version is found and read, and so is
+        one in a shard that readers still ask."""
+        return self not in (Kind.OLDER_VERSION, Kind.FORMER_SHARD)
 
 
 _MEANINGS: Final = {
@@ -38,6 +40,7 @@ _MEANINGS: Final = {
     Kind.INDEX_KEY_HALF: "a part of the index key is missing",
     Kind.INDEX_KEY_STALE: "the index key is stale",
     Kind.INDEX_KEY_IMPOSSIBLE: "the index key cannot hold the item's fields",
+    Kind.FORMER_SHARD: "it is in the shard of another number of shards",
     Kind.TTL: "the TTL attribute is not a number of seconds",
     Kind.OLDER_VERSION: "it has an older version",
 }

@@ -18,6 +18,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
 
 
 class IndexKeyFinding(NamedTuple):
@@ -36,9 +37,33 @@ def audit_index_keys(schema: Schema[Any], item: Any, row: Row, index: str | None
         except ModelError as error:
             yield IndexKeyFinding(Finding(Kind.INDEX_KEY_IMPOSSIBLE, str(layout.index), str(error)), None)
             continue
-        found = _lacking_or_differing(schema, layout, row, wanted) if wanted else _surplus(schema, layout, item, row)
+        found = None
+        if not wanted:
+            found = _surplus(schema, layout, item, row)
+        elif _is_in_former_shard(layout, item, row, wanted):
+            found = _moved(schema, layout, row, wanted)
+        else:
+            found = _lacking_or_differing(schema, layout, row, wanted)
         if found is not None:
             yield found
+
+
+def _is_in_former_shard(layout: KeyLayout, item: Any, row: Row, wanted: Row) -> bool:
+    """Whether the shard is the only difference, and one that `formerly` explains."""
+    part = layout.partition
+    if not isinstance(part, ShardedAttribute) or not part.sharding.is_changing:
+        return False
+    if row.get(part.name) == wanted[part.name] or row.get(part.name) != part.former_value(item):
+        return False
+    return all(name in row and is_same(row[name], value) for name, value in wanted.items() if name != part.name)
+
+
+def _moved(schema: Schema[Any], layout: KeyLayout, row: Row, wanted: Row) -> IndexKeyFinding:
+    """The finding about a row in its former shard. Its repair moves it, whatever happens to the sort key meanwhile."""
+    name = layout.partition.name
+    sets = {name: wanted[name]}
+    finding = Finding(Kind.FORMER_SHARD, str(layout.index), f"{_shown(row, sets)} becomes {_shown(sets, sets)}", True)
+    return _with_repair(finding, sets, (), schema, (layout,), row, only_partition=True)
 
 
 def _surplus(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> IndexKeyFinding | None:
@@ -97,11 +122,21 @@ def _lacking_or_differing(schema: Schema[Any], layout: KeyLayout, row: Row, key:
 
 
 def _with_repair(
-    finding: Finding, sets: Row, removes: tuple[str, ...], schema: Schema[Any], used: Iterable[KeyLayout], row: Row
+    finding: Finding,
+    sets: Row,
+    removes: tuple[str, ...],
+    schema: Schema[Any],
+    used: Iterable[KeyLayout],
+    row: Row,
+    *,
+    only_partition: bool = False,
 ) -> IndexKeyFinding:
-    """The finding with its repair, which depends on the fields and keys of the indexes that are `used`."""
+    """The finding with its repair, which depends on the fields and keys of the indexes that are `used`, or only on
+    those of their partition keys."""
     try:
-        guards = {name: value for layout in used for name, value in _guards(schema, layout, row).items()}
+        guards = {
+            name: value for layout in used for name, value in _guards(schema, layout, row, only_partition).items()
+        }
         return IndexKeyFinding(finding, Repair(sets, removes, guards))
     except Unsupported as error:
         return IndexKeyFinding(finding._replace(detail=f"{finding.detail}; {error}", repairable=False), None)
@@ -123,14 +158,17 @@ def _primary(schema: Schema[Any]) -> frozenset[str]:
     return frozenset(part.name for part in schema.primary.attributes)
 
 
-def _guards(schema: Schema[Any], layout: KeyLayout, row: Row) -> dict[str, Value | None]:
+def _guards(schema: Schema[Any], layout: KeyLayout, row: Row, only_partition: bool) -> dict[str, Value | None]:
     """What the index key is computed from, and what it was: a repair must not undo a later write."""
     codec, primary = schema.codec, _primary(schema)
     if schema.is_outdated(row):
         # The upgrade may compute the fields from any attribute.
         return row_guards(schema, row)
-    fields = [codec.by_name[field].attribute for field in layout.sources]
-    keys = [part.name for part in layout.attributes]
+    sources, parts = layout.sources, layout.attributes
+    if only_partition:
+        sources, parts = layout.partition.fields, layout.partitions
+    fields = [codec.by_name[field].attribute for field in sources]
+    keys = [part.name for part in parts]
     if any(name not in row for name in fields):
         # A row shows a field that it lacks from the key of another index.
         keys += [part.name for each in schema.all_indexes for part in each.attributes]
