@@ -87,6 +87,8 @@ from sortkey.model.tables.table import Table as Table
 from sortkey.patterns.aggregate.aggregator import Aggregator as Aggregator
 from sortkey.patterns.aggregate.declaration import Aggregate as Aggregate
 from sortkey.patterns.aggregate.declaration import aggregate as aggregate
+from sortkey.patterns.aggregate.extremes import maximum as maximum
+from sortkey.patterns.aggregate.extremes import minimum as minimum
 from sortkey.patterns.aggregate.values import count as count
 from sortkey.patterns.aggregate.values import total as total
 from sortkey.patterns.aggregate.windows import window as window

@@ -18,7 +18,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
-from tests.patterns.aggregate.favourites import COUNTED, SHARD, START, Favourite, counted, history, truth
+from tests.patterns.aggregate.favourites import (
+    COUNTED,
+    RANGED,
+    SHARD,
+    START,
+    Favourite,
+    SpendingRange,
+    counted,
+    history,
+    truth,
+)
 
 OTHER_SHARD = "shardId-00000001787578200000-00000002"
 _example = count()
@@ -70,8 +80,9 @@ class FreezingClient:
 class Owners:
     """The owners of one shard, one after the other, and those that are frozen."""
 
-    def __init__(self, db: sk.AsyncSession, changes: list[sk.Change[Favourite]]) -> None:
+    def __init__(self, db: sk.AsyncSession, aggregate: sk.Aggregate, changes: list[sk.Change[Favourite]]) -> None:
         self.db = db
+        self.aggregate = aggregate
         self.changes = changes
         self.done = 0
         self.frozen: list[tuple[Freezer, asyncio.Task[None]]] = []
@@ -97,7 +108,7 @@ class Owners:
 
     async def _apply(self, batch: list[sk.Change[Favourite]], freezer: Freezer) -> None:
         _freezer.set(freezer)
-        await COUNTED.aggregator(self.db, parallel=3).on_changes(batch)
+        await self.aggregate.aggregator(self.db, parallel=3).on_changes(batch)
 
     async def thaw(self) -> None:
         for freezer, task in self.frozen:
@@ -132,25 +143,59 @@ def states(name: str) -> st.SearchStrategy[list[tuple[int, Favourite | None]]]:
 plans = st.lists(st.tuples(st.integers(0, 1), st.none() | deliveries), max_size=16)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(data=st.data())
-def test_counts_equal_the_truth(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
-    name = f"r{next(_example)}"
+async def play(db: sk.AsyncSession, aggregate: sk.Aggregate, data: st.DataObject, name: str) -> list[Favourite]:
+    """Applies changes in all these ways; returns the favourites that there are at the end."""
     lives = [data.draw(states(name)), data.draw(states(name))]
     plan = data.draw(plans)
     session: Any = db
     if not isinstance(session.client, FreezingClient):
         session.client = FreezingClient(session.client)
+    shards = zip(lives, (SHARD, OTHER_SHARD), strict=True)
+    owners = [Owners(db, aggregate, history(life, shard)) for life, shard in shards]
+    for shard, delivery in plan:
+        # None: those that are frozen go on.
+        await (owners[shard].thaw() if delivery is None else owners[shard].deliver(delivery))
+    for each in owners:
+        await each.finish()
+    return [state for life in lives for state in dict(life).values() if state is not None]
 
-    async def play() -> None:
-        owners = [Owners(db, history(life, shard)) for life, shard in zip(lives, (SHARD, OTHER_SHARD), strict=True)]
-        for shard, delivery in plan:
-            # None: those that are frozen go on.
-            await (owners[shard].thaw() if delivery is None else owners[shard].deliver(delivery))
-        for each in owners:
-            await each.finish()
-        final = [state for life in lives for state in dict(life).values() if state is not None]
+
+every_way = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+
+@every_way
+@given(data=st.data())
+def test_counts_equal_the_truth(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
+    async def run() -> None:
+        name = f"r{next(_example)}"
+        final = await play(db, COUNTED, data, name)
         expected = {group: found for group, found in truth(final).items() if any(found)}
         assert await counted(db, [f"{name}-nopi", f"{name}-honey"]) == expected
 
-    runner.run(play())
+    runner.run(run())
+
+
+# An extreme that is not exact is a bound.
+@every_way
+@given(data=st.data())
+def test_extremes_are_true_or_known_not_to_be(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
+    async def run() -> None:
+        name = f"r{next(_example)}"
+        final = await play(db, RANGED, data, name)
+        for restaurant in (f"{name}-nopi", f"{name}-honey"):
+            found = await db.get(SpendingRange.key(restaurant=restaurant), consistent=True)
+            found = found or SpendingRange(restaurant=restaurant)
+            spent = [each.spent for each in final if each.restaurant == restaurant]
+            assert found.count == len(spent)
+            if found.is_largest:
+                assert found.largest == max(spent, default=None)
+            else:
+                assert found.largest is not None
+                assert found.largest >= max(spent)
+            if found.smallest_exact:
+                assert found.smallest == min(spent, default=None)
+            else:
+                assert found.smallest is not None
+                assert found.smallest <= min(spent)
+
+    runner.run(run())

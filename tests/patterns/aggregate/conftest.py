@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import sortkey as sk
-from tests.patterns.aggregate.favourites import COUNTS, FAVOURITES
+from tests.patterns.aggregate.favourites import COUNTS, FAVOURITES, RANGES
 from tests.stores import dynamodb_local, our_endpoint, store
 
 __all__ = ["db", "dynamodb_local", "our_endpoint", "runner", "store"]
@@ -22,10 +22,10 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def db(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
-    """An open session with both tables."""
+    """An open session with all tables."""
 
     async def opened() -> sk.AsyncSession:
-        session = await sk.open(store, tables=[FAVOURITES, COUNTS])
+        session = await sk.open(store, tables=[FAVOURITES, COUNTS, RANGES])
         await session.create_tables()
         return session
 

@@ -12,6 +12,7 @@ import sortkey as sk
 
 FAVOURITES = sk.Table("aggregated-favourites", stream="NEW_AND_OLD_IMAGES")
 COUNTS = sk.Table("favourite-counts", ttl="expires")
+RANGES = sk.Table("spending-ranges")
 START = datetime(2026, 8, 24, 13, 30, tzinfo=UTC)
 SHARD = "shardId-00000001787578200000-00000001"
 
@@ -47,13 +48,39 @@ COUNTED = sk.aggregate(
 )
 
 
-def change(number: int, old: Favourite | None, new: Favourite | None, shard: str = SHARD) -> sk.Change[Favourite]:
-    """The change with this sequence number."""
+class SpendingRange(sk.Item, table=RANGES):
+    restaurant: str
+    count: int = 0
+    smallest: Decimal | None = None
+    smallest_exact: bool = True
+    largest: Decimal | None = None
+    is_largest: bool = True
+
+    key = sk.Key("RESTAURANT#{restaurant}")
+    by_largest = sk.Index("largest", "{count}", "{largest}", names=("count", "most"))
+
+
+RANGED = sk.aggregate(
+    Favourite,
+    into=SpendingRange,
+    by=("restaurant",),
+    values={
+        "largest": sk.maximum("spent", exact="is_largest"),
+        "count": sk.count(),
+        "smallest": sk.minimum("spent"),
+    },
+)
+
+
+def change(
+    number: int, old: Favourite | None, new: Favourite | None, shard: str = SHARD, at: datetime | None = None
+) -> sk.Change[Favourite]:
+    """The change with this sequence number; it has happened now."""
     kind: Literal["INSERT", "MODIFY", "REMOVE"] = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
     item = new or old
     assert item is not None
     key = {"pk": {"S": f"USER#{item.user}"}, "sk": {"S": f"FAV#{item.restaurant}"}}
-    return sk.Change(kind, old, new, key, f"{number:040}", START, shard)
+    return sk.Change(kind, old, new, key, f"{number:040}", at or datetime.now(UTC), shard)
 
 
 def history(states: Sequence[tuple[int, Favourite | None]], shard: str = SHARD) -> list[sk.Change[Favourite]]:

@@ -152,7 +152,7 @@ def test_windows_that_are_no_longer_kept_are_not_written(store: str, runner: asy
     async def play() -> None:
         async with sk.open(store, tables=[FAVOURITES, COUNTS], clock=clock) as db:
             await db.create_tables()
-            await apply(db, change(1, NOPI, None))
+            await apply(db, change(1, NOPI, None, at=datetime.fromtimestamp(clock.now(), UTC)))
             assert await row_of(db, "nopi", "2026-08-24T13") == {}
             assert (await row_of(db, "nopi", "2026-08-24"))["count"] == {"N": "-1"}
 

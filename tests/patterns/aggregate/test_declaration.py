@@ -151,7 +151,7 @@ class Unstreamed(sk.Item, table="unstreamed-orders"):
         ),
         ({"values": {}}, "needs values"),
         ({"values": {"order": sk.count()}}, "did you mean 'orders'"),
-        ({"values": {"orders": 1}}, r"takes sk.count\(\) or sk.total\(…\), not 1"),
+        ({"values": {"orders": 1}}, "takes sk.count.*, not 1"),
         ({"values": {"total": sk.count()}}, r"Sums.total must be an int, to hold count\(\), not Decimal"),
         ({"values": {"orders": sk.total("totl")}}, "did you mean 'total'"),
         ({"values": {"orders": sk.total("total")}}, "Sums.orders must be Decimal"),

@@ -14,30 +14,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import groupby
+from logging import getLogger
 from operator import attrgetter
 from typing import Any, Final
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
+from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions import steps as requests
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
-from sortkey.model.sessions.steps import Context
 from sortkey.model.streams.change import Change
-from sortkey.patterns.aggregate.fold import Step, after_mark, fold
+from sortkey.patterns.aggregate.fold import after_mark, fold
+from sortkey.patterns.aggregate.item_update import ItemUpdate
 from sortkey.patterns.aggregate.marks import mark_attribute
-from sortkey.patterns.aggregate.shares import Group, Source
+from sortkey.patterns.aggregate.pruning import MarkPruner
+from sortkey.patterns.aggregate.shards import listed_shards
+from sortkey.patterns.aggregate.shares import Source
+from sortkey.patterns.aggregate.step import Group, Step
 from sortkey.patterns.aggregate.target import Target
 
 PARALLEL: Final = 32
 """Writes that are under way at the same time."""
 
+_RETENTION: Final = timedelta(hours=24)
+"""How long streams keep records; the marks of a shard may be gone soon after."""
 _NO_SHARD: Final = (
     "an aggregate needs the shard of each change, and these have none. Lambda gives it to functions with a tumbling "
     "window alone: set TumblingWindowInSeconds of the event source mapping; with sk.read_record, give shard="
 )
+_log: Final = getLogger(__name__)
 
 
 class Aggregator:
@@ -49,18 +58,27 @@ class Aggregator:
         self._source = source
         self._target = target
         self._session = session
+        self._context = context_of(session)
         self._parallel = parallel
+        self._update = ItemUpdate(target)
+        self._pruner = MarkPruner(target.prefix, self._context.pacing.now)
+        self._metered = f"aggregate {target.schema.name}"
 
     async def on_changes(self, changes: Sequence[Change[Any]]) -> None:
         """Apply a batch of changes, in the order of their shard; those that are applied already are left out. Errors of
         the store are raised: the batch may then be partly applied, and is to be delivered again."""
-        for shard, batch in groupby(changes, attrgetter("shard")):
+        for shard, found in groupby(changes, attrgetter("shard")):
             if not shard:
                 raise ValueError(_NO_SHARD)
-            await self._apply(shard, list(batch))
+            batch = list(found)
+            if batch[0].at < self._context.moment - _RETENTION:
+                await self._require_listed(shard)
+            await self._apply(shard, batch)
+            if self._pruner.is_due:
+                await self._begin_round(shard)
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
-        steps = fold(self._source, changes, context_of(self._session).moment)
+        steps = fold(self._source, changes, self._context.moment)
         mark = mark_attribute(self._target.prefix, shard)
         pending = iter(steps.items())
         try:
@@ -72,32 +90,72 @@ class Aggregator:
             raise errors.exceptions[0] from None
 
     async def _write_each(self, mark: str, pending: Iterator[tuple[Group, list[Step]]]) -> None:
-        context = context_of(self._session)
         for group, steps in pending:
-            await run_steps(self._session, _write(context, self._target, group, mark, steps))
+            await run_steps(self._session, self._write(group, mark, steps))
 
+    def _write(self, group: Group, mark: str, steps: list[Step]) -> requests.Steps[None]:
+        """Applies the steps of one group that its item does not have yet."""
+        row: Row | None = None
+        if self._target.extremes:
+            row = yield from self._read(group)
+            steps = after_mark(steps, _mark(row, mark))
+        attempt = 0
+        while steps:
+            dead = self._pruner.removable(group)
+            request = self._update.request(group, mark, steps, self._context.moment, row, dead)
+            if self._pruner.wants(group):
+                request["ReturnValues"] = "ALL_NEW"
+            try:
+                answer = yield from self._context.send("UpdateItem", request, self._metered)
+            except ClientError as error:
+                found = row_of_failed_condition(error)
+            else:
+                self._written(group, answer)
+                return
+            if found is None:
+                # The store's error does not have the item, or there is none any more.
+                found = yield from self._read(group)
+            steps = after_mark(steps, _mark(found, mark))
+            if self._target.extremes:
+                # Another shard's owner may have changed the extremes, and may do so again.
+                row = found
+                yield self._context.pacing.pause(attempt)
+                attempt += 1
 
-def _write(context: Context, target: Target, group: Group, mark: str, steps: list[Step]) -> requests.Steps[None]:
-    """Applies the steps of one group that its item does not have yet."""
-    while steps:
-        request = target.update(group, mark, steps, context.moment)
+    def _written(self, group: Group, answer: requests.Answer) -> None:
+        self._pruner.removed(group)
+        if "Attributes" in answer:
+            self._pruner.examine(group, answer["Attributes"])
+
+    def _read(self, group: Group) -> requests.Steps[Row]:
+        members = {"TableName": self._target.schema.table, "Key": self._target.fixed(group).key, "ConsistentRead": True}
+        answer = yield from self._context.send("GetItem", members, self._metered)
+        row: Row = answer.get("Item", {})
+        return row
+
+    async def _listed(self) -> set[str]:
+        shards = await run_steps(self._session, listed_shards(self._context, self._source.schema.table))
+        return {shard.id for shard in shards}
+
+    async def _begin_round(self, shard: str) -> None:
+        """Lists the shards, to find marks that are no longer needed; the shard of the last batch must be among them."""
+        self._pruner.postpone()
         try:
-            yield from context.send("UpdateItem", request, f"aggregate {target.schema.name}")
-        except ClientError as error:
-            row = row_of_failed_condition(error)
-        else:
+            listed = await self._listed()
+        except (ClientError, BotoCoreError, DeadlineExceeded) as error:
+            # The batch is applied, and items with too many marks are only larger.
+            _log.warning("the shards of %s cannot be listed to prune marks: %s", self._source.schema.table, error)
             return
-        if row is None:
-            row = yield from _read(context, target, request["Key"])
-        steps = after_mark(steps, _mark(row, mark))
+        if shard in listed:
+            self._pruner.begin_round(listed)
 
-
-def _read(context: Context, target: Target, key: Row) -> requests.Steps[Row]:
-    """The item's row, for a store whose error does not have it."""
-    members = {"TableName": target.schema.table, "Key": key, "ConsistentRead": True}
-    answer = yield from context.send("GetItem", members, f"aggregate {target.schema.name}")
-    row: Row = answer.get("Item", {})
-    return row
+    async def _require_listed(self, shard: str) -> None:
+        """Rejects changes whose marks may have been pruned."""
+        if shard not in await self._listed():
+            raise ValueError(
+                f"the stream of {self._source.schema.table} no longer has the shard {shard}, so it is not known "
+                "whether these changes are counted; they are more than a day old"
+            )
 
 
 def _mark(row: Row, attribute: str) -> str | None:

@@ -16,6 +16,7 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.patterns.aggregate.aggregator import PARALLEL, Aggregator
+from sortkey.patterns.aggregate.extremes import Extreme, Kept
 from sortkey.patterns.aggregate.shares import By, Source
 from sortkey.patterns.aggregate.target import Target
 from sortkey.patterns.aggregate.values import Sum
@@ -33,7 +34,7 @@ class Aggregate:
         into: type[Item],
         by: By,
         window: Window | None,
-        values: Mapping[str, Sum],
+        values: Mapping[str, Kept],
         where: Where | None,
         marks: str,
     ) -> None:
@@ -65,7 +66,7 @@ class Aggregate:
         return Aggregator(self.source, self._target(context_of(session).schema(self.into)), session, parallel)
 
     def _target(self, schema: Schema[Any]) -> Target:
-        return Target(schema, self.group, tuple(self.values), self.window, self._marks)
+        return Target(schema, self.group, self.values, self.window, self._marks)
 
 
 def aggregate(
@@ -73,13 +74,13 @@ def aggregate(
     *,
     into: type[Item],
     by: Sequence[str] | Mapping[str, str | Callable[[Any], Any]],
-    values: Mapping[str, Sum],
+    values: Mapping[str, Kept],
     window: Window | None = None,
     where: Where | None = None,
     marks: str = "m",
 ) -> Aggregate:
-    """Declares values that a change feed keeps for the items of a class: their number, or the total of a field, by
-    other fields and by windows of time. Each change counts exactly once, however often it is delivered.
+    """Declares values that a change feed keeps for the items of a class: their number, and totals and extremes of their
+    fields, by other fields and by windows of time. Each change counts exactly once, however often it is delivered.
 
         counts = sk.aggregate(
             Favourite,
@@ -114,7 +115,7 @@ def _check_stream(counted: type[Item]) -> None:
         )
 
 
-def _check_target(schema: Schema[Any], group: Sequence[str], values: Mapping[str, Sum], window: Window | None) -> None:
+def _check_target(schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept], window: Window | None) -> None:
     fields = schema.codec.by_name
     for name in (*group, *values):
         if name not in fields:
@@ -155,15 +156,21 @@ def _check_group(source: Schema[Any], target: Schema[Any], by: By) -> None:
             )
 
 
-def _check_values(source: Schema[Any], target: Schema[Any], values: Mapping[str, Sum]) -> None:
+def _check_values(source: Schema[Any], target: Schema[Any], values: Mapping[str, Kept]) -> None:
+    flags = [value.flag(name) for name, value in values.items() if isinstance(value, Extreme)]
+    if len({*flags, *values}) < len(flags) + len(values):
+        raise DeclarationError(f"{target.name}: each extreme needs a field of its own that says whether it is exact")
     for name, value in values.items():
         field = target.codec.by_name[name]
         default = target.codec.if_absent(name)
         if name in target.primary.fields:
             raise DeclarationError(f"{target.name}.{name} is in the key, so it cannot be {value!r}")
         try:
+            if isinstance(value, Extreme):
+                value.check(source.codec, target.codec, name)
+                continue
             if not isinstance(value, Sum):
-                raise DeclarationError(f"takes sk.count() or sk.total(…), not {value!r}")
+                raise DeclarationError(f"takes sk.count(), sk.total(…), sk.minimum(…) or sk.maximum(…), not {value!r}")
             value.check(source.codec, field.annotation)
             if default is not NODEFAULT and default is not None and default:
                 raise DeclarationError(f"has the default {default!r}, but an aggregate starts from 0")

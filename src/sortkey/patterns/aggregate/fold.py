@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sortkey.model.errors import DecodeError
 from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregate.marks import mark_of
-from sortkey.patterns.aggregate.shares import NOTHING, Group, Share, Source
-
-
-class Step(NamedTuple):
-    """What one change does to one group."""
-
-    mark: str
-    """The mark of its sequence number."""
-    removed: Share | None
-    added: Share | None
-
+from sortkey.patterns.aggregate.shares import NOTHING, Source
+from sortkey.patterns.aggregate.step import Group, Step
 
 Steps = dict[Group, list[Step]]
 """The steps of each group, by sequence number upward."""

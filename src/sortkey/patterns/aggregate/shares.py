@@ -20,11 +20,10 @@ from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.patterns.aggregate.values import Sum
+from sortkey.patterns.aggregate.extremes import Extreme, Kept
+from sortkey.patterns.aggregate.step import Group, Share
 from sortkey.patterns.aggregate.windows import Window
 
-Group = tuple[Any, ...]
-Share = tuple[Any, ...]
 Shares = Mapping[Group, Share]
 By = Mapping[str, str | Callable[[Any], Any]]
 """The fields of an aggregate's items, and the field of the counted items that each is taken from, or a function."""
@@ -37,14 +36,17 @@ class Source:
     """The items that an aggregate counts."""
 
     def __init__(
-        self, counted: type[Item], target: Schema[Any], by: By, window: Window | None, values: Mapping[str, Sum]
+        self, counted: type[Item], target: Schema[Any], by: By, window: Window | None, values: Mapping[str, Kept]
     ) -> None:
         self.schema = schema_of(counted)
         self.counted = counted
         self.window = window
         self._groups = [self._reader(read) for read in by.values()]
-        annotations = {name: target.codec.by_name[name].annotation for name in values}
-        self._values = [value.reader(annotations[name]) for name, value in values.items()]
+        fields = target.codec.by_name
+        self._values = [
+            value.reader() if isinstance(value, Extreme) else value.reader(fields[name].annotation)
+            for name, value in values.items()
+        ]
         self._accepts: Callable[[Any], bool] | None = None
         if window is not None:
             self._check_time(window)

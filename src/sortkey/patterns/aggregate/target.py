@@ -1,20 +1,12 @@
-"""The items that an aggregate is kept in, and the UpdateItem that applies steps to one of them.
+"""The items that an aggregate is kept in: what follows from a group, and which attributes hold the values.
 
-One request works on an existing and on a missing item: it sets everything that follows from the group (the fields of
-the key, index keys, the expiry), adds to the sums, and sets the mark. Its condition makes it count once:
-
-    SET #m = :last, … ADD #count :delta        if  attribute_not_exists(#m) OR #m < :first
-
-`:first` is the mark of the first step in the delta, `:last` that of the last. If a part of the steps is in the item
-already, the condition fails.
-
-An index key may have the group's fields, and a sum as a whole number attribute: adding moves the item in the index. A
-text that contains the sum would need the new value, which no one knows before the write, so it is rejected.
+An index key may have the group's fields, and a value as a number attribute of its own: adding moves the item in the
+index. A text that contains the value would need the new one, which no one knows before the write, so it is rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -25,9 +17,9 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.patterns.aggregate.fold import Step
-from sortkey.patterns.aggregate.shares import Group
-from sortkey.patterns.aggregate.values import sum_exactly, zero_of
+from sortkey.patterns.aggregate.extremes import Bound, Extreme, Kept
+from sortkey.patterns.aggregate.step import Group
+from sortkey.patterns.aggregate.values import Sum, zero_of
 from sortkey.patterns.aggregate.windows import Window
 
 _CACHED_ITEMS: Final = 16_384
@@ -44,86 +36,67 @@ class Target:
     """The items of an aggregate, by the schema that a store needs."""
 
     def __init__(
-        self, schema: Schema[Any], group: Sequence[str], sums: Sequence[str], window: Window | None, prefix: str
+        self,
+        schema: Schema[Any],
+        group: tuple[str, ...],
+        values: Mapping[str, Kept],
+        window: Window | None,
+        prefix: str,
     ) -> None:
         self.schema = schema
-        self.group = tuple(group)
+        self.group = group
         """The fields of the key."""
         self.prefix = prefix
         """Of the attributes with marks."""
-        self.sums = tuple(sums)
+        self.positions = {name: position for position, name in enumerate(values)}
+        """Of the values, in shares."""
+        self.sums = {name: value for name, value in values.items() if isinstance(value, Sum)}
+        self.extremes = {name: value for name, value in values.items() if isinstance(value, Extreme)}
+        self.counter = next((name for name, value in self.sums.items() if value.of is None), None)
+        """The field with the number of items, if there is one."""
         self._window = window
         fields = schema.codec.by_name
         self._expires = schema.codec.ttl_field if window is not None and window.keep else None
-        self._zeros = {name: zero_of(fields[name].annotation) for name in sums}
+        self.zeros = {name: zero_of(fields[name].annotation) for name in self.sums}
         self._check()
-        self._added = {name: self._attributes_of(name) for name in sums}
-        """The attributes that hold each sum: its own, and copies of it in index keys."""
+        self.attributes = {name: self._attributes_of(name) for name in values}
+        """The attributes that hold each value: its own, and copies of it in index keys."""
+        self.flags = {name: fields[value.flag(name)].attribute for name, value in self.extremes.items()}
+        self._written = {each for attributes in self.attributes.values() for each in attributes} | {
+            *self.flags.values()
+        }
         self._primary = frozenset(part.name for part in schema.primary.attributes)
-        self._stamps = schema.stamps
         self.fixed = lru_cache(_CACHED_ITEMS)(self._fixed)
+        """The key of a group's item, and what each write sets."""
 
-    def item(self, group: Group, values: Mapping[str, Any] | None = None) -> Any:
-        """The item of a group, with these values or nothing counted."""
-        fields = {**self._zeros, **(values or {}), **dict(zip(self.group, group, strict=True))}
+    def _fixed(self, group: Group) -> Fixed:
+        row = self.schema.encode(self._item(group))
+        key = {name: row[name] for name in self._primary}
+        return Fixed(key, {name: row[name] for name in row if name not in self._primary | self._written})
+
+    def _item(self, group: Group) -> Any:
+        """The item of a group with nothing counted."""
+        fields = {**self.zeros, **dict(zip(self.group, group, strict=True))}
         expiry = None if self._expires is None or self._window is None else self._window.expiry(group[-1])
         if expiry is not None and self._expires is not None:
             is_time = self.schema.codec.by_name[self._expires].annotation.declared is datetime
             fields[self._expires] = expiry if is_time else int(expiry.timestamp())
         return self.schema.owner(**fields)
 
-    def _fixed(self, group: Group) -> Fixed:
-        row = self.schema.encode(self.item(group))
-        key = {name: row[name] for name in self._primary}
-        summed = {attribute for attributes in self._added.values() for attribute in attributes}
-        return Fixed(key, {name: value for name, value in row.items() if name not in self._primary | summed})
+    def encoded(self, name: str, value: Any) -> Value:
+        """The value of a field, as it is stored."""
+        return self.schema.codec.by_name[name].encode(value)
 
-    def update(self, group: Group, mark: str, steps: Sequence[Step], now: datetime) -> dict[str, Any]:
-        """The UpdateItem that applies these steps; `mark` is the attribute of their shard's mark."""
-        key, sets = self.fixed(group)
-        names = {"#m": mark}
-        values: dict[str, Value] = {":first": {"S": steps[0].mark}, ":last": {"S": steps[-1].mark}}
-        assigned = ["#m = :last"]
-        for index, (name, value) in enumerate(self._stamped(sets, now).items()):
-            names[f"#s{index}"], values[f":s{index}"] = name, value
-            assigned.append(f"#s{index} = :s{index}")
-        if self._stamps is not None and self._stamps.created:
-            for index, field in enumerate(self._stamps.created):
-                names[f"#c{index}"], values[f":c{index}"] = self._encoded(field, now)
-                assigned.append(f"#c{index} = if_not_exists(#c{index}, :c{index})")
-        return {
-            "TableName": self.schema.table,
-            "Key": key,
-            "UpdateExpression": f"SET {', '.join(assigned)} ADD {', '.join(self._additions(steps, names, values))}",
-            "ConditionExpression": "attribute_not_exists(#m) OR #m < :first",
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": values,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-
-    def _additions(self, steps: Sequence[Step], names: dict[str, str], values: dict[str, Value]) -> list[str]:
-        clauses = []
-        for position, (name, attributes) in enumerate(self._added.items()):
-            values[f":a{position}"] = self.schema.codec.by_name[name].encode(self._delta(position, name, steps))
-            for copy, attribute in enumerate(attributes):
-                names[f"#a{position}_{copy}"] = attribute
-                clauses.append(f"#a{position}_{copy} :a{position}")
-        return clauses
-
-    def _delta(self, position: int, name: str, steps: Sequence[Step]) -> Any:
-        zero = self._zeros[name]
-        added = sum_exactly(zero, (step.added[position] for step in steps if step.added is not None))
-        removed = (-step.removed[position] for step in steps if step.removed is not None)
-        return sum_exactly(added, removed)
-
-    def _stamped(self, sets: Row, now: datetime) -> Row:
-        if self._stamps is None or not self._stamps.updated:
-            return sets
-        return {**sets, **dict(self._encoded(field, now) for field in self._stamps.updated)}
-
-    def _encoded(self, name: str, value: Any) -> tuple[str, Value]:
+    def sum_in(self, row: Row, name: str) -> Any:
+        """A sum that a row has."""
         field = self.schema.codec.by_name[name]
-        return field.attribute, field.encode(value)
+        return field.decode(row[field.attribute]) if field.attribute in row else self.zeros[name]
+
+    def bound_in(self, row: Row, name: str) -> Bound:
+        """An extreme that a row has."""
+        field = self.schema.codec.by_name[name]
+        value = field.decode(row[field.attribute]) if field.attribute in row else None
+        return Bound(value, row.get(self.flags[name]) != {"BOOL": False})
 
     def _attributes_of(self, name: str) -> tuple[str, ...]:
         copies = [part.name for _, part in self._index_parts() if part.fields == (name,)]
@@ -133,8 +106,8 @@ class Target:
         return [(layout, part) for layout in self.schema.indexes.values() for part in layout.computed]
 
     def _check(self) -> None:
-        """Raises DeclarationError for index keys that the update cannot compute."""
-        known = {*self.group, *self.sums} | ({self._expires} if self._expires else set())
+        """Raises DeclarationError for index keys that an update cannot compute."""
+        known = {*self.group, *self.positions} | ({self._expires} if self._expires else set())
         for layout, part in self._index_parts():
             for field in part.fields:
                 if field not in known:
@@ -142,7 +115,7 @@ class Target:
                         f"{self.schema.name}.{layout.name} has {field}, which the aggregate does not know when it adds "
                         f"to an item; an index of it may have {', '.join(sorted(known))}"
                     )
-                if field in self.sums and not isinstance(part, NativeAttribute):
+                if field in self.positions and not isinstance(part, NativeAttribute):
                     raise DeclarationError(
                         f"{self.schema.name}.{layout.name}: {part!r} would be a text with the new {field}, which is "
                         f'not known when the store adds to it; make "{{{field}}}" alone the sort key, which is stored '

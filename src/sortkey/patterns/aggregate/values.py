@@ -43,14 +43,14 @@ class Sum:
         if self.of is None:
             return _one
         value = attrgetter(self.of)
-        zero = _zero(target)
+        zero = zero_of(target)
         return lambda item: zero if (found := value(item)) is None else found
 
     def check(self, source: Codec, target: Annotation) -> None:
         """Raises DeclarationError, without the name of the target's field, if that cannot hold the sum."""
         if self.of is None:
             if target.declared is not int:
-                raise DeclarationError(f"must be an int, to hold {self!r}, not {_name(target.declared)}")
+                raise DeclarationError(f"must be an int, to hold {self!r}, not {type_name(target.declared)}")
             return
         fields = source.by_name
         if self.of not in fields:
@@ -59,11 +59,11 @@ class Sum:
         if kind not in _SUMMED:
             raise DeclarationError(
                 f"{self!r} needs an int, a Decimal or a timedelta, so that sums are exact; "
-                f"{source.struct.__name__}.{self.of} is {_name(kind)}"
+                f"{source.struct.__name__}.{self.of} is {type_name(kind)}"
             )
         if target.declared not in _SUMMED[kind]:
-            wanted = " or ".join(sorted(_name(each) for each in _SUMMED[kind]))
-            raise DeclarationError(f"must be {wanted}, to hold {self!r}, not {_name(target.declared)}")
+            wanted = " or ".join(sorted(type_name(each) for each in _SUMMED[kind]))
+            raise DeclarationError(f"must be {wanted}, to hold {self!r}, not {type_name(target.declared)}")
 
 
 def count() -> Sum:
@@ -79,27 +79,22 @@ def total(field: str) -> Sum:
 
 def zero_of(annotation: Annotation) -> Any:
     """The sum of nothing, as a value of this field."""
-    return _zero(annotation)
+    return annotation.declared(0)
 
 
 def sum_exactly(start: Any, amounts: Iterable[Any]) -> Any:
     """The sum, without rounding: Decimal's own addition rounds to 28 digits."""
+    if isinstance(start, int):
+        return start + sum(amounts)
     result = start
     for amount in amounts:
-        if isinstance(result, Decimal) or isinstance(amount, Decimal):
-            result = _EXACT.add(Decimal(result), Decimal(amount))
-        else:
-            result += amount
+        result = _EXACT.add(result, Decimal(amount)) if isinstance(result, Decimal) else result + amount
     return result
-
-
-def _zero(annotation: Annotation) -> Any:
-    return annotation.declared(0)
 
 
 def _one(_item: Any) -> int:
     return 1
 
 
-def _name(kind: Any) -> str:
+def type_name(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind))
