@@ -7,11 +7,18 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from sortkey.http.arriving_bodies import ArrivingBodies
-from sortkey.http.connection import Connection, RequestHandler
+from sortkey.http.connection import Connection, Defer, PendingAnswer, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.outbox import Outbox
 from sortkey.http.receiving_turns import ReceivingTurns
+from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
+from sortkey.http.response import ResponseWriter
 from sortkey.http.unsent_answers import UnsentAnswers
+
+READ = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+WRITE = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n" + bytes(40)
+WRONG = b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = READ.replace(b"Host: x", b"Host: x\r\nConnection: close")
 
 
 class Transport:
@@ -101,3 +108,36 @@ def connect(host: Host, transport: Transport) -> Connection:
     transport.outbox = host.outbox
     connection.connection_made(cast(asyncio.Transport, cast(Any, transport)))
     return connection
+
+
+class Handler:
+    """Answers reads at once, and writes when a test finishes them. Writes may overlap; some are wrong."""
+
+    def __init__(self) -> None:
+        self._responses = ResponseWriter(0.0)
+        self._writes: list[tuple[Request, PendingAnswer]] = []
+        self._written = 0
+
+    def begin(self, request: Request, defer: Defer) -> bytes | None:
+        if request.method == b"GET":
+            return self._responses.whole(request, 200, b"", b"%d written" % self._written)
+        if request.method != b"PUT":
+            return self._responses.whole(request, 400, b"", b"")
+        self._writes.append((request, defer()))
+        return None
+
+    def reject(self, error: RequestError) -> bytes:
+        return self._responses.whole(None, error.status, b"", error.message.encode())
+
+    def body_limit(self, _headers: dict[bytes, bytes]) -> int:
+        return BODY_BYTES
+
+    def may_overlap(self, request: Request) -> bool:
+        return request.method != b"GET"
+
+    def finish(self, number: int) -> None:
+        """Answer the first writes."""
+        for _ in range(number):
+            request, pending = self._writes.pop(0)
+            self._written += 1
+            pending.send(self._responses.whole(request, 201, b"", b""))

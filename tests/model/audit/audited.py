@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import sortkey as sk
+from sortkey.model.audit.classification import Classifier
+from sortkey.model.audit.finding import Kind, Verdict
 from sortkey.model.items.codec import Row
 
 AUDITED = sk.Table("audited", ttl="expires")
@@ -79,3 +81,17 @@ def event_row(**changed: Any) -> Row:
 
 def repaired(row: Row, sets: Row, removes: tuple[str, ...]) -> Row:
     return {name: value for name, value in {**row, **sets}.items() if name not in removes}
+
+
+def found(row: Row) -> list[tuple[Kind, str]]:
+    return [(finding.kind, finding.subject) for finding in Classifier(AUDITED).classify(row).findings]
+
+
+def clean_after_repair(row: Row) -> Row:
+    """The row after its repair, which leaves no finding."""
+    verdict = Classifier(AUDITED).classify(row)
+    assert all(finding.repairable for finding in verdict.findings)
+    assert verdict.repair is not None
+    after = repaired(row, verdict.repair.sets, verdict.repair.removes)
+    assert Classifier(AUDITED).classify(after) == Verdict(verdict.entity)
+    return after
