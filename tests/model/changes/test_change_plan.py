@@ -10,7 +10,6 @@ import sortkey as sk
 from sortkey.model.changes.change_plan import dependents, plan_changes
 from sortkey.model.items.item import schema_of
 from tests.model.declared import Order, Price, Score
-from tests.model.items.test_item import Document
 
 ORDER = {"user": "a", "order": "o", "year": 2026, "month": 8, "day": 24}
 
@@ -89,12 +88,6 @@ def test_the_primary_key_cannot_change() -> None:
 def test_unknown_fields_are_rejected() -> None:
     with pytest.raises(sk.UnknownField, match=r"did you mean 'amount'\?"):
         plan_changes(schema_of(Price), {"amont": 2}, {})
-
-
-# An old row has other attributes; changing one of the new ones would leave it between two versions.
-def test_a_versioned_row_must_be_of_the_current_version() -> None:
-    assert plan_changes(schema_of(Document), {"words": 2}, {"id": "1"}).version == 3
-    assert plan_changes(TASKS, {"state": "x"}, {"id": "1"}).version is None
 
 
 class Plot(sk.Item, table="test-changes-plots"):

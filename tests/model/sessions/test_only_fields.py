@@ -119,12 +119,12 @@ def test_pages_have_the_same_cursors(db: sk.Session) -> None:
 def test_the_request_has_a_projection(memory: sk.Session) -> None:
     members = sent(memory, lambda: list(memory.iterate(ADA, only=["total"])))
     names = members["ExpressionAttributeNames"]
-    assert [names[name] for name in members["ProjectionExpression"].split(", ")] == ["pk", "sk", "total"]
+    assert [names[name] for name in members["ProjectionExpression"].split(", ")] == ["pk", "sk", "_v", "total"]
     members = sent(memory, lambda: memory.get(order(1).key, only=["status"]))
     names = members["ExpressionAttributeNames"]
     asked = [names[name] for name in members["ProjectionExpression"].split(", ")]
     # A row may have a field in an index key only.
-    assert asked == ["pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "status"]
+    assert asked == ["pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "_v", "status"]
 
 
 # What the attribute says counts, not a key that may be stale; and a key counts where there is no attribute.

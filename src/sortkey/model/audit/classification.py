@@ -11,7 +11,7 @@ from sortkey.model.audit.ttl import TtlFinding, audit_ttl
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
 from sortkey.model.items.codec import Row
-from sortkey.model.items.schema import Schema
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.tables.table import Table
 
 
@@ -44,7 +44,8 @@ class Classifier:
             findings.append(ttl.finding)
             if ttl.value is not None:
                 name = ttl.finding.subject
-                repairs.append(Repair({name: ttl.value}, (), {name: row[name]}))
+                guards = {name: row[name], VERSION_ATTRIBUTE: row.get(VERSION_ATTRIBUTE)}
+                repairs.append(Repair({name: ttl.value}, (), guards))
                 readable = {**row, name: ttl.value}
         try:
             item = schema.decode(readable)
@@ -60,21 +61,26 @@ class Classifier:
             findings.append(finding)
             if repair is not None:
                 repairs.append(repair)
-        if self._index is not None or not schema.is_outdated(row):
+        version = schema.row_version(row)
+        if self._index is not None or version == schema.version:
             return _verdict(schema, findings, repairs)
-        older = Finding(Kind.OLDER_VERSION, detail=f"version {schema.row_version(row)}; the class has {schema.version}")
+        older = Finding(Kind.OLDER_VERSION, detail=f"version {version}; the class has {schema.version}")
         if self._upgrade:
             return self._upgraded(schema, item, row, readable, [*findings, older])
         return _verdict(schema, [*findings, older], repairs)
 
     def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
-        """The finding about the TTL. It has a repair only if the row's class says what the attribute is, and can read
-        the row afterwards: to repair a TTL lets the store delete the item."""
+        """The finding about the TTL. It has a repair only if the row's class says what the attribute is, knows the
+        version, and can read the row afterwards: to repair a TTL lets the store delete the item."""
         found = audit_ttl(self._ttl, row)
         if found is None or found.value is None:
             return found
         if schema.codec.ttl_field is None:
             return found.without_repair(f"{schema.name} does not declare it")
+        try:
+            schema.row_version(row)
+        except DecodeError as error:
+            return found.without_repair(str(error))
         if _is_readable(schema, row) and not _is_readable(schema, {**row, found.finding.subject: found.value}):
             return found.without_repair(f"{schema.name} could not read the row with {found.value!r}")
         return found

@@ -173,9 +173,7 @@ def _guards(schema: Schema[Any], layout: KeyLayout, row: Row, only_partition: bo
         # A row shows a field that it lacks from the key of another index.
         keys += [part.name for each in schema.all_indexes for part in each.attributes]
     # What says of which class and version the row is.
-    marks = [VERSION_ATTRIBUTE] if schema.version > 1 else []
-    if schema.tag is not None:
-        marks.append(schema.tag.attribute)
+    marks = [VERSION_ATTRIBUTE] if schema.tag is None else [VERSION_ATTRIBUTE, schema.tag.attribute]
     return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *marks)) if name not in primary}
 
 

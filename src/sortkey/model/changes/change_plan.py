@@ -38,8 +38,6 @@ class ChangePlan:
     """The values read, by attribute, which must be unchanged; None for an absent attribute."""
     beside: frozenset[str]
     """The other attributes of index keys that the update writes a part of: they must exist."""
-    version: int | None
-    """The version that the row must have, if the class has had others; an older row is upgraded as a whole."""
 
 
 def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:
@@ -107,15 +105,7 @@ class _Planner:
                 for part in layout.computed:
                     if part not in changed and part.name not in self.primary:
                         self._complete(part)
-        version = self.schema.version if self.schema.version > 1 else None
-        return ChangePlan(
-            self.sets,
-            tuple(self.removes),
-            frozenset(self.reads),
-            self._guards(),
-            frozenset(self.beside),
-            version,
-        )
+        return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), frozenset(self.beside))
 
     def _complete(self, part: KeyAttribute) -> None:
         """Requires an attribute of an index key that does not change; sets it if the row lacks it."""

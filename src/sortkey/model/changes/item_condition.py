@@ -1,7 +1,7 @@
 """The condition of a write on one item: `update(path, …, where=…)`, `delete`, and the checks of a transaction.
 
 The store tests it, and only if it says no, the program looks again at the row that the error holds. Both may differ:
-the row may have an older version, whose attributes are others, lack something that the item shows from a key, or have a
+the row may have another version, whose attributes are others, lack something that the item shows from a key, or have a
 value in the form of another program (`changes/own_form.py`); and tests of many forms may not fit into a condition.
 Then the write is sent again, conditional on that row. So the store's test must never be true where the item does not
 match; it may be false where the item does.
@@ -16,6 +16,7 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.changes.row_guards import row_guards
+from sortkey.model.changes.version_tests import is_current
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 
@@ -68,9 +69,8 @@ class ItemCondition:
 
     def test_of_any(self, row: Row | None, placeholders: Placeholders) -> str:
         """The condition as one test, which also holds for a missing item if its fields, all absent, match."""
-        version = [] if self.schema.version == 1 else [placeholders.equal(*self.schema.version_mark)]
-        test = all_of([*version, *self.tests(row, placeholders)])
-        result = not version and self._requirement.holds(lambda leaf: bool(leaf.if_absent))
+        test = all_of([*self.tests(row, placeholders), is_current(self.schema, placeholders)])
+        result = self.schema.version == 1 and self._requirement.holds(lambda leaf: bool(leaf.if_absent))
         wanted = self._requirement.holds(lambda leaf: leaf.holds(None))
         if result == wanted:
             return test

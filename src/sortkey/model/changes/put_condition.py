@@ -43,8 +43,13 @@ class PutCondition(ABC):
 
     @property
     def needs_row(self) -> bool:
-        """Whether the store cannot judge every row, so that a failed put must return the row."""
-        return self.compares and (self.schema.version > 1 or self.schema.exclusive_tags is not None)
+        """Whether a failed put must return the row: the store cannot judge those of another version."""
+        return self.compares
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the program need not look again at a row of the current version that the store has judged."""
+        return False
 
     def no_item(self, placeholders: Placeholders) -> str:
         """The test that there is no item."""
@@ -90,8 +95,8 @@ class NewerBy(PutCondition):
         return self._is_older(getattr(stored, self.field))
 
     @property
-    def needs_row(self) -> bool:
-        return own_form(self._known) is not None or super().needs_row
+    def is_exact(self) -> bool:
+        return own_form(self._known) is None
 
     @property
     def _known(self) -> Field:
@@ -102,7 +107,7 @@ class NewerBy(PutCondition):
 
 
 class SameVersion(PutCondition):
-    """The stored item has the version of the item to be put. Without an item, or without a version, it is 0."""
+    """The stored item has the version of the item to be put. Without an item, or with None, it is 0."""
 
     raises = True
 
@@ -110,6 +115,8 @@ class SameVersion(PutCondition):
         super().__init__(schema)
         attribute_of(schema, field)
         version = getattr(item, field)
+        if version is None and schema.codec.by_name[field].nullable:
+            version = 0
         if type(version) is not int or version < 0:
             raise EncodeError(f"{schema.name}.{field}: a version is an int from 0 on, not {version!r}")
         self.field = field

@@ -1,6 +1,6 @@
 """The filter of a query: `iterate(path, where=…)`, `page` and `count`.
 
-The store drops rows that cannot match. It lets pass what only the program can tell: rows of an older version, rows of
+The store drops rows that cannot match. It lets pass what only the program can tell: rows of another version, rows of
 a subclass that declares a field otherwise, rows that lack something which the item shows from a key, and values in the
 form of another program. Their items are tested after they are decoded.
 """
@@ -13,9 +13,10 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.version_tests import needs_program
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.partial_item import projected_attributes
-from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 
 
@@ -54,7 +55,7 @@ class QueryFilter:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the store drops all rows that do not match."""
+        """Whether the store drops all rows that do not match, but for those that the program cannot read."""
         return is_exact(self._schema, self._requirement)
 
     def accepts(self, item: Any) -> bool:
@@ -66,7 +67,7 @@ class QueryFilter:
 
 
 def is_exact(schema: Schema[Any], required: Requirement) -> bool:
-    """Whether the store drops all rows of a class that do not match."""
+    """Whether the store drops all rows of a class that do not match, but for those that the program cannot read."""
     return schema.version == 1 and schema.exclusive_tags is None and all(leaf.is_exact for leaf in required.leaves)
 
 
@@ -75,13 +76,8 @@ def filter_expression(schema: Schema[Any], required: Requirement, placeholders: 
     test = required.expression(True, placeholders)
     if isinstance(test, bool):
         return None
-    others = []
-    if schema.version > 1:
-        others.append((VERSION_ATTRIBUTE, schema.version_mark[1]))
+    tests = [test, needs_program(schema, placeholders)]
     if schema.exclusive_tags is not None:
         attribute, (tag,) = schema.exclusive_tags
-        others.append((attribute, tag))
-    return any_of(
-        *(f"{placeholders.name(name)} <> {placeholders.value(value)}" for name, value in others),
-        test,
-    )
+        tests.append(f"{placeholders.name(attribute)} <> {placeholders.value(tag)}")
+    return any_of(*tests)

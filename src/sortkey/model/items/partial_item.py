@@ -66,7 +66,10 @@ def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
 
 
 def decode_only(schema: Schema[T], fields: frozenset[str], row: Row) -> T:
-    """The item of a row of which only these fields, and the keys, were read. The row is of the current version."""
+    """The item of a row of which only these fields, the keys and the version were read. Raises DecodeError if that is
+    not the current one."""
+    if schema.is_outdated(row):
+        row = schema.upgraded(row)
     shown = fields.union(schema.primary.fields)
     held, values = _held_by_keys(schema, row), schema.decoded(row)
     values |= {name: held[name] for name in held if name in schema.codec.required and name not in values}

@@ -125,13 +125,13 @@ class Schema(Generic[T]):
         return joined.union(*(layout.fields for layout in self.layouts.values()))
 
     @cached_property
-    def version_mark(self) -> tuple[str, Value]:
-        """The attribute with the version, as a row of the current version has it if there are older ones."""
-        return VERSION_ATTRIBUTE, {"N": str(self.version)}
+    def version_mark(self) -> tuple[str, Value | None]:
+        """The attribute with the version, as rows of the current version have it: None, for absent, with version 1."""
+        return VERSION_ATTRIBUTE, {"N": str(self.version)} if self.version > 1 else None
 
     def is_outdated(self, row: Row) -> bool:
-        """Whether the row has an older version, so that its attributes may be others."""
-        return self.version > 1 and row.get(VERSION_ATTRIBUTE) != self.version_mark[1]
+        """Whether the row is not marked with the current version, so that its attributes may be others."""
+        return row.get(VERSION_ATTRIBUTE) != self.version_mark[1]
 
     @cached_property
     def declared(self) -> frozenset[str]:
@@ -143,7 +143,8 @@ class Schema(Generic[T]):
     def _marks(self) -> dict[str, Value]:
         """The attributes that are the same in all rows of the class: the version, if there were others, and the tag."""
         tag = {} if self.tag is None else {self.tag.attribute: self.tag.value}
-        return tag | (dict([self.version_mark]) if self.version > 1 else {})
+        name, mark = self.version_mark
+        return tag if mark is None else {**tag, name: mark}
 
     @cached_property
     def _dense(self) -> tuple[tuple[str, Callable[[object], Value]], ...]:
@@ -223,7 +224,7 @@ class Schema(Generic[T]):
         return self.tag.attribute, [self.tag.value]
 
     def needs_program(self, row: Row) -> bool:
-        """Whether the store cannot judge the row, because it has an older version, or a subclass reads it otherwise."""
+        """Whether the store cannot judge the row, because it has another version, or a subclass reads it otherwise."""
         exclusive = self.exclusive_tags
         return self.is_outdated(row) or (exclusive is not None and row.get(exclusive[0]) not in exclusive[1])
 

@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.version_tests import is_current, is_not_newer
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -32,6 +33,7 @@ from sortkey.model.sessions.conditional_writes import (
     may_succeed,
     row_of_failed_condition,
 )
+from sortkey.model.sessions.item_decoder import decode_row, require_known_version
 from sortkey.model.sessions.steps import THROTTLED, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.sessions.writes import write_all
 
@@ -152,6 +154,8 @@ class DeleteAll(LongWork[Deleted]):
         found: Schema[Any] = self._schema.owner.__table__.schema_of(row) or self._schema
         schema = found.joined or found if self._schema.is_joined else found
         tags = None if self._path is not None and self._path.collection else self._schema.required_tags
+        if self._path is not None and self._path.layout.index is not None:
+            require_known_version(schema, row)
         return _Deletion(schema, self._path, self._where, self._key(row), tags)
 
     def _call(self, deletion: _Deletion, row: Row | None) -> Call:
@@ -181,11 +185,15 @@ class _Deletion(ConditionalWrite):
     def description(self) -> str:
         return self.metered
 
+    @property
+    def _is_of_index(self) -> bool:
+        return self._path is not None and self._path.layout.index is not None
+
     def prepare(self, row: Row | None) -> Prepared:
         placeholders = Placeholders()
         members: dict[str, Any] = {"TableName": self.schema.table, "Key": self.key}
         tests = [f"attribute_exists({placeholders.name(next(iter(self.key)))})"]
-        if self._path is not None and self._path.layout.index is not None:
+        if self._path is not None and self._is_of_index:
             query = self._path.request()
             found = query["KeyConditionExpression"]
             # A row may be in any shard, and move meanwhile.
@@ -201,14 +209,18 @@ class _Deletion(ConditionalWrite):
 
     def _tests(self, row: Row | None, placeholders: Placeholders) -> list[str]:
         if self._condition.is_empty:
-            return []
+            return [is_not_newer(self.schema, placeholders)] if self._is_of_index else []
         if row is not None and self.schema.is_outdated(row):
             return unchanged(self.schema, row, placeholders)
-        version = [] if self.schema.version == 1 else [placeholders.equal(*self.schema.version_mark)]
-        return [*version, *self._condition.tests(row, placeholders)]
+        return [*self._condition.tests(row, placeholders), is_current(self.schema, placeholders)]
 
     def accepts(self, row: Row) -> bool:
-        return not self._condition.is_empty and self._condition.accepts(self.schema.decode(row))
+        """Raises DecodeError if the program cannot judge the row."""
+        if not self._condition.is_empty:
+            return self._condition.accepts(decode_row(self.schema, row))
+        if self._is_of_index:
+            require_known_version(self.schema, row)
+        return False
 
     def rejected(self, row: Row | None) -> Exception:
         return ConditionFailed(f"{self.description}: no longer found", None if row is None else self.schema.decode(row))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.changes.combination import Where
+from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.shown_range import shown_range
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
@@ -34,7 +34,8 @@ class PathRows:
         self._queries = shard_queries(path, query) if path.is_sharded else [query]
         """The Query of the path, or one of each shard, one after the other."""
         # An index with a part of the items cannot tell; the condition of the write does.
-        self._accepts = item_test(path, where) if path.layout.projection == "ALL" else None
+        self._is_judged = path.layout.projection == "ALL" and not requires_nothing(where)
+        self._accepts = item_test(path, where)
         self._in_range = shown_range(path)
         self.more = True
         """Whether there may be more rows."""
@@ -57,7 +58,9 @@ class PathRows:
         others = [row for row in rows if not is_own(row)]
         if others:
             report_others(self._context.meter, path.name, path.schema, others)
-        own = _accepted(path.schema, [row for row in rows if is_own(row)], self._accepts)
+        own = [row for row in rows if is_own(row)]
+        if self._is_judged:
+            own = _accepted(path.schema, own, self._accepts)
         if self._in_range is not None:
             own = [row for row in own if self._in_range.accepts_row(row)]
         self._context.meter.returned(path.name, len(own))
@@ -73,7 +76,9 @@ class ClassRows:
 
         def decode(stored: Unparsed) -> Decoded:
             rows = stored.parsed()
-            own = _accepted(schema, [row for row in rows if schema.recognises(row)], source.accepts)
+            own = [row for row in rows if schema.recognises(row)]
+            if not requires_nothing(where):
+                own = _accepted(schema, own, source.accepts)
             return Decoded(own, own, [row for row in rows if not schema.recognises(row)])
 
         self._scan: AnyScan[Row] = AnyScan(context, source.with_decoder(decode), ScanOptions(segments))
@@ -91,6 +96,11 @@ class ClassRows:
 
 
 def _accepted(schema: Schema[Any], rows: list[Row], accepts: ItemTest | None) -> list[Row]:
-    """The rows whose items the test is true for. Raises DecodeError if the store cannot judge a row, and the class
-    cannot read it."""
-    return rows if accepts is None else [row for row in rows if accepts(decode_row(schema, row))]
+    """The rows whose items match. `accepts` is None if the store has judged all that have the current version. Raises
+    DecodeError if the store cannot judge a row, and the class cannot read it."""
+    if accepts is not None:
+        return [row for row in rows if accepts(decode_row(schema, row))]
+    for row in rows:
+        if schema.is_outdated(row):
+            decode_row(schema, row)
+    return rows

@@ -256,14 +256,27 @@ class AsyncSession(AsyncMaintenance):
                 return
 
     async def first(
-        self, path: Path[T], *, where: Where | None = None, descending: bool = False, consistent: bool = False
+        self,
+        path: Path[T],
+        *,
+        where: Where | None = None,
+        descending: bool = False,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
     ) -> T | None:
-        """The first item of a path, or None. With `descending`, the last one."""
-        return await self._run(queries.first(self._context, path, where, descending, consistent))
+        """The first item of a path, or None. With `descending`, the last one. `undecodable` is that of `iterate`."""
+        return await self._run(queries.first(self._context, path, where, descending, consistent, undecodable))
 
-    async def count(self, path: Path[Any], *, where: Where | None = None, consistent: bool = False) -> int:
-        """The number of items of a path. Reads all of them."""
-        return await self._run(queries.count(self._context, path, where, consistent))
+    async def count(
+        self,
+        path: Path[Any],
+        *,
+        where: Where | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> int:
+        """The number of items that `iterate` returns for the same arguments. Reads all of them."""
+        return await self._run(queries.count(self._context, path, where, consistent, undecodable))
 
     async def transact(self, actions: Transaction) -> None:
         """Carry out all actions or none. Raises TransactionFailed."""

@@ -90,6 +90,14 @@ def decode_row(schema: Schema[S], row: Row) -> S:
         raise undecodable(schema, row, error) from error
 
 
+def require_known_version(schema: Schema[Any], row: Row) -> None:
+    """Raises DecodeError, which names the row, if its class does not know its version."""
+    try:
+        schema.row_version(row)
+    except DecodeError as error:
+        raise undecodable(schema, row, error) from None
+
+
 def decode_path_items(
     path: Path[Any], stored: Unparsed, accepts: ItemTest | None = None, on_error: Undecodable = "raise"
 ) -> Decoded:

@@ -16,7 +16,7 @@ from sortkey.model.errors import NoAccessPath, unknown_field
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.partial_item import decode_only, leave_only
-from sortkey.model.items.schema import Schema
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import Path
 
 
@@ -53,7 +53,7 @@ class OnlyFields:
 
     def _attributes(self) -> list[str]:
         """Those of the fields, of the path's keys, and of other keys that hold one of the fields: a row may have it
-        there only."""
+        there only. The version tells whether this program can read the row."""
         schema = self._schema
         keys = [*self._path.primary.attributes, *self._path.layout.attributes]
         for layout in schema.all_indexes:
@@ -61,7 +61,7 @@ class OnlyFields:
                 keys += layout.attributes
         stored = [schema.codec.by_name[name].attribute for name in sorted(self._fields - schema.codec.in_key)]
         tag = [] if schema.family is None else [schema.family.attribute]
-        return list(dict.fromkeys([*(part.name for part in keys), *tag, *stored]))
+        return list(dict.fromkeys([*(part.name for part in keys), VERSION_ATTRIBUTE, *tag, *stored]))
 
     def decode(self, row: Row) -> Any | None:
         """What was read of the item; None for a row of another class."""

@@ -15,9 +15,11 @@ from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.place_changes import Changes, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.typed_field import F, FieldName
+from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownField, Unsupported
+from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import Assignment, E, Entries
-from sortkey.model.items.schema import Schema
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
@@ -101,8 +103,17 @@ def _send(context: Context, put: EntryPut[T], members: dict[str, Any]) -> Steps[
         )
     except ClientError as error:
         row = row_of_failed_condition(error)
-        return None if row is None else PutEntryResult(False, path.schema.decode(row))
+        return None if row is None else PutEntryResult(False, _not_written(path.schema, row))
     return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
+
+
+def _not_written(schema: Schema[Any], row: Row) -> Any:
+    """The item of a row that has the same entry, or a later one. Raises DecodeError for a row of a newer version."""
+    item = schema.decode(row)
+    if schema.is_outdated(row):
+        mark = f"a row of {schema.name} has {VERSION_ATTRIBUTE}, which rows of version {schema.version} do not have"
+        raise Unsupported(f"{mark}, and put_entry does not rewrite it; write it anew with db.put")
+    return item
 
 
 def _no_match(put: EntryPut[Any]) -> ItemMissing:
@@ -126,6 +137,8 @@ def request(put: EntryPut[Any], exists: bool | None = None) -> dict[str, Any]:
         tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
     if put.where is not None and not requires_nothing(put.where):
         tests.append(ItemCondition(schema, put.where, path.given).test_of_any(None, placeholders))
+    else:
+        tests.append(is_current(schema, placeholders))
     return placeholders.added_to(
         {
             "TableName": path.table,

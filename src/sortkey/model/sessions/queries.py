@@ -7,7 +7,7 @@ the page has `has_next`, and its end cursor is where the reading stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sortkey.model.changes.combination import Where, requires_nothing
@@ -20,7 +20,6 @@ from sortkey.model.paths.html_table import items_table
 from sortkey.model.sessions import lookups, sharded_queries
 from sortkey.model.sessions.item_decoder import Undecodable, start_key
 from sortkey.model.sessions.sharded_queries import Merge
-from sortkey.model.sessions.skipped_rows import report_others
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.wanted_items import (
     ALL_PARTS,
@@ -268,11 +267,18 @@ def _sharded_chunk(
     return Chunk(items, None if done else merge)
 
 
-def first(context: Context, path: Path[T], where: Where | None, descending: bool, consistent: bool) -> Steps[T | None]:
+def first(
+    context: Context,
+    path: Path[T],
+    where: Where | None,
+    descending: bool,
+    consistent: bool,
+    undecodable: Undecodable,
+) -> Steps[T | None]:
     """The first item, read with as few rows as possible."""
     path = context.adapt(path)
     query = query_of(path, where, descending, consistent)
-    wanted = wanted_items(path, where, "raise", most=1)
+    wanted = wanted_items(path, where, undecodable, most=1)
     start: ChunkStart = None
     while True:
         items, start = yield from chunk(context, path, query, start, wanted)
@@ -280,56 +286,19 @@ def first(context: Context, path: Path[T], where: Where | None, descending: bool
             return items[0] if items else None
 
 
-def count(context: Context, path: Path[Any], where: Where | None, consistent: bool) -> Steps[int]:
-    """The number of items that the path gives; rows of other classes, or of none, may lie between them."""
+def count(
+    context: Context, path: Path[Any], where: Where | None, consistent: bool, undecodable: Undecodable
+) -> Steps[int]:
+    """The number of items that `iterate` gives. Rows of other classes, or of none, may lie between them, and their own
+    class may not be able to read them; so it decodes them, which takes less time than to have the store send keys only.
+    """
     path = context.adapt(path)
     query = query_of(path, where, False, consistent)
-    judged = wanted_items(path, where, "raise")
-    if judged.accepts is not None or judged.in_range is not None:
-        return (yield from _count_decoded(context, path, query, judged))
-    wanted = [part.name for part in path.primary.attributes]
-    if path.collection:
-        wanted += path.schema.owner.__table__.tag_attributes
-    elif path.schema.tag is not None:
-        wanted.append(path.schema.tag.attribute)
-    names = {f"#k{index}": name for index, name in enumerate(wanted)}
-    query["ProjectionExpression"] = ", ".join(names)
-    query["ExpressionAttributeNames"] = {**query["ExpressionAttributeNames"], **names}
-    is_own = _is_declared(path) if path.collection else path.schema.recognises
-
-    def counted(rows: list[Row]) -> list[Row]:
-        own = [row for row in rows if is_own(row)]
-        if len(own) < len(rows):
-            report_others(context.meter, path.name, path.schema, [row for row in rows if not is_own(row)])
-        return own
-
+    wanted = wanted_items(path, where, undecodable)
     if path.is_sharded:
-        total = yield from sharded_queries.count(context, path, query, counted)
-    else:
-        total = yield from _count_rows(context, path, query, counted)
-    context.meter.returned(path.name, total)
-    return total
-
-
-def _count_rows(
-    context: Context, path: Path[Any], query: dict[str, Any], counted: Callable[[list[Row]], list[Row]]
-) -> Steps[int]:
-    total = 0
-    while True:
-        answer = yield from context.send("Query", dict(query), path.name)
-        total += len(counted(answer["Items"]))
-        if "LastEvaluatedKey" not in answer:
-            return total
-        query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _is_declared(path: Path[Any]) -> Callable[[Row], bool]:
-    find = path.schema.owner.__table__.schema_of
-    return lambda row: find(row) is not None
-
-
-def _count_decoded(context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted) -> Steps[int]:
-    """Counts whole items, of which only the program can tell whether they match."""
+        total = yield from sharded_queries.count(context, path, query, wanted)
+        context.meter.returned(path.name, total)
+        return total
     total = 0
     start: ChunkStart = None
     while True:

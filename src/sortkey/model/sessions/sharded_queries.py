@@ -13,7 +13,7 @@ meanwhile was read twice; it is returned once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, sqrt
 from typing import Any, Final, NamedTuple
 
@@ -227,25 +227,24 @@ def merged_items(merge: Merge, most: int | None) -> Steps[list[Any]]:
     return [entry.item for entry in (yield from merge.round(CHUNK if most is None else most))]
 
 
-def count(
-    context: Context, path: Path[Any], query: Mapping[str, Any], is_counted: Callable[[list[Row]], list[Row]]
-) -> Steps[int]:
-    """How many rows of all shards are counted. A row that moves between shards meanwhile is counted once."""
+def count(context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted) -> Steps[int]:
+    """How many items all shards have. One that moves between shards meanwhile is counted once."""
     sharding = path.layout.sharding
     assert sharding is not None
     identify = identifier(path.primary)
+    binary = path.has_binary_keys or "FilterExpression" in query
     total = 0
     seen: set[Identity] = set()
     for phase in sharding.phases:
         pending = [shard_members(path, query, shard) for shard in phase]
         while pending:
-            calls = [context.call("Query", members, path.name) for members in pending]
+            calls = [context.call_unparsed("Query", members, path.name, binary) for members in pending]
             answers = yield from send_all(context, calls)
             for answer in answers:
-                own = is_counted(answer["Items"])
-                total += len(own)
+                decoded = decode_wanted(context.meter, path, answer["Items"], wanted)
+                total += len(decoded.items)
                 if sharding.is_changing:
-                    seen.update(map(identify, own))
+                    seen.update(identify(start_key(path, row)) for row in decoded.rows)
             pending = [
                 {**members, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
                 for members, answer in zip(pending, answers, strict=True)

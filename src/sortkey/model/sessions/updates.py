@@ -24,6 +24,7 @@ from sortkey.model.changes.place_changes import Changes, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.row_rewrite import rewrite_row
+from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import replace
@@ -181,7 +182,7 @@ class Update(ConditionalWrite):
                 if name not in computed
                 for test in operator.tests(self.schema, name, placeholders)
             ),
-            *(() if planned.version is None else [placeholders.equal(*self.schema.version_mark)]),
+            is_current(self.schema, placeholders),
             *(
                 ()
                 if self.schema.tag is None

@@ -12,8 +12,9 @@ from botocore.exceptions import ClientError
 from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
-from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import Matching, PutCondition, PutOptions, SameVersion, put_condition
+from sortkey.model.changes.version_tests import is_current_or_missing
 from sortkey.model.errors import ConditionFailed, ItemMissing, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
@@ -53,9 +54,11 @@ class Put(ConditionalWrite):
         return f"put of {self.schema.name}"
 
     def _encode(self) -> None:
-        item, version = self.stored, self._options.if_version
-        self.condition = put_condition(self.schema, item, self._options)
-        self.row = self.schema.encode(item if version is None else _next_version(item, version))
+        item, condition = self.stored, put_condition(self.schema, self.stored, self._options)
+        self.condition = condition
+        if isinstance(condition, SameVersion):
+            item = replace(item, **{condition.field: condition.version + 1})
+        self.row = self.schema.encode(item)
 
     def detach(self) -> None:
         # Without stamps, the item is encoded already, and for good.
@@ -85,20 +88,20 @@ class Put(ConditionalWrite):
         tests = [condition.test(placeholders)]
         if not condition.compares:
             return tests
-        if self.schema.version > 1:
-            current = placeholders.equal(*self.schema.version_mark)
-            tests.append(any_of(condition.no_item(placeholders), current))
+        tests.append(is_current_or_missing(self.schema, placeholders))
         return [*tests, *tag_tests(self.schema, placeholders, compares=True)]
 
     def accepts(self, row: Row) -> bool:
         if self.condition is None or not self.schema.has_own_tag(row):
             return False
+        if self.condition.is_exact and not self.schema.needs_program(row):
+            return False
         return self.condition.accepts(self.schema.decode(row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
-        stored = None if row is None else self.schema.decode(row)
         if not isinstance(self.condition, Matching | SameVersion):
             return NotPut(f"{self.schema.name} was not put")
+        stored = None if row is None else self.schema.decode(row)
         if stored is not None and not isinstance(stored, self.schema.owner):
             return ConditionFailed(f"{self.description}: the stored item is a {type(stored).__name__}", stored)
         if isinstance(self.condition, Matching):
@@ -115,10 +118,6 @@ class Put(ConditionalWrite):
         condition = self.condition
         if isinstance(condition, SameVersion) and not type(self.item).__struct_config__.frozen:
             setattr(self.item, condition.field, condition.version + 1)
-
-
-def _next_version(item: Item, field: str) -> Item:
-    return replace(item, **{field: getattr(item, field) + 1})
 
 
 def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
