@@ -4,6 +4,9 @@ from msgspec import field as field
 
 from sortkey.client import async_client as async_client
 from sortkey.client import client as client
+from sortkey.feeds.changes.change_feed import ChangeFeed as ChangeFeed
+from sortkey.feeds.changes.dead_letter import DeadLetter as DeadLetter
+from sortkey.feeds.changes.follower import Follower as Follower
 from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected

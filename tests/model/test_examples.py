@@ -12,7 +12,16 @@ import pytest
 import sortkey as sk
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["model.md", "types.md", "from-f-strings.md", "maintenance.md", "migrating.md", "reference.md", "patterns.md"]
+PAGES = [
+    "model.md",
+    "types.md",
+    "from-f-strings.md",
+    "maintenance.md",
+    "migrating.md",
+    "reference.md",
+    "change-feeds.md",
+    "patterns.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

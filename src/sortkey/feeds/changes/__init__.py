@@ -1,0 +1,1 @@
+"""Consumers of a table's changes, from its stream."""

@@ -1,0 +1,144 @@
+"""Delivers batches of one shard to `on_changes`, until each change is handled or given up.
+
+A batch that raised `attempts` times is divided in halves, each tried once, and so on, until the single change that
+raises is found. That one is tried `attempts` times more; then it goes to the dead letters, and the feed continues.
+Errors of the store and the network do not count: the batch is tried until they pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from sortkey.clock import Clock
+from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.changes.dead_letter import dead_letter
+from sortkey.feeds.changes.metrics import ChangeFeedMetrics
+from sortkey.feeds.changes.passing_errors import is_passing
+from sortkey.feeds.changes.shard_reader import Record
+from sortkey.feeds.changes.stopping import stopped_within
+from sortkey.model.errors import DecodeError
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.steps import Pacing
+from sortkey.model.streams.change import Change, padded
+
+PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)
+"""Between attempts at a batch."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Entry(NamedTuple):
+    """A record, and its change, or the reason why it cannot be read."""
+
+    record: Record
+    change: Change[Any] | None
+    reason: str = ""
+
+
+def entry_of(feed: ChangeFeed[Any], record: Record, shard: str) -> Entry | None:
+    """None for a record of another class."""
+    try:
+        return Entry(record, feed.reader.own_change(record, shard)) if feed.reader.concerns(record) else None
+    except DecodeError as error:
+        return Entry(record, None, f"DecodeError: {error}")
+
+
+class Delivery:
+    def __init__(
+        self,
+        feed: ChangeFeed[Any],
+        shard: str,
+        session: AsyncSession,
+        metrics: ChangeFeedMetrics,
+        stopping: asyncio.Event,
+        clock: Clock,
+        pacing: Pacing = PACING,
+    ) -> None:
+        self._feed = feed
+        self._shard = shard
+        self._session = session
+        self._metrics = metrics
+        self._stopping = stopping
+        self._clock = clock
+        self._pacing = pacing
+
+    async def deliver(self, entries: Sequence[Entry]) -> bool:
+        """True when all are handled or given up; False if it was stopped before."""
+        readable = [entry for entry in entries if entry.change is not None]
+        if readable and not await self._handle(readable, self._feed.attempts):
+            return False
+        for entry in entries:
+            if entry.change is None and not await self._give_up(entry, entry.reason):
+                return False
+        return True
+
+    async def _handle(self, entries: Sequence[Entry], attempts: int | None) -> bool:
+        tries = failures = 0
+        while True:
+            error = await self._try(entries)
+            if error is None:
+                return True
+            if not is_passing(error):
+                failures += 1
+                if attempts is not None and failures >= attempts:
+                    break
+            pause = self._pacing.pause(tries).seconds
+            tries += 1
+            _logger.warning(
+                "%s: attempt %d at %d changes of %s raised; retry in %.1f s",
+                self._feed.name,
+                tries,
+                len(entries),
+                self._shard,
+                pause,
+                exc_info=error,
+            )
+            if await stopped_within(self._stopping, pause):
+                return False
+        if len(entries) == 1:
+            return await self._give_up(entries[0], f"{type(error).__name__}: {error}")
+        half = len(entries) // 2
+        for part in (entries[:half], entries[half:]):
+            if not await self._handle(part, self._feed.attempts if len(part) == 1 else 1):
+                return False
+        return True
+
+    async def _try(self, entries: Sequence[Entry]) -> Exception | None:
+        began = perf_counter()
+        try:
+            await self._feed.on_changes([entry.change for entry in entries if entry.change is not None])
+        except Exception as error:  # noqa: BLE001 - the program's own code may raise anything
+            self._metrics.retries += 1
+            return error
+        self._metrics.batch_seconds.count(perf_counter() - began)
+        self._metrics.batches += 1
+        self._metrics.handled += len(entries)
+        return None
+
+    async def _give_up(self, entry: Entry, reason: str) -> bool:
+        content = entry.record.get("dynamodb", {})
+        sequence = padded(str(content.get("SequenceNumber", "")))
+        letter = dead_letter(self._feed.name, self._shard, sequence, entry.record, reason, self._clock.now())
+        tries = 0
+        while True:
+            try:
+                await self._session.put(letter)
+                if self._feed.dead_letters is not None:
+                    await self._feed.dead_letters(letter)
+            except Exception:
+                # A change that is neither handled nor among the dead letters would be lost.
+                pause = self._pacing.pause(tries).seconds
+                tries += 1
+                _logger.warning(
+                    "%s: cannot write a dead letter; retry in %.1f s", self._feed.name, pause, exc_info=True
+                )
+                if await stopped_within(self._stopping, pause):
+                    return False
+            else:
+                self._metrics.dead += 1
+                _logger.error("%s: gave up the change %s of %s: %s", self._feed.name, sequence, self._shard, reason)
+                return True

@@ -1,0 +1,138 @@
+"""`sk.Follower`: runs change feeds in this process, on the event loop of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+
+from sortkey.clock import SystemClock
+from sortkey.feeds.changes.catching_up import caught_up
+from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.changes.dead_letter import DEAD_LETTERS
+from sortkey.feeds.changes.feed_runner import FeedRunner, RunnerSettings
+from sortkey.feeds.changes.lease import FEEDS
+from sortkey.http.prometheus import Samples
+from sortkey.model.errors import DeclarationError
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.steps import code_of
+
+LEASE_SECONDS: Final = 10.0
+
+
+class Follower:
+    """Runs change feeds. Any number of processes may run the same feeds: they share the shards, and the others take
+    over when one dies, after `lease_seconds`.
+
+        async with sk.open(url) as db, sk.Follower(db, [ORDERS]) as follower:
+            await db.put(Order(number=1))
+            await follower.caught_up()
+
+    Leaving the block finishes the current batches and gives the shards up at once. The tables `sortkey-feeds` and
+    `sortkey-dead-letters` are created if they do not exist.
+    """
+
+    def __init__(
+        self,
+        session: AsyncSession,
+        feeds: Sequence[ChangeFeed[Any]],
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        names = [feed.name for feed in feeds]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise DeclarationError(f"two change feeds have the name {twice!r}; each needs a name of its own")
+        self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:12]}"
+        """The name under which it has leases."""
+        self._session = session
+        self._feeds = tuple(feeds)
+        self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock())
+        self._runners: list[FeedRunner] = []
+        self._running: asyncio.Future[list[None]] | None = None
+        self._stopping = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        """When it returns, a feed that starts from now on has its positions. Raises what prevents the feeds from
+        starting: a missing table, a table without a stream, an unreachable store."""
+        await self._create_tables()
+        runners = [FeedRunner(self._session, feed, self.id, self._settings) for feed in self._feeds]
+        try:
+            for runner in runners:
+                self._runners.append(runner)
+                await runner.start()
+        except BaseException:
+            await self._finish()
+            raise
+        self._running = asyncio.gather(*(runner.run() for runner in runners))
+        return self
+
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        running, self._running = self._running, None
+        try:
+            if running is not None:
+                await running
+        finally:
+            await self._finish()
+
+    async def run(self, ready: Callable[[], None] | None = None) -> None:
+        """Run until `stop`; calls `ready` when the feeds have started."""
+        async with self:
+            if ready is not None:
+                ready()
+            assert self._running is not None
+            stopping = asyncio.ensure_future(self._stopping.wait())
+            either: set[asyncio.Future[Any]] = {stopping, self._running}
+            try:
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stopping.cancel()
+
+    def stop(self) -> None:
+        """On the event loop: `run` finishes the current batches, saves, gives the leases up, and returns."""
+        self._stopping.set()
+        for runner in self._runners:
+            runner.stop()
+
+    async def caught_up(self) -> None:
+        """Wait until everything that was written before this call was handled, by this process or by others."""
+        if self._running is None:
+            raise RuntimeError("the follower is not running; use it as `async with sk.Follower(…) as follower`")
+        waiting = asyncio.gather(*(caught_up(runner) for runner in self._runners))
+        try:
+            await asyncio.wait({waiting, self._running}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                await self._running
+                raise RuntimeError("the follower was stopped before it had caught up")
+            await waiting
+        finally:
+            waiting.cancel()
+
+    def samples(self) -> Samples:
+        """The metrics, by feed."""
+        return {name: value for runner in self._runners for name, value in runner.metrics.samples().items()}
+
+    async def _finish(self) -> None:
+        await asyncio.gather(*(runner.finish() for runner in self._runners))
+
+    async def _create_tables(self) -> None:
+        while True:
+            try:
+                await self._session.create_tables(FEEDS, DEAD_LETTERS)
+            except ClientError as error:
+                if code_of(error) != "ResourceInUseException":
+                    raise
+                # Another follower starts at the same time.
+                await asyncio.sleep(0.1)
+            else:
+                return

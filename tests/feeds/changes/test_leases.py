@@ -1,0 +1,191 @@
+"""Followers share the shards by leases, on every store; splits, new streams and lost positions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+import sortkey as sk
+from sortkey.engine.streams.shards import reshard
+from sortkey.feeds.changes.lease import FEEDS, SHARD_END, ShardLease
+from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, caught_up, opened
+
+SHARED = ["disk", "endpoint", pytest.param("local", marks=pytest.mark.oracle)]
+
+QUICK = 0.4
+"""A lease time, in seconds."""
+
+
+async def leases(db: sk.AsyncSession, feed: str = "parcels") -> list[ShardLease]:
+    return [lease async for lease in db.iterate(ShardLease.key(feed=feed), consistent=True)]
+
+
+async def until_leases(db: sk.AsyncSession, owners: dict[str, int]) -> None:
+    """Wait until the open shards are shared so."""
+    async with asyncio.timeout(SECONDS):
+        while Counter(each.owner for each in await leases(db) if not each.has_ended) != owners:
+            await asyncio.sleep(QUICK / 4)
+
+
+def test_a_clean_stop_gives_the_leases_up(store: str) -> None:
+    async def program() -> None:
+        async with opened(store) as db:
+            await db.put(Parcel(number=1))
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+                await caught_up(follower)
+                assert {each.owner for each in await leases(db)} == {follower.id}
+            assert {each.owner for each in await leases(db)} == {""}
+            assert any(each.checkpoint for each in await leases(db))
+
+    asyncio.run(program())
+
+
+# A process that was killed renews nothing; its leases name it for ever.
+def test_the_shards_of_a_dead_follower_are_taken_over(store: str) -> None:
+    async def program() -> None:
+        kept = Kept()
+        feed = sk.ChangeFeed("parcels", Parcel, kept)
+        async with opened(store) as db:
+            await db.put(Parcel(number=1))
+            async with sk.Follower(db, [feed]) as follower:
+                await caught_up(follower)
+            for lease in await leases(db):
+                await db.update(lease.key, {"owner": "dead"})
+            await db.put(Parcel(number=2))
+            async with sk.Follower(db, [feed], lease_seconds=QUICK) as follower:
+                await kept.until(2)
+                taken = follower.samples()['sortkey_change_feed_takeovers_total{feed="parcels"}']
+        assert kept.numbers == [1, 2]
+        assert taken >= 1
+
+    asyncio.run(program())
+
+
+# A frozen process finds out at its next write, and does no more.
+def test_a_follower_that_lost_its_lease_stops(store: str) -> None:
+    async def program() -> None:
+        kept = Kept()
+        async with opened(store) as db:
+            await db.put(Parcel(number=1))
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK) as follower:
+                await kept.until(1)
+                for lease in await leases(db):
+                    await db.update(lease.key, {"owner": "thief"})
+                async with asyncio.timeout(SECONDS):
+                    while not follower.samples()['sortkey_change_feed_lost_leases_total{feed="parcels"}']:
+                        await asyncio.sleep(QUICK / 4)
+                # The thief does not renew, so the shard comes back.
+                await db.put(Parcel(number=2))
+                async with asyncio.timeout(SECONDS):
+                    while 2 not in kept.numbers:
+                        await asyncio.sleep(QUICK / 4)
+
+    asyncio.run(program())
+
+
+def test_a_newcomer_gets_its_share() -> None:
+    async def program() -> None:
+        kept = Kept()
+        feed = sk.ChangeFeed("parcels", Parcel, kept)
+        async with opened("memory:") as db:
+            database = db.client.database
+            assert database is not None
+            reshard(database, PARCELS.name, 4)
+            async with sk.Follower(db, [feed], lease_seconds=QUICK) as first:
+                await until_leases(db, {first.id: 4})
+                async with sk.Follower(db, [feed], lease_seconds=QUICK) as second:
+                    await until_leases(db, {first.id: 2, second.id: 2})
+                    await db.batch(put=[Parcel(number=number) for number in range(100)])
+                    await caught_up(first)
+                    assert sorted(kept.numbers) == list(range(100))
+                    # Handed over, not stolen: nobody lost a lease while it worked.
+                    lost = 'sortkey_change_feed_lost_leases_total{feed="parcels"}'
+                    assert first.samples()[lost] == second.samples()[lost] == 0
+                await until_leases(db, {first.id: 4})
+
+    asyncio.run(program())
+
+
+# Every item's changes come in order, although they are in a parent and its children.
+@pytest.mark.parametrize("store", ["memory", "disk"], indirect=True)
+def test_shards_split_while_they_are_followed(store: str) -> None:
+    async def program() -> None:
+        kept = Kept()
+        async with opened(store) as db:
+            database = db.client.database
+            assert database is not None
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
+                for turn, count in enumerate((1, 2, 4, 8)):
+                    await asyncio.to_thread(reshard, database, PARCELS.name, count)
+                    await db.batch(put=[Parcel(number=number, place=str(turn)) for number in range(40)])
+                await caught_up(follower)
+                open_shards = [lease for lease in await leases(db) if lease.checkpoint != SHARD_END]
+        places: dict[int, list[str]] = {}
+        for change in kept.changes:
+            assert change.new is not None
+            places.setdefault(change.new.number, []).append(change.new.place)
+        assert places == {number: ["0", "1", "2", "3"] for number in range(40)}
+        assert len(open_shards) == 8
+
+    asyncio.run(program())
+
+
+def test_a_stream_that_was_disabled_and_enabled_again(store: str) -> None:
+    async def program() -> None:
+        kept = Kept()
+        async with opened(store) as db:
+            await db.put(Parcel(number=1))
+            await enable_stream(db, False)
+            await db.put(Parcel(number=2))
+            await enable_stream(db, True)
+            await db.put(Parcel(number=3))
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK) as follower:
+                await caught_up(follower)
+        # What is written without a stream is not recorded.
+        assert kept.numbers == [1, 3]
+
+    asyncio.run(program())
+
+
+async def enable_stream(db: sk.AsyncSession, on: bool) -> None:
+    view = {"StreamViewType": "NEW_AND_OLD_IMAGES"} if on else {}
+    await db.client.update_table(TableName=PARCELS.name, StreamSpecification={"StreamEnabled": on, **view})
+    async with asyncio.timeout(SECONDS):
+        while (await db.client.describe_table(TableName=PARCELS.name))["Table"]["TableStatus"] != "ACTIVE":
+            await asyncio.sleep(0.05)
+
+
+# The tables of a program do not include those of the feeds, unless it follows feeds.
+def test_the_tables_of_feeds_are_made_by_followers() -> None:
+    async def program() -> None:
+        async with opened("memory:") as db:
+            assert (await db.client.list_tables())["TableNames"] == [PARCELS.name]
+            async with sk.Follower(db, []):
+                pass
+            assert (await db.client.list_tables())["TableNames"] == [PARCELS.name, "sortkey-dead-letters", FEEDS.name]
+
+    asyncio.run(program())
+
+
+# A store in memory has one process only.
+@pytest.mark.parametrize("store", SHARED, indirect=True)
+def test_followers_may_start_at_the_same_time(store: str) -> None:
+    async def program() -> None:
+        kept = Kept()
+        done = asyncio.Event()
+
+        async def follow() -> None:
+            async with opened(store) as db, sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)]):
+                await done.wait()
+
+        async with opened(store) as db:
+            followers = [asyncio.create_task(follow()) for _ in range(3)]
+            await db.put(Parcel(number=1))
+            await kept.until(1)
+            done.set()
+            await asyncio.gather(*followers)
+        assert kept.numbers == [1]
+
+    asyncio.run(program())
