@@ -25,7 +25,7 @@ from sortkey.model.keys.collision import keys_may_collide
 from sortkey.model.keys.key_layout import KeyLayout
 
 
-class Member(Protocol):
+class TaggedSchema(Protocol):
     """What a family knows of a schema."""
 
     owner: Any
@@ -35,7 +35,7 @@ class Member(Protocol):
     def reads_alike(self, derived: Any) -> bool: ...
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=TaggedSchema)
 
 
 class Family(Generic[M]):

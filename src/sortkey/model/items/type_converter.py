@@ -20,7 +20,7 @@ from sortkey.model.items.containers import CONTAINERS, is_set
 from sortkey.model.items.converter import EPOCH, INEXACT, SCALARS, Converter, Value, content_converter, wrong_type
 from sortkey.model.items.records import is_record
 from sortkey.model.items.stored_as import StoredType
-from sortkey.model.items.union_converter import Member, union_converter
+from sortkey.model.items.union_converter import UnionMember, union_converter
 from sortkey.model.items.untyped_values import untyped_converter
 
 RecordConverter = Callable[[type], Converter]
@@ -64,7 +64,7 @@ def base_converter(annotation: Annotation, nested: RecordConverter) -> Converter
     if origin in CONTAINERS:
         return CONTAINERS[origin](get_args(base), lambda inner: converter(inner, nested))
     if origin in (Union, UnionType):
-        members = [Member(parse_annotation(each).base, converter(each, nested)) for each in _members(base)]
+        members = [UnionMember(parse_annotation(each).base, converter(each, nested)) for each in _members(base)]
         return union_converter(members)
     raise DeclarationError(f"{base} is not a type that an item can hold; sk.stored_as stores it as one that is")
 

@@ -16,7 +16,7 @@ from sortkey.model.items.records import Tag, is_record, tag_of
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 
 
-class Member(NamedTuple):
+class UnionMember(NamedTuple):
     base: Any
     converter: Converter
 
@@ -29,8 +29,8 @@ class Member(NamedTuple):
         return tag_of(self.base) if is_record(self.base) else None
 
 
-def union_converter(members: Sequence[Member]) -> Converter:
-    by_type: dict[str, list[Member]] = {}
+def union_converter(members: Sequence[UnionMember]) -> Converter:
+    by_type: dict[str, list[UnionMember]] = {}
     for member in members:
         if member.converter.tag in _SETS:
             raise DeclarationError(f"{member.name} cannot be in a union: an empty set is stored as NULL")
@@ -63,7 +63,7 @@ def _by_attribute_type(names: str, converters: dict[str, Converter]) -> Converte
     return Converter(encode, decode, "", decode)
 
 
-def _same_type(tag: str, members: list[Member]) -> Converter:
+def _same_type(tag: str, members: list[UnionMember]) -> Converter:
     """The converter of the members with one attribute type."""
     if len(members) == 1:
         return members[0].converter
@@ -79,7 +79,7 @@ def _same_type(tag: str, members: list[Member]) -> Converter:
     return _by_tag(names, {each: member for each, member in zip(tags, members, strict=True) if each is not None})
 
 
-def _by_tag(names: str, members: dict[Tag, Member]) -> Converter:
+def _by_tag(names: str, members: dict[Tag, UnionMember]) -> Converter:
     attribute = next(iter(members)).attribute
     of_class = {member.base: member.converter.encode for member in members.values()}
     of_tag = {_identity(tag.value): member.converter.read for tag, member in members.items()}

@@ -23,7 +23,7 @@ Place = tuple[str, Identity]
 """A table, and the identity of a key in it."""
 
 
-class Wanted(NamedTuple):
+class RequestedRow(NamedTuple):
     """One row to be read."""
 
     table: str
@@ -36,32 +36,34 @@ def get_many(
 ) -> Steps[list[Any] | tuple[Any, ...]]:
     """One item, or None, for each path; a tuple if `paths` is one."""
     places: list[tuple[Place, type]] = []
-    wanted: dict[Place, Wanted] = {}
+    requested: dict[Place, RequestedRow] = {}
     require_several(paths, "access paths")
     for path in paths:
         require_path(path)
         key = path.key()
         place = (path.table, identifier(path.primary)(key))
         places.append((place, path.schema.owner))
-        wanted[place] = Wanted(path.table, key, path.schema)
+        requested[place] = RequestedRow(path.table, key, path.schema)
     # The same names in the same order, whatever the order of the paths.
-    metered = f"get_many {', '.join(sorted({each.schema.name for each in wanted.values()}))}"
+    metered = f"get_many {', '.join(sorted({each.schema.name for each in requested.values()}))}"
     found: Mapping[Place, Any] = {}
-    if wanted and transaction:
-        found = yield from _get_in_transaction(context, wanted, metered)
-    elif wanted:
-        found = yield from _get_in_batches(context, wanted, consistent, metered)
+    if requested and transaction:
+        found = yield from _get_in_transaction(context, requested, metered)
+    elif requested:
+        found = yield from _get_in_batches(context, requested, consistent, metered)
     context.meter.returned(metered, len(found), read=len(found))
     # An item may be of another class with the same key, which its tag tells.
     items = [item if isinstance(item := found.get(place), cls) else None for place, cls in places]
     return tuple(items) if isinstance(paths, tuple) else items
 
 
-def _get_in_transaction(context: Context, wanted: Mapping[Place, Wanted], metered: str) -> Steps[dict[Place, Any]]:
+def _get_in_transaction(
+    context: Context, requested: Mapping[Place, RequestedRow], metered: str
+) -> Steps[dict[Place, Any]]:
     context.require_transactions("get_many(transaction=True)")
-    if len(wanted) > TRANSACTION_ACTIONS:
-        raise ValueError(f"a transaction reads at most {TRANSACTION_ACTIONS} items, not {len(wanted)}")
-    gets = [{"Get": {"TableName": each.table, "Key": each.key}} for each in wanted.values()]
+    if len(requested) > TRANSACTION_ACTIONS:
+        raise ValueError(f"a transaction reads at most {TRANSACTION_ACTIONS} items, not {len(requested)}")
+    gets = [{"Get": {"TableName": each.table, "Key": each.key}} for each in requested.values()]
     attempt = 0
     while True:
         try:
@@ -76,22 +78,22 @@ def _get_in_transaction(context: Context, wanted: Mapping[Place, Wanted], metere
     rows = [response.get("Item") for response in answer["Responses"]]
     return {
         place: decode_row(each.schema, row)
-        for (place, each), row in zip(wanted.items(), rows, strict=True)
+        for (place, each), row in zip(requested.items(), rows, strict=True)
         if row is not None
     }
 
 
 def _get_in_batches(
-    context: Context, wanted: Mapping[Place, Wanted], consistent: bool, metered: str
+    context: Context, requested: Mapping[Place, RequestedRow], consistent: bool, metered: str
 ) -> Steps[dict[Place, Any]]:
     found: dict[Place, Any] = {}
-    pending = list(wanted.values())
+    pending = list(requested.values())
     attempt = 0
     while pending:
         chunks = [pending[start : start + BATCH_GET_KEYS] for start in range(0, len(pending), BATCH_GET_KEYS)]
         calls = [_batch_call(context, chunk, consistent, metered) for chunk in chunks]
         results = yield ParallelCalls(tuple(calls))
-        left: list[Wanted] = []
+        left: list[RequestedRow] = []
         for chunk, result in zip(chunks, results, strict=True):
             if isinstance(result, ClientError):
                 if code_of(result) not in THROTTLED:
@@ -99,8 +101,8 @@ def _get_in_batches(
                 left += chunk
                 continue
             for table, stored in result["Responses"].items():
-                found |= _decoded(table, stored, wanted, chunk)
-            left += _unprocessed(result, wanted, chunk)
+                found |= _decoded(table, stored, requested, chunk)
+            left += _unprocessed(result, requested, chunk)
         if left:
             attempt = attempt + 1 if len(left) == len(pending) else 0
             yield context.pacing.pause(attempt)
@@ -108,7 +110,7 @@ def _get_in_batches(
     return found
 
 
-def _batch_call(context: Context, chunk: Sequence[Wanted], consistent: bool, metered: str) -> Call:
+def _batch_call(context: Context, chunk: Sequence[RequestedRow], consistent: bool, metered: str) -> Call:
     tables: dict[str, dict[str, Any]] = {}
     for each in chunk:
         part = tables.setdefault(each.table, {"Keys": [], "ConsistentRead": True} if consistent else {"Keys": []})
@@ -117,7 +119,9 @@ def _batch_call(context: Context, chunk: Sequence[Wanted], consistent: bool, met
     return context.call_unparsed("BatchGetItem", {"RequestItems": tables}, metered, binary=binary)
 
 
-def _decoded(table: str, stored: Unparsed, wanted: Mapping[Place, Wanted], chunk: Sequence[Wanted]) -> dict[Place, Any]:
+def _decoded(
+    table: str, stored: Unparsed, requested: Mapping[Place, RequestedRow], chunk: Sequence[RequestedRow]
+) -> dict[Place, Any]:
     """The items of one table, whose classes all have the same key attributes."""
     schemas = list(dict.fromkeys(each.schema for each in chunk if each.table == table))
     if len(schemas) == 1 and schemas[0].family is None:
@@ -125,13 +129,15 @@ def _decoded(table: str, stored: Unparsed, wanted: Mapping[Place, Wanted], chunk
         return {(table, identity): item for identity, item in items.items()}
     identify = identifier(schemas[0].primary)
     places = [((table, identify(row)), row) for row in stored.parsed()]
-    return {place: decode_row(wanted[place].schema, row) for place, row in places}
+    return {place: decode_row(requested[place].schema, row) for place, row in places}
 
 
-def _unprocessed(answer: Answer, wanted: Mapping[Place, Wanted], chunk: Sequence[Wanted]) -> list[Wanted]:
+def _unprocessed(
+    answer: Answer, requested: Mapping[Place, RequestedRow], chunk: Sequence[RequestedRow]
+) -> list[RequestedRow]:
     """What the store has left out, to be requested again."""
-    left: list[Wanted] = []
+    left: list[RequestedRow] = []
     for table, part in answer.get("UnprocessedKeys", {}).items():
         identify = identifier(next(each.schema.primary for each in chunk if each.table == table))
-        left += [wanted[table, identify(key)] for key in part["Keys"]]
+        left += [requested[table, identify(key)] for key in part["Keys"]]
     return left
