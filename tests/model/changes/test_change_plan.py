@@ -123,7 +123,7 @@ def test_an_attribute_that_two_indexes_share_is_removed_with_the_last() -> None:
 def test_an_index_that_shares_an_attribute_of_the_primary_key() -> None:
     plan = plan_changes(schema_of(Plot), {"tree": "oak"}, {"id": "1"})
     assert plan.sets.keys() == {"tree", "plot", "plot_tree", "tree_id"}
-    assert plan.beside == frozenset()
+    assert plan.beside == {}
 
 
 def test_dependents() -> None:

@@ -36,8 +36,9 @@ class ChangePlan:
     """Fields whose current values are needed for a key attribute. Plan again with them in `known`."""
     guards: dict[str, Value | None]
     """The values read, by attribute, which must be unchanged; None for an absent attribute."""
-    beside: frozenset[str]
-    """The other attributes of index keys that the update writes a part of: they must exist."""
+    beside: dict[str, frozenset[str]]
+    """The other attributes of index keys that the update writes a part of: they must exist, each unless one of those
+    named with it is absent, which keeps the item out of the index."""
 
 
 def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:
@@ -56,12 +57,18 @@ def _dependencies(layout: KeyLayout, part: KeyAttribute) -> frozenset[str]:
 
 
 def plan_changes(
-    schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any], row: Row | None = None
+    schema: Schema[Any],
+    changes: Mapping[str, Any],
+    known: Mapping[str, Any],
+    row: Row | None = None,
+    *,
+    operated: Collection[str] = (),
 ) -> ChangePlan:
     """Plans the update. `known` has the fields of the primary key, and those that an earlier plan asked to read; all
-    fields with the item's `row`."""
+    fields with the item's `row`. The store applies operators to the fields that are `operated`; no key is made of them,
+    but their attributes may be a part of one."""
     _reject_impossible(schema, changes)
-    return _Planner(schema, changes, known, row).plan()
+    return _Planner(schema, changes, known, row, operated).plan()
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
@@ -77,20 +84,26 @@ def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
 
 class _Planner:
     def __init__(
-        self, schema: Schema[Any], changes: Mapping[str, Any], known: Mapping[str, Any], row: Row | None
+        self,
+        schema: Schema[Any],
+        changes: Mapping[str, Any],
+        known: Mapping[str, Any],
+        row: Row | None,
+        operated: Collection[str],
     ) -> None:
         self.schema = schema
         self.primary = frozenset(part.name for part in schema.primary.attributes)
         """Every row has them, and no update can change them; an index may share them."""
         self.row = row
         self.changes = changes
+        self.operated = operated
         self.values = {**known, **changes}
         self.sets: Row = {}
         self.removes: list[str] = []
         self.reads: set[str] = set()
         self.used: set[str] = set()
         self.used_keys: set[str] = set()
-        self.beside: set[str] = set()
+        self.beside: dict[str, frozenset[str]] = {}
 
     def plan(self) -> ChangePlan:
         for name, value in self.changes.items():
@@ -101,23 +114,38 @@ class _Planner:
             for part in changed:
                 if part.name not in self.primary:
                     self._recompute(layout, part)
-            if not self._absent(layout) and any(part.name in self.sets for part in changed):
+            written = changed if not self.operated else [*changed, *self._operated_parts(layout)]
+            if not self._absent(layout) and any(part.name in self.sets or part not in changed for part in written):
                 for part in layout.computed:
-                    if part not in changed and part.name not in self.primary:
-                        self._complete(part)
-        return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), frozenset(self.beside))
+                    if part not in written and part.name not in self.primary:
+                        self._complete(layout, part)
+        return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), self.beside)
 
-    def _complete(self, part: KeyAttribute) -> None:
+    def _operated_parts(self, layout: KeyLayout) -> list[KeyAttribute]:
+        """The attributes of an index key that are fields to which the store applies operators."""
+        own = self.schema.codec.attributes
+        return [part for part in layout.computed if part.name in own and part.fields[0] in self.operated]
+
+    def _complete(self, layout: KeyLayout, part: KeyAttribute) -> None:
         """Requires an attribute of an index key that does not change; sets it if the row lacks it."""
         is_field = part.name in self.schema.codec.attributes
         if is_field and not self._may_lack(part.fields[0]):
             return
         if self.row is None or part.name in self.row:
-            self.beside.add(part.name)
+            self._require(part.name, self._keeping_out(layout))
             return
         self.used.update(part.fields)
         if part.name not in self.sets:
             self.sets[part.name] = part.value([self.values[field] for field in part.fields])
+
+    def _require(self, attribute: str, unless_absent: frozenset[str]) -> None:
+        self.beside[attribute] = self.beside.get(attribute, unless_absent) & unless_absent
+
+    def _keeping_out(self, layout: KeyLayout) -> frozenset[str]:
+        """The attributes whose absence keeps an item out of an index, but for those that the update may set."""
+        codec = self.schema.codec
+        fields = (codec.by_name[name] for name in layout.sparse.difference(self.changes, self.operated))
+        return frozenset(field.attribute for field in fields if field.left_out)
 
     def _may_lack(self, field: str) -> bool:
         """Whether a row may lack the attribute of a field that its item shows: it has a default or is in the key."""
@@ -146,8 +174,9 @@ class _Planner:
         self._assign(part.name, part.value([self.values[field] for field in part.fields]))
 
     def _absent(self, layout: KeyLayout) -> list[str]:
-        """The fields that are known to keep the item out of the index."""
-        return [field for field in layout.sparse if field in self.values and self.values[field] is None]
+        """The fields that are known to keep the item out of the index. An operator may set a field that is None."""
+        known = layout.sparse & self.values.keys()
+        return [field for field in known if self.values[field] is None and field not in self.operated]
 
     def _use_absence(self, layout: KeyLayout) -> None:
         """One absent field decides. If it is one of the changes, nothing has to be guarded."""
@@ -177,7 +206,7 @@ class _Planner:
             if field in self.changes:
                 continue
             if self.row is None or attribute in self.row:
-                self.beside.add(attribute)
+                self._require(attribute, frozenset())
                 continue
             self.used.add(field)
             self.used_keys.update(part.name for each in self.schema.all_indexes for part in each.attributes)

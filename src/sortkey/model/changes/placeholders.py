@@ -64,6 +64,11 @@ class Placeholders:
             return f"attribute_not_exists({self.name(attribute)})"
         return f"{self.name(attribute)} = {self.value(value)}"
 
+    def exists(self, attribute: str, unless_absent: Iterable[str]) -> str:
+        """The condition that an attribute exists, unless one of the others is absent."""
+        exists = f"attribute_exists({self.name(attribute)})"
+        return any_of(exists, *(self.equal(name, None) for name in unless_absent))
+
 
 def all_of(tests: Iterable[str]) -> str:
     """Needs no parentheses inside `any_of`: AND binds closer than OR."""

@@ -52,8 +52,6 @@ class Update(ConditionalWrite):
             raise ValueError(f"an update of {path!r} changes nothing")
         self.operators = {name: value for name, value in fields.items() if isinstance(value, Operator)}
         self.assigned = {name: value for name, value in fields.items() if name not in self.operators}
-        self._plan = plan_changes(self.schema, self.assigned, path.given)
-        """What can be planned without the row; impossible changes are rejected before anything is sent."""
         for name in self.operators:
             if name in self.schema.primary.fields:
                 raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which an update cannot change")
@@ -64,6 +62,8 @@ class Update(ConditionalWrite):
             if name in self.schema.recomputed or operator.needs_value(self.schema, name)
         )
         """The fields whose operators are applied here, so that they must be known."""
+        self._plan = self._planned()
+        """What can be planned without the row; impossible changes are rejected before anything is sent."""
         self._moment: datetime | None = None
         """The time of the stamps, also for those that only a subclass has."""
 
@@ -80,7 +80,11 @@ class Update(ConditionalWrite):
         missing = [] if stamps is None else [name for name in stamps.updated if name not in self._changed]
         if missing:
             self.assigned |= dict.fromkeys(missing, now)
-            self._plan = plan_changes(self.schema, self.assigned, self.path.given)
+            self._plan = self._planned()
+
+    def _planned(self) -> ChangePlan:
+        operated = self.operators.keys() - self.computed
+        return plan_changes(self.schema, self.assigned, self.path.given, operated=operated)
 
     @property
     def _changed(self) -> set[str]:
@@ -103,7 +107,8 @@ class Update(ConditionalWrite):
             name for name, operator in self.operators.items() if not operator.applies_to(row.get(self._attribute(name)))
         )
         values = {name: self._applied(name, known[name], row) for name in computed}
-        planned = plan_changes(self.schema, {**self.assigned, **values}, known, row)
+        operated = self.operators.keys() - computed
+        planned = plan_changes(self.schema, {**self.assigned, **values}, known, row, operated=operated)
         for name in computed:
             keep_undeclared_in(planned.sets, row, self.schema.codec.by_name[name])
         return Prepared("Update", self._members(planned, computed, row))
@@ -175,7 +180,7 @@ class Update(ConditionalWrite):
         tests = [
             self._there(placeholders),
             *(placeholders.equal(name, (row or {}).get(name)) for name in read),
-            *(f"attribute_exists({placeholders.name(name)})" for name in sorted(planned.beside)),
+            *(placeholders.exists(name, sorted(absent)) for name, absent in planned.beside.items()),
             *(
                 test
                 for name, operator in self.operators.items()
