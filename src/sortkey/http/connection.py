@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+import msgspec
+
 from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
 from sortkey.http.keepalive import keep_alive
 from sortkey.http.metrics import ServerMetrics
@@ -46,17 +48,14 @@ LINGER_SECONDS: Final = 2
 """For a rejected client to read its answer before the connection is aborted."""
 
 
-class PendingAnswer:
+class PendingAnswer(msgspec.Struct, eq=False):
     """The place of an answer that comes later, among the answers of its connection."""
 
-    __slots__ = ("_connection", "answer", "last", "overlaps")
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self.answer: bytes | None = None
-        self.last = False
-        self.overlaps = True
-        """Whether requests behind it may begin before it is answered, if their handler allows that."""
+    _connection: Connection
+    answer: bytes | None = None
+    last: bool = False
+    overlaps: bool = True
+    """Whether requests behind it may begin before it is answered, if their handler allows that."""
 
     @property
     def abandoned(self) -> bool:
@@ -68,11 +67,6 @@ class PendingAnswer:
         self.answer = answer
         if not self._connection.send_fast(self, answer):
             self._connection.send_in_order()
-
-    def send_now(self, answer: bytes) -> None:
-        """Send it after the answers before it, without waiting for the end of the loop's turn."""
-        self.send(answer)
-        self._connection.outbox.send()
 
 
 Defer = Callable[[], PendingAnswer]

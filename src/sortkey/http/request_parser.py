@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import httptools
+import msgspec
 
 from sortkey import limits
 
@@ -31,18 +32,13 @@ BodyLimit: TypeAlias = Callable[[dict[bytes, bytes]], int]
 """The most bytes that the body of a request with these headers may have: a million or more."""
 
 
-class Request:
-    __slots__ = ("body", "headers", "keep_alive", "method", "target")
-
-    def __init__(
-        self, method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes, keep_alive: bool
-    ) -> None:
-        self.method = method
-        self.target = target
-        self.headers = headers
-        """By lower-case name; of a repeated header, the last."""
-        self.body = body
-        self.keep_alive = keep_alive
+class Request(msgspec.Struct, eq=False):
+    method: bytes
+    target: bytes
+    headers: dict[bytes, bytes]
+    """By lower-case name; of a repeated header, the last."""
+    body: bytes
+    keep_alive: bool
 
     @property
     def host(self) -> bytes:
@@ -149,7 +145,7 @@ class RequestParser:
         # Headers behind a chunked body (trailers) are ignored.
         if self._in_head:
             name = name.lower()
-            if name in self._headers and name == b"host":
+            if name == b"host" and name in self._headers:
                 self._stop(400, "The request has more than one Host header.")
             self._headers[name] = value
             if self._fed > HEAD_BYTES:

@@ -110,14 +110,13 @@ class Ticket(Generic[BatchType]):
         """Called once the work is durable or has failed. Must be quick and must not write: other callers wait."""
 
     def run(self, batch: BatchType) -> None:
-        self.result = self.error = None
         before = batch.writes
         try:
-            self.result = self.work(batch)
+            self.result, self.error = self.work(batch), None
         except Exception as error:
             if batch.writes != before or isinstance(error, lmdb.Error):
                 raise
-            self.error = error
+            self.result, self.error = None, error
 
     def fail(self, error: BaseException | None) -> None:
         self.result = None

@@ -73,7 +73,8 @@ class PendingWrite(Ticket[WriteBatch]):
         hides_capacity: bool,
     ) -> None:
         """`finish` answers the request, on the loop; `size` is that of its body."""
-        super().__init__(work)
+        # Not by `super()`, which takes half a microsecond.
+        Ticket.__init__(self, work)
         self._scheduler = scheduler
         self.finish = finish
         self.route = route
@@ -221,6 +222,8 @@ class CommitScheduler:
                 _logger.exception("a durable write could not be answered")
             if write.size > LARGE_BYTES:
                 self._enqueue_next_large()
+        # Now: a client that has its answer may send its next write before the next commit.
+        self._outbox.send()
 
     def _enqueue_next_large(self) -> None:
         self._large.popleft()

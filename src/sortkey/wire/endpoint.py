@@ -240,8 +240,7 @@ class Endpoint:
         except Exception:
             _logger.exception("%s is committed, but its answer failed", route.operation)
             encoded = self._error(write.request, route.metrics, internal_error(), write.started)
-        # Now: a client that has its answer may send its next write before the next commit.
-        write.pending.send_now(encoded)
+        write.pending.send(encoded)
 
     def _is_rehearsed_again(self, write: PendingWrite) -> bool:
         return isinstance(write.error, NotRehearsed) and self._costly.is_rehearsed_again(write)
@@ -299,7 +298,7 @@ class Endpoint:
     def _success(self, route: Route, request: Request, answer: FastAnswer, started: float) -> bytes:
         consumed = route.consumed
         for table, units in answer.units.items():
-            consumed[table] = consumed.get(table, 0.0) + units
+            consumed[table] += units
         route.metrics.count(OK, perf_counter() - started)
         return self._responses.success(request, answer.text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 from sortkey.http.metrics import ServerMetrics, families
@@ -22,7 +23,7 @@ FAMILIES: Final[Families] = {
 class Metrics(ServerMetrics):
     def __init__(self) -> None:
         super().__init__(_PREFIX, _LABEL)
-        self.capacity: dict[str, dict[str, float]] = {"read": {}, "write": {}}
+        self.capacity = {kind: defaultdict[str, float](float) for kind in ("read", "write")}
         """Units consumed: by read and write, then by table."""
 
     def samples(self) -> Samples:
