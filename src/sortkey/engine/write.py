@@ -126,12 +126,13 @@ def _measure_update(found: Found, change: Update | None, after: Item) -> Normali
     documents: Item = {}
     for name in change.attributes:
         old, new = before.get(name), after.get(name)
+        name_size = text_size(name)
         if old is not None:
-            size -= text_size(name) + value_size(old)
+            size -= name_size + value_size(old)
         if new is None:
             continue
         if type_of(new) in FLAT_TYPES:
-            size += text_size(name) + value_size(new)
+            size += name_size + value_size(new)
         else:
             documents[name] = new
     if documents:

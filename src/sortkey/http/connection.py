@@ -64,8 +64,8 @@ class PendingAnswer(msgspec.Struct, eq=False):
 
     def send(self, answer: bytes) -> None:
         """Send it after the answers before it, at the end of the loop's turn."""
-        self.answer = answer
         if not self._connection.send_fast(self, answer):
+            self.answer = answer
             self._connection.send_in_order()
 
 

@@ -114,10 +114,9 @@ class _Walk:
             raise errors.not_a_value(value)
         single: AttributeValue = value if len(value) == 1 else self.only_member(value)
         ((tag, content),) = single.items()
-        walk = _WALKERS.get(tag)
-        if content is None or walk is None:
+        if content is None or tag not in _WALKERS:
             raise ValidationException(errors.EMPTY)
-        walked = walk(self, content)
+        walked = _WALKERS[tag](self, content)
         return single if walked is content else {tag: walked}
 
     def only_member(self, value: AttributeValue) -> AttributeValue:

@@ -37,7 +37,7 @@ from sortkey.wire.route import Route
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""
 QUICK_BYTES: Final = 256 * KIB
-"""The work of requests that are larger together is left to the write queue's thread."""
+"""If the queued requests are larger together, their work is left to the write queue's thread."""
 LARGE_BYTES: Final = MIB
 """Of the request of a write that waits for other large ones."""
 PATIENCE: Final = 0.5
@@ -119,8 +119,6 @@ class CommitScheduler:
         """The loop is committing."""
         self._writes = 0
         """Submitted since the last commit."""
-        self._bytes = 0
-        """Of their requests."""
         self._durable: deque[PendingWrite] = deque()
         self._large: deque[PendingWrite] = deque()
         """The first is in the queue, the others wait for it."""
@@ -153,7 +151,6 @@ class CommitScheduler:
     def _enqueue(self, write: PendingWrite) -> None:
         self._queue.enqueue(write)
         self._writes += 1
-        self._bytes += write.size
         if not self._commit_planned:
             self._commit_planned = True
             # After everything else that has arrived, so that it shares the commit.
@@ -169,13 +166,13 @@ class CommitScheduler:
 
     def _commit(self) -> None:
         mostly_writes = self.reads <= self._writes
-        quick = self._queue.commit_seconds < QUICK_SECONDS and self._bytes < QUICK_BYTES
+        quick = self._queue.commit_seconds < QUICK_SECONDS and self.queued_bytes < QUICK_BYTES
         on_loop = self._commits_on_loop and mostly_writes and quick
         if on_loop and self._expects_more():
             self._loop.call_soon(self._commit)
             return
         self._commit_planned = False
-        self._writes = self.reads = self._seen = self._bytes = 0
+        self._writes = self.reads = self._seen = 0
         self._idle = 0.0
         if not (on_loop and self._commit_on_loop()) or len(self._queue):
             self._queue.summon()
@@ -213,14 +210,15 @@ class CommitScheduler:
         self._finish_planned = False
         while self._durable:
             write = self._durable.popleft()
+            size = write.size
             self.queued -= 1
-            self.queued_bytes -= write.size
+            self.queued_bytes -= size
             try:
                 write.finish(write)
             except Exception:
                 # The others of this commit still get their answers.
                 _logger.exception("a durable write could not be answered")
-            if write.size > LARGE_BYTES:
+            if size > LARGE_BYTES:
                 self._enqueue_next_large()
         # Now: a client that has its answer may send its next write before the next commit.
         self._outbox.send()

@@ -233,7 +233,9 @@ class Endpoint:
         try:
             error = self._database.settle(route.operation, write.error)
             if error is None:
-                answer = _encoded(write.result, write.hides_capacity)
+                answer = write.result
+                if type(answer) is not FastAnswer:
+                    answer = _encoded(answer, write.hides_capacity)
                 encoded = self._success(route, write.request, answer, write.started)
             else:
                 encoded = self._failure(write, error)

@@ -53,7 +53,14 @@ class Catalog:
 
     def require_in(self, batch: WriteBatch, name: str) -> Table:
         """The same, as a write batch sees it, which has read the version once for all of its writes."""
-        return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+        version, tables = self._cached
+        if version != batch.catalog_version:
+            return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+        # Not by calls: every write comes here.
+        table = tables.get(name)
+        if table is None:
+            raise not_found()
+        return table
 
     def require_named(self, transaction: Transaction, name: str) -> Table:
         """The table; raises the error of table operations, which has its name, if there is none."""
