@@ -11,7 +11,7 @@ nothing: one write creates the item or changes it, and writes of different entri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -26,11 +26,14 @@ ItemT = TypeVar("ItemT", bound=msgspec.Struct)
 
 
 class Assignment(NamedTuple):
-    """One entry as an attribute, and the attribute inside it that orders versions."""
+    """One entry as an attribute, and its field that orders versions."""
 
     attribute: str
     value: Value
     newer_by: str
+    entry: Any
+    read: Callable[[Value], Any]
+    """The entry of another value of the attribute. Raises DecodeError."""
 
 
 class Entries(Generic[E]):
@@ -77,7 +80,10 @@ class Entries(Generic[E]):
         fields = codec_of(self.struct).by_name
         if newer_by not in fields:
             raise unknown_field(self.struct.__name__, newer_by, fields)
-        return Assignment(self.attribute(name), self._converter.encode(entry), fields[newer_by].attribute)
+        attribute, value = self.attribute(name), self._converter.encode(entry)
+        # The name may know its class; conditions on an entry know only its fields.
+        order = fields[newer_by].name
+        return Assignment(attribute, value, order, entry, lambda stored: self.of({attribute: stored})[name])
 
     def replaced(self, item: ItemT, entries: Mapping[str, E]) -> ItemT:
         """A copy of the item with exactly these entries."""

@@ -11,6 +11,7 @@ from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.item_condition import ItemCondition
+from sortkey.model.changes.newer_entry import NewerEntry
 from sortkey.model.changes.operators import SET, Clause, Operator
 from sortkey.model.changes.place_changes import Changes, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
@@ -70,7 +71,7 @@ def put_entry(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
 
 def _put_to_any(context: Context, put: EntryPut[T]) -> Steps[PutEntryResult[T]]:
     """Writes the entry to the item, which may be new."""
-    result = yield from _send(context, put, request(put))
+    result = yield from _send(context, put)
     if result is None:
         raise _no_match(put)
     return result
@@ -81,10 +82,10 @@ def _put_or_create(context: Context, put: EntryPut[T], creation: EntryPut[T]) ->
     it creates the item, and a row that is older than `sk.created` must not get a false one."""
     attempt = 0
     while True:
-        result = yield from _send(context, put, request(put, exists=True))
+        result = yield from _send(context, put, exists=True)
         if result is not None:
             return result
-        result = yield from _send(context, creation, request(creation, exists=False))
+        result = yield from _send(context, creation, exists=False)
         if result is None:
             raise _no_match(put)
         if result.written:
@@ -94,21 +95,35 @@ def _put_or_create(context: Context, put: EntryPut[T], creation: EntryPut[T]) ->
         attempt += 1
 
 
-def _send(context: Context, put: EntryPut[T], members: dict[str, Any]) -> Steps[PutEntryResult[T] | None]:
-    """The result; None if the condition failed because there is no item."""
-    path = put.path
-    try:
-        answer = yield from context.send(
-            "UpdateItem", members | {"ReturnValues": "ALL_NEW"}, f"put entry {path.entity}"
-        )
-    except ClientError as error:
-        row = row_of_failed_condition(error)
-        return None if row is None else PutEntryResult(False, _not_written(path.schema, row))
-    return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
+def _send(context: Context, put: EntryPut[T], exists: bool | None = None) -> Steps[PutEntryResult[T] | None]:
+    """The result; None if the condition failed because there is no item. If the store cannot judge the row, because it
+    has values in the form of another program, the write is sent again, conditional on that row."""
+    path, row, attempt = put.path, None, 0
+    while True:
+        members = request(put, exists, row) | {"ReturnValues": "ALL_NEW"}
+        try:
+            answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
+        except ClientError as error:
+            found = row_of_failed_condition(error)
+            if found is None:
+                return None
+            item = _current(path.schema, found)
+            if exists is False or found == row or not _accepts(put, found, item):
+                return PutEntryResult(False, item)
+            row = found
+        else:
+            return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
+        yield context.pacing.pause(attempt)
+        attempt += 1
 
 
-def _not_written(schema: Schema[Any], row: Row) -> Any:
-    """The item of a row that has the same entry, or a later one. Raises DecodeError for a row of a newer version."""
+def _accepts(put: EntryPut[Any], row: Row, item: Any) -> bool:
+    condition = ItemCondition(put.path.schema, put.where, put.path.given)
+    return NewerEntry(put.entry).accepts(row) and condition.accepts(item)
+
+
+def _current(schema: Schema[Any], row: Row) -> Any:
+    """The item of a row that was not written. Raises DecodeError for a row of a newer version."""
     item = schema.decode(row)
     if schema.is_outdated(row):
         mark = f"a row of {schema.name} has {VERSION_ATTRIBUTE}, which rows of version {schema.version} do not have"
@@ -120,23 +135,23 @@ def _no_match(put: EntryPut[Any]) -> ItemMissing:
     return ItemMissing(f"{put.path!r} does not exist, and a new item does not match {put.where}")
 
 
-def request(put: EntryPut[Any], exists: bool | None = None) -> dict[str, Any]:
+def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[str, Any]:
     """The UpdateItem. It also sets the fields of the key, because it may create the item. With `exists`, it is made
-    only if the item exists, or only if it does not."""
-    path, (attribute, value, newer_by) = put.path, put.entry
+    only if the item exists, or only if it does not. `row` is the item's row if it is known, and may be replaced."""
+    path = put.path
     schema: Schema[Any] = path.schema
     changes = by_name(schema, put.changes)
     _reject_impossible(schema, changes)
     placeholders = Placeholders()
-    entry = placeholders.name(attribute)
-    clauses = [Clause(SET, f"{entry} = {placeholders.value(value)}"), *_changes(schema, path, changes, placeholders)]
-    newer = f"{entry}.{placeholders.name(newer_by)} < {placeholders.value(value['M'][newer_by])}"
-    tests = [f"(attribute_not_exists({entry}) OR {newer})"]
+    entry = Clause(SET, f"{placeholders.name(put.entry.attribute)} = {placeholders.value(put.entry.value)}")
+    clauses = [entry, *_changes(schema, path, changes, placeholders)]
+    newer = NewerEntry(put.entry)
+    tests = [newer.test(placeholders) if row is None else newer.unchanged(row, placeholders)]
     if exists is not None:
         test = "attribute_exists" if exists else "attribute_not_exists"
         tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
     if put.where is not None and not requires_nothing(put.where):
-        tests.append(ItemCondition(schema, put.where, path.given).test_of_any(None, placeholders))
+        tests.append(ItemCondition(schema, put.where, path.given).test_of_any(row, placeholders))
     else:
         tests.append(is_current(schema, placeholders))
     return placeholders.added_to(
