@@ -262,7 +262,8 @@ class Schema(Generic[T]):
     def decoded(self, stored: Row, current: Row | None = None) -> dict[str, Any]:
         """The fields in a row's attributes and its primary key, which decides: it says which row the item is, whatever
         an attribute or a default says. `current` is the row as upgrades make it. Raises DecodeError."""
-        values = self.codec.decode(self.without_unstored(stored if current is None else current))
+        row = stored if current is None else current
+        values = self.codec.decode(self.without_unstored(row) if self._unstored else row)
         if not self.primary.is_key_of(stored, values):
             for name, value in self.parsed_key(stored).items():
                 # Equal values may have several forms, such as times in several zones.
@@ -294,9 +295,7 @@ class Schema(Generic[T]):
 
     def without_unstored(self, row: Row) -> Row:
         """The row without attributes that have the name of an `in_key` field."""
-        if self._unstored and any(name in row for name in self._unstored):
-            return {name: value for name, value in row.items() if name not in self._unstored}
-        return row
+        return {name: value for name, value in row.items() if name not in self._unstored}
 
     def _complete(self, row: Row, values: dict[str, Any]) -> None:
         """Adds the required fields that a row has in index keys only. One with a default has its default."""

@@ -115,10 +115,12 @@ class KeyLayout:
         """Whether these fields make the row's key attributes. False if one is missing or has another text: the row may
         still have the same values, in another form."""
         try:
-            made = self._key_from_fields(values)
+            for name, value in self._key_from_fields(values).items():
+                if row.get(name) != value:
+                    return False
         except (KeyError, KeyPartError):
             return False
-        return all(row.get(name) == value for name, value in made.items())
+        return True
 
     def text_keys(self, wanted: Sequence[Mapping[str, Any]] | Each) -> TextKeys | None:
         """The keys as pairs of strings; None for keys of other types, or with other fields: see `key_from_fields`."""
