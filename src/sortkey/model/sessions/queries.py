@@ -23,7 +23,6 @@ from sortkey.model.sessions.sharded_queries import Merge
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.wanted_items import (
     ALL_PARTS,
-    FILTERED_LIMIT,
     Parts,
     Wanted,
     decode_wanted,
@@ -186,9 +185,7 @@ def _fill(
     read = 0
     name, binary = path.name, _may_have_binary(path, query)
     while True:
-        limit = window.size + 1 - len(items)
-        if "FilterExpression" in query:
-            limit = max(limit, FILTERED_LIMIT)
+        limit = wanted.limit(window.size + 1 - len(items), query)
         members = {**query, "Limit": min(limit, window.budget - read)}
         if start is not None:
             members["ExclusiveStartKey"] = start
@@ -243,7 +240,7 @@ def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Chun
     if start is not None:
         members["ExclusiveStartKey"] = start
     if wanted.most is not None:
-        members["Limit"] = max(wanted.most, FILTERED_LIMIT) if "FilterExpression" in query else wanted.most
+        members["Limit"] = wanted.limit(wanted.most, query)
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
     items = decode_wanted(context.meter, path, answer["Items"], wanted).items
     if wanted.whole:

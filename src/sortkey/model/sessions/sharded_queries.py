@@ -25,7 +25,7 @@ from sortkey.model.paths.access_path import Path, rendered
 from sortkey.model.paths.shard_order import OrderKey, ShardOrder
 from sortkey.model.sessions.item_decoder import Identity, identifier, start_key
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.sessions.wanted_items import FILTERED_LIMIT, Wanted, decode_wanted
+from sortkey.model.sessions.wanted_items import Wanted, decode_wanted
 
 CHUNK: Final = 1000
 """The rows that a read without a limit asks for at a time."""
@@ -106,9 +106,7 @@ class Merge:
     def _read(self, lanes: Sequence[_Lane], items: int, budget: int | None) -> Steps[None]:
         if not lanes:
             return
-        limit = _share(items, self._sharding.fewest)
-        if "FilterExpression" in self._query:
-            limit = max(limit, FILTERED_LIMIT)
+        limit = self._wanted.limit(_share(items, self._sharding.fewest), self._query)
         if budget is not None:
             limit = min(limit, max(1, (budget - self.rows_read) // len(lanes)))
         calls = [self._call(lane, limit) for lane in lanes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sortkey.client.boto3_shapes import Unparsed
@@ -16,8 +16,8 @@ from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, 
 from sortkey.model.sessions.only_fields import OnlyFields
 from sortkey.model.sessions.skipped_rows import report_misplaced, report_others, report_undecodable
 
-FILTERED_LIMIT: Final = 100
-"""The least Limit of a request whose filter may drop most rows."""
+_FILTERED_LIMIT: Final = 100
+"""The least Limit of a request of whose rows a filter may drop most."""
 
 
 class Wanted(NamedTuple):
@@ -33,6 +33,10 @@ class Wanted(NamedTuple):
     """Whether partial items are read again."""
     in_range: ShownRange | None = None
     """The range of the path, if the store cannot tell for every row."""
+
+    def limit(self, items: int, query: Mapping[str, Any]) -> int:
+        """The Limit of a request for this many items: the store, or the session, may drop rows of it."""
+        return max(items, _FILTERED_LIMIT) if self.accepts is not None or "FilterExpression" in query else items
 
     def less(self, items: int) -> Wanted:
         """The same after this many items."""
