@@ -91,14 +91,12 @@ def check_local_size(table: Table, new: Normalised, message: str) -> None:
 
 def check_update(table: Table, change: Update | None) -> None:
     """An update must not change the key."""
-    if change is None:
+    if change is None or change.attributes.isdisjoint(table.names):
         return
-    for name in table.names:
-        if name in change.attributes:
-            raise ValidationException(
-                f"One or more parameter values were invalid: Cannot update attribute {name}. "
-                "This attribute is part of the key"
-            )
+    name = next(name for name in table.names if name in change.attributes)
+    raise ValidationException(
+        f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is part of the key"
+    )
 
 
 def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:

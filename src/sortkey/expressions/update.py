@@ -108,12 +108,13 @@ class Update:
         The order of the steps is the order in which DynamoDB reports errors. Only an item that gets too large is
         rejected as soon as that is sure, because the values written could take a thousand times its memory.
         """
-        program, paths, bindings = self._program, self._paths, self._bindings
+        paths, bindings = self._paths, self._bindings
         # Most updates write so little that the values need not be measured one by one: none of them has more than twice
         # what the request and the item have together.
         room = None if 2 * len(paths) * (bindings.size + size) <= ITEM_BYTES else _Room()
         if self.shallow:
             return self._apply_shallow(item, room)
+        program = self._program
         changes = [
             Change(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
             for index, merge, operand in program.merges

@@ -125,16 +125,12 @@ def size(text: str) -> int:
         return (len(text) + 3) // 2
     if text == "0":
         return 1
-    negative = text[0] == "-"
-    return min(_pairs(text[1:] if negative else text) + 1 + negative, _LARGEST_SIZE)
-
-
-def _pairs(magnitude: str) -> int:
-    whole, _, fraction = magnitude.partition(".")
-    if not fraction:
-        zeros = len(whole) - len(whole.rstrip("0"))
-        return (len(whole) + 1) // 2 - zeros // 2
-    if whole == "0":
-        zeros = len(fraction) - len(fraction.lstrip("0"))
-        return (len(fraction) + 1) // 2 - zeros // 2
-    return (len(whole) + 1) // 2 + (len(fraction) + 1) // 2
+    whole, _, fraction = text.lstrip("-").partition(".")
+    if fraction and whole != "0":
+        pairs = (len(whole) + 1) // 2 + (len(fraction) + 1) // 2
+    else:
+        digits = fraction or whole
+        # A fraction has zeros at its start only, a whole number at its end.
+        zeros = len(digits) - len(digits.strip("0"))
+        pairs = (len(digits) + 1) // 2 - zeros // 2
+    return min(pairs + 1 + (text[0] == "-"), _LARGEST_SIZE)
