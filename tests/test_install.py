@@ -48,14 +48,14 @@ WORKING = {
     "": ["check", "doctor", "explain", "tables"],
     "aws": [],
     "endpoint": ["db"],
-    "server": ["bench", "serve", "token", "up"],
+    "server": ["bench", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
 }
 """The commands that each extra adds."""
 MISSING = {
-    "": ["bench", "db", "serve", "token", "up", "worker"],
+    "": ["bench", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
-    "endpoint": ["serve", "worker"],
+    "endpoint": ["follow", "serve", "worker"],
     "server": ["worker"],
     "kafka": [],
 }

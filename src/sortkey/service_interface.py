@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
@@ -64,6 +65,11 @@ class Service(Protocol):
         """
         ...
 
+    @property
+    def feeds(self) -> Sequence[ChangeFeed[Any]]:
+        """Consumers of changes, which `sortkey up`, `serve` and `follow` run; often none."""
+        ...
+
     async def start(self) -> None:
         """Create missing tables. Called before anything else."""
         ...
@@ -85,3 +91,5 @@ class ServiceDefinition:
     """Makes the service from its section of the configuration file; {} means all defaults. Raises BadSettings."""
     takes_messages: bool = False
     """Whether the service is a `Consumer`."""
+    has_feeds: bool = False
+    """Whether the service has change feeds."""

@@ -19,7 +19,20 @@ from sortkey.service_interface import BadRequest, BadSettings, NotFound, Progres
 DEMO = 10
 
 
-class Note(sk.Item, table="notes"):
+NOTES = sk.Table("notes", stream="NEW_AND_OLD_IMAGES")
+
+
+class Note(sk.Item, table=NOTES):
+    shelf: str
+    name: str
+    text: str
+
+    key = sk.Key("SHELF#{shelf}", "{name}")
+
+
+class Copy(sk.Item, table="note-copies"):
+    """Of a note, made by a change feed."""
+
     shelf: str
     name: str
     text: str
@@ -55,7 +68,7 @@ class Notes:
         return routes(self)
 
     async def start(self) -> None:
-        await self._session.create_tables(Note)
+        await self._session.create_tables(Note, Copy)
 
     async def load_demo(self, progress: Progress) -> None:
         if await self.get("demo", "0") is not None:
@@ -68,6 +81,18 @@ class Notes:
 
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:  # noqa: ARG002
         return ()
+
+    @property
+    def feeds(self) -> Sequence[sk.ChangeFeed[Any]]:
+        return [sk.ChangeFeed("note-copies", Note, self.copy)]
+
+    async def copy(self, changes: Sequence[sk.Change[Note]]) -> None:
+        for change in changes:
+            if change.new is not None:
+                await self._session.put(Copy(shelf=change.new.shelf, name=change.new.name, text=change.new.text))
+
+    async def get_copy(self, shelf: str, name: str) -> Copy | None:
+        return await self._session.get(Copy.key(shelf=shelf, name=name))
 
     async def get(self, shelf: str, name: str) -> Note | None:
         return await self._session.get(Note.key(shelf=shelf, name=name))
@@ -90,6 +115,14 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
         found = await notes.get(shelf, name)
         if found is None:
             raise NotFound(f"there is no note {name!r}")
+        return Text(found.text)
+
+    @get("/notes/{shelf:str}/{name:str}/copy")
+    async def show_copy(shelf: FromPath[str], name: FromPath[str]) -> Text:
+        """The copy of one note."""
+        found = await notes.get_copy(shelf, name)
+        if found is None:
+            raise NotFound(f"there is no copy of the note {name!r}")
         return Text(found.text)
 
     @put("/notes/{shelf:str}/{name:str}", fast=True)
@@ -123,7 +156,7 @@ def routes(notes: Notes) -> Sequence[ControllerRouterHandler]:
         await send({"type": "http.response.body", "body": b"r", "more_body": True})
         await send({"type": "http.response.body", "body": b"aw", "more_body": False})
 
-    return [show, write, search, slow_search, fail, raw]
+    return [show, show_copy, write, search, slow_search, fail, raw]
 
 
 def _error(code: str) -> ClientError:
@@ -140,4 +173,6 @@ FAILURES: Mapping[str, Any] = {
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }
 
-DEFINITION = ServiceDefinition("notes", "a service for the server's tests", lambda _: [Note], Notes)
+DEFINITION = ServiceDefinition(
+    "notes", "a service for the server's tests", lambda _: [Note, Copy], Notes, has_feeds=True
+)

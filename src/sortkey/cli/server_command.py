@@ -46,6 +46,12 @@ def add_arguments(command: Parser, demo: bool) -> None:
         default=demo,
         help=f"load the demonstration data if it is missing ({'on' if demo else 'off'} by default)",
     )
+    command.add_argument(
+        "--follow",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="run the services' change feeds (on by default); otherwise sortkey follow does",
+    )
 
 
 def serve(
@@ -75,6 +81,7 @@ def serve(
                 lambda: announce(url),
                 None if progress is None else progress.of_service,
                 endpoint,
+                arguments.follow,
             )
             lifecycle.run(plan)
     except (BadSettings, BadTokens, BadKeysFile, CannotListen, CannotLog, CannotStart) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.engine.database import Database
+from sortkey.feeds.changes.follower import Follower
 from sortkey.http import process
+from sortkey.http.prometheus import Samples
 from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession, open_session
@@ -54,6 +56,8 @@ class Plan:
     demo: Callable[[str], Progress] | None = None
     """Returns the progress display for loading a service's demonstration data; None loads no data."""
     endpoint: Endpoint | None = None
+    follow: bool = True
+    """Whether to run the services' change feeds."""
 
 
 def run(plan: Plan) -> None:
@@ -76,7 +80,7 @@ class _Lifecycle:
         session = await self._open()
         try:
             services = await self._start(session)
-            await self._serve(session, services)
+            await self._serve_and_follow(session, services)
         finally:
             await session.close()
 
@@ -106,11 +110,32 @@ class _Lifecycle:
             raise _cannot_start(error) from error
         return services
 
-    async def _serve(self, session: AsyncSession, services: Sequence[Service]) -> None:
+    async def _serve_and_follow(self, session: AsyncSession, services: Sequence[Service]) -> None:
+        feeds = [feed for service in services for feed in service.feeds] if self._plan.follow else []
+        if not feeds:
+            await self._serve(session, services, dict)
+            return
+        follower = Follower(session, feeds)
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(follower)
+            except (ModelError, ClientError, BotoCoreError) as error:
+                raise _cannot_start(error) from error
+            serving = asyncio.create_task(self._serve(session, services, follower.samples))
+            following = asyncio.create_task(follower.ended())
+            await asyncio.wait({serving, following}, return_when=asyncio.FIRST_COMPLETED)
+            # A feed that failed ends the server, too: nobody would notice otherwise. Leaving this block raises it.
+            self._stop(serving)
+            await serving
+            following.cancel()
+
+    async def _serve(
+        self, session: AsyncSession, services: Sequence[Service], feed_samples: Callable[[], Samples]
+    ) -> None:
         plan, metrics = self._plan, Metrics()
         middleware = app_of(
             services,
-            lambda: path_samples(session.meter.readings()),
+            lambda: path_samples(session.meter.readings()) | feed_samples(),
             plan.tokens,
             plan.log,
             metrics=metrics,

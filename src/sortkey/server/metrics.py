@@ -1,10 +1,11 @@
-"""What the app's `GET /metrics` shows: requests by route, and requests to the store by access path."""
+"""What the app's `GET /metrics` shows: requests by route, requests to the store by access path, and change feeds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
+from sortkey.feeds.changes.metrics import FAMILIES as FEED_FAMILIES
 from sortkey.http.metrics import ServerMetrics, families
 from sortkey.http.prometheus import Families, Samples
 from sortkey.model.paths.meter import Reading
@@ -26,6 +27,7 @@ FAMILIES: Final[Families] = {
     "sortkey_path_read_amplification": ("gauge", "Rows read for each row returned, by access path."),
     "sortkey_path_capacity_units_total": ("counter", "Capacity units consumed, by access path."),
     "sortkey_path_seconds_total": ("counter", "Seconds spent waiting for the store, by access path."),
+    **FEED_FAMILIES,
 }
 
 

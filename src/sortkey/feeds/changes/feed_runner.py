@@ -276,4 +276,5 @@ class FeedRunner:
         await self.book.forget(leases[key] for key in gone)
 
     def _lag(self) -> float:
-        return max((consumer.lag() for consumer in self.consumers.values()), default=0.0)
+        # Another thread may ask, for /metrics.
+        return max((consumer.lag() for consumer in list(self.consumers.values())), default=0.0)

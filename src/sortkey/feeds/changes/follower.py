@@ -25,6 +25,7 @@ from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.steps import code_of
 
 LEASE_SECONDS: Final = 10.0
+_NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.Follower(…) as follower`"
 
 
 class Follower:
@@ -90,13 +91,18 @@ class Follower:
         async with self:
             if ready is not None:
                 ready()
-            assert self._running is not None
-            stopping = asyncio.ensure_future(self._stopping.wait())
-            either: set[asyncio.Future[Any]] = {stopping, self._running}
-            try:
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                stopping.cancel()
+            await self.ended()
+
+    async def ended(self) -> None:
+        """Wait until `stop` was called, or a feed has failed; leaving the block raises the error of that feed."""
+        if self._running is None:
+            raise RuntimeError(_NOT_RUNNING)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        either: set[asyncio.Future[Any]] = {stopping, self._running}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
 
     def stop(self) -> None:
         """On the event loop: `run` finishes the current batches, saves, gives the leases up, and returns."""
@@ -107,7 +113,7 @@ class Follower:
     async def caught_up(self) -> None:
         """Wait until everything that was written before this call was handled, by this process or by others."""
         if self._running is None:
-            raise RuntimeError("the follower is not running; use it as `async with sk.Follower(…) as follower`")
+            raise RuntimeError(_NOT_RUNNING)
         waiting = asyncio.gather(*(caught_up(runner) for runner in self._runners))
         try:
             await asyncio.wait({waiting, self._running}, return_when=asyncio.FIRST_COMPLETED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import sortkey as sk
 from sortkey.services.boosts import demo
@@ -28,6 +28,7 @@ TABLES: Final[Mapping[DesignName, Sequence[type[sk.Item]]]] = {
 
 class Boosts:
     name = "boosts"
+    feeds: Sequence[sk.ChangeFeed[Any]] = ()
 
     def __init__(self, session: sk.AsyncSession, settings: Settings, now: Callable[[], float] = time.time) -> None:
         self._session = session

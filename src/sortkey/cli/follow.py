@@ -1,0 +1,109 @@
+"""`sortkey follow`: a service's change feeds, apart from its HTTP server."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
+from sortkey.cli.config_file import settings_of
+from sortkey.cli.messages import announce, print_error
+from sortkey.client.store_url import parse
+from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
+from sortkey.feeds.changes.metrics import FAMILIES
+from sortkey.feeds.status_server import StatusServer
+from sortkey.http import process
+from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.http.prometheus import render
+from sortkey.model.errors import ModelError
+from sortkey.model.sessions.async_session import open_session
+from sortkey.service_interface import BadSettings, ServiceDefinition
+from sortkey.services.registry import SERVICES
+from sortkey.storage import StorageError
+
+
+def add_arguments(command: Parser) -> None:
+    command.add_argument("service", metavar="SERVICE", help=", ".join(with_feeds()) or "a service with change feeds")
+    add_store_argument(command)
+    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    command.add_argument(
+        "--lease",
+        metavar="SECONDS",
+        type=float,
+        default=LEASE_SECONDS,
+        help="after which others take over from a follower that died; the same for all of them (%(default)g)",
+    )
+    command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
+    add_allow_host_argument(command)
+    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    try:
+        definition = service_named(arguments.service)
+        settings = settings_of(arguments.config, definition.name)
+        store = shared_store(arguments.store)
+        if arguments.lease <= 0:
+            raise BadSettings(f"--lease is a number of seconds above 0, not {arguments.lease:g}")
+        with listen(arguments.host, arguments.metrics_port) as listening:
+            hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
+            process.run(follow(definition, settings, store, arguments.lease, listening, hosts))
+    except (BadSettings, CannotListen) as error:
+        return print_error("follow", str(error))
+    except (BotoCoreError, ClientError, ModelError, StorageError) as error:
+        return print_error("follow", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        pass  # nothing was handled yet
+    return 0
+
+
+async def follow(
+    definition: ServiceDefinition,
+    settings: Mapping[str, Any],
+    store: str,
+    lease_seconds: float,
+    listening: socket.socket,
+    hosts: AllowedHosts | None,
+) -> None:
+    """Run until a signal; when it returns, batches in progress are handled and saved, and the leases given up."""
+    async with open_session(store, tables=definition.tables(settings)) as session:
+        service = definition.make(session, settings)
+        await service.start()
+        follower = Follower(session, service.feeds, lease_seconds=lease_seconds)
+        process.on_stop_signal(follower.stop)
+        process.tune_interpreter()
+        with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):
+            await follower.run(lambda: announce(url_of(listening)))
+
+
+def with_feeds() -> list[str]:
+    return [name for name, definition in SERVICES.items() if definition.has_feeds]
+
+
+def service_named(name: str) -> ServiceDefinition:
+    definition = SERVICES.get(name)
+    if definition is None:
+        raise BadSettings(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
+    if not definition.has_feeds:
+        others = ", ".join(with_feeds()) or "none"
+        raise BadSettings(f"the service {name} has no change feeds; those that have: {others}")
+    return definition
+
+
+def shared_store(url: str) -> str:
+    """Rejects a store in memory: no other process could write to it."""
+    try:
+        store = parse(url)
+    except ValueError as error:
+        raise BadSettings(str(error)) from error
+    if store.path is None and store.remote is None:
+        raise BadSettings(f"--store {url} has no changes: no other process can write to it; use a folder or a URL")
+    return url
