@@ -33,7 +33,8 @@ class QueryFilter:
         fields = self._requirement.fields
         for field in fields & path.layout.unfiltered:
             raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
-        if path.layout.projection != "ALL":
+        self._is_partial = path.layout.projection != "ALL"
+        if self._is_partial:
             self._reject_unprojected(path, fields)
 
     def _reject_unprojected(self, path: Path[Any], fields: set[str]) -> None:
@@ -63,6 +64,10 @@ class QueryFilter:
 
     def expression(self, placeholders: Placeholders) -> str | None:
         """None if the store can drop nothing."""
+        if self._is_partial:
+            # The version and the tag are the same in all rows that the index can judge, and it may not project them.
+            test = self._requirement.expression(True, placeholders)
+            return None if isinstance(test, bool) else test
         return filter_expression(self._schema, self._requirement, placeholders)
 
 
