@@ -236,3 +236,25 @@ def test_newer_by_compares_what_the_item_shows(stored: sk.Session, field: str, o
     assert not stored.put(Shown(id="1", **{field: same}), newer_by=field)
     later: Any = 0.2 if field == "ratio" else NOON.replace(year=2027)
     assert stored.put(Shown(id="1", **{field: later}), newer_by=field)
+
+
+class Parcel(sk.Item, table="shown-parcels"):
+    id: str
+    number: int
+    address: Address = sk.field(default_factory=lambda: Address("Oslo"))
+
+    key = sk.Key("PARCELS#{id}", "{number:03}")
+
+
+# The store cannot drop rows by a struct. Asked for one row at a time, it would be asked thirty times.
+def test_a_condition_that_only_the_session_can_judge_takes_few_requests(db: sk.Session) -> None:
+    db.create_tables(Parcel)
+    db.batch(put=[Parcel(id="a", number=number) for number in range(30)])
+    db.put(Parcel(id="a", number=99, address=Address("Rome")))
+    path, rome = Parcel.key(id="a"), {"address": Address("Rome")}
+    before = db.meter.reading(Parcel.key).calls
+    first = db.first(path, where=rome)
+    assert first is not None
+    assert first.number == 99
+    assert [each.number for each in db.page(path, first=1, where=rome)] == [99]
+    assert db.meter.reading(Parcel.key).calls - before == 2
