@@ -65,12 +65,16 @@ ATTRIBUTES = st.fixed_dictionaries(
         "marks": SETS.map(strings) | st.just(NULL),
         "notes": LISTS.map(texts),
         "revision": SMALL.filter(lambda value: value >= 0).map(number),
+        "shelf": st.sampled_from([SHELF, "other"]).map(text),
+        "number": NUMBERS.map(number),
     },
 )
 EXTRA = st.fixed_dictionaries(
     {}, optional={"x": st.sampled_from([NULL, {"S": "x"}, {"L": [NULL, {"N": "1"}]}]), "y": st.just({"B": b"\xff"})}
 )
-KEY_PARTS = st.frozensets(st.sampled_from([f"gsi{index}{half}" for index in (1, 2, 3) for half in ("pk", "sk")]))
+KEY_PARTS = st.frozensets(
+    st.sampled_from(["gsi4pk", *(f"gsi{index}{half}" for index in (1, 2, 3) for half in ("pk", "sk"))])
+)
 OLD_ROWS = st.lists(
     st.builds(OldRow, NUMBERS, ATTRIBUTES, EXTRA, KEY_PARTS, NAMES, st.booleans(), st.booleans()),
     max_size=3,
@@ -113,6 +117,8 @@ def size(field: str) -> st.SearchStrategy[FieldTest]:
 
 
 TESTS = st.one_of(
+    comparison("number", NUMBERS),
+    comparison("shelf", st.sampled_from([SHELF, "other"])),
     comparison("owner", NAMES),
     comparison("status", STATUSES),
     comparison("credit", AMOUNTS),
@@ -338,6 +344,11 @@ class World:
             self._check_path(self.cls.by_owner(owner=owner), where, in_index("gsi1", f"OWNER#{owner}"))
         path = self.cls.by_limit(limit=1)
         self._check_path(path, where, in_index("gsi2", path.equal["gsi2pk"]["S"]))
+        if "credit" not in str(where):
+            # A filter cannot use an attribute of the key.
+            for status in ("active", "closed"):
+                path = self.cls.by_credit(status=status)
+                self._check_path(path, where, in_index("gsi4", f"STATUS#{status}"))
         parts = list(self.db.iterate(self.cls.parts(shelf=SHELF)))
         expected = [each for each in self.items.values() if each.keys.get("gsi3") is not None]
         assert all(map(sk.is_partial, parts))

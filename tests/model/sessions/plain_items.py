@@ -29,6 +29,7 @@ class Thing(sk.Item):
     key = sk.Key("SHELF#{shelf}", "THING#{number:d}")
     by_owner = sk.Index("gsi1", "OWNER#{owner}", "{status}#{number:d}")
     by_limit = sk.Index("gsi2", "LIMIT#{limit}", "{number:d}")
+    by_credit = sk.Index("gsi4", "STATUS#{status}", "{credit}", names=("gsi4pk", "credit"))
     parts = sk.Index("gsi3", "PARTS#{shelf}", "{status}#{number:d}", projection=["credit"])
 
 
@@ -60,6 +61,7 @@ INDEX_FIELDS = {
     "gsi1": {"owner", "status", "number"},
     "gsi2": {"limit", "number"},
     "gsi3": {"shelf", "status", "number"},
+    "gsi4": {"status", "credit"},
 }
 
 
@@ -84,7 +86,13 @@ def index_keys(shown: Mapping[str, Any]) -> dict[str, tuple[str, str] | None]:
         # A field that is the whole key, or starts it, is a text here.
         "gsi2": None if limit is None else (f"LIMIT#{limit_text(limit)}", f"{number}"),
         "gsi3": (f"PARTS#{shown['shelf']}", f"{shown['status']}#{number}"),
+        # Its sort key is the attribute of the field.
+        "gsi4": (f"STATUS#{shown['status']}", f"{shown['credit']}"),
     }
+
+
+def key_names(index: str) -> tuple[str, str]:
+    return f"{index}pk", "credit" if index == "gsi4" else f"{index}sk"
 
 
 def limit_text(limit: int) -> str:
@@ -116,7 +124,7 @@ class OldRow:
 
     number: int
     attributes: Row
-    """Of the fields that it has."""
+    """Of the fields that it has; those of its primary key may disagree with the key."""
     extra: Row
     key_parts: frozenset[str]
     """The index key attributes that it has."""
@@ -145,16 +153,15 @@ class OldRow:
         if cls is TwoVersions and not old:
             row["_v"] = {"N": "2"}
         for index, key in index_keys(self.shown).items():
-            for half, text in zip(("pk", "sk"), key or (), strict=False):
-                if f"{index}{half}" in self.key_parts:
-                    row[f"{index}{half}"] = {"S": text}
+            for name, text in zip(key_names(index), key or (), strict=False):
+                if name in self.key_parts:
+                    row[name] = {"S": text}
         return row | self.attributes | self.extra
 
     def stored(self, cls: type[Thing]) -> Stored:
         row = self.row(cls)
         keys = {
-            index: key if f"{index}pk" in row and f"{index}sk" in row else None
-            for index, key in index_keys(self.shown).items()
+            index: key if row.keys() >= set(key_names(index)) else None for index, key in index_keys(self.shown).items()
         }
         return Stored(dict(self.shown), dict(self.extra), keys, "user" in row)
 
