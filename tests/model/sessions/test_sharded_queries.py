@@ -104,6 +104,17 @@ def test_the_meter_counts_one_request_to_each_shard(memory: sk.Session, caplog: 
     assert not caplog.records
 
 
+# A page's budget is 1,000 rows. The merge reads more than the page has, which must not make the page shorter.
+def test_a_large_page_is_full(memory: sk.Session) -> None:
+    memory.create_tables(Score)
+    memory.batch(put=[Score(player=f"p{number}", board="b", score=number) for number in range(1500)])
+    page = memory.page(Score.top(board="b"), first=1000)
+    assert [each.score for each in page] == list(range(1000))
+    few = memory.page(Score.top(board="b"), first=10, where={"team": "blue"}, budget=200)
+    assert (len(few), few.has_next) == (0, True)
+    assert memory.meter.reading(Score.top).rows_read < 1500 + 400
+
+
 def test_the_first_item_reads_one_row_of_each_shard(memory: sk.Session) -> None:
     memory.create_tables(Score)
     memory.batch(put=[Score(player=f"p{number}", board="b", score=number) for number in range(100)])

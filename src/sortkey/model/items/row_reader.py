@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
+from operator import attrgetter
 from threading import Lock
 from types import GenericAlias
 from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
@@ -127,6 +128,11 @@ class RowReader(Generic[T]):
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
+
+    def contents(self, attribute: str) -> Callable[[Any], Any]:
+        """A function from a struct to the content of a key attribute that it has."""
+        (column,) = (column for column in self._keys if column.attribute == attribute)
+        return attrgetter(f"{column.name}.content")
 
     def key_attributes(self, row: Any) -> Row:
         """The key attributes of a struct, in boto3 shape."""

@@ -11,8 +11,10 @@ In the first two, a row's place does not depend on its shard: a cursor stays exa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sortkey.client.boto3_shapes import to_dynamodb_json
@@ -22,8 +24,6 @@ from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.keys.sort_bounds import continued
 from sortkey.model.paths.access_path import Path
 from sortkey.values.key_bytes import row_hash
-
-OrderKey = tuple[Any, ...]
 
 
 class Ties(Enum):
@@ -48,28 +48,45 @@ class ShardOrder:
         self._primary = path.primary.attributes
         self._forward = forward
         self._ties = _ties(path, ties_by_hash)
+        self.has_ties = self._ties is not Ties.UNIQUE
 
-    def key(self, position: Row) -> OrderKey:
-        """What positions are compared by, whichever shard they are in."""
+    @property
+    def sort_attribute(self) -> tuple[str, str] | None:
+        """The name and the tag of the attribute that comes first in the order; None if there is none."""
+        return None if self._sort is None else (self._sort.name, self._sort.tag)
+
+    def value(self, position: Row) -> Any:
+        """What decides the order, but for equal sort keys."""
+        return 0 if self._sort is None else comparable(self._sort.tag, position[self._sort.name][self._sort.tag])
+
+    def tie(self, position: Row) -> Any:
+        """What decides between equal sort keys."""
         if self._ties is Ties.UNIQUE:
-            return (self._sort_value(position),)
-        if self._ties is Ties.HASH:
-            return self._sort_value(position), self._hash(position)
-        return self._sort_value(position), self._partition.shard_of(position[self._partition.name])
-
-    def _sort_value(self, position: Row) -> Any:
-        if self._sort is None:
             return None
-        content = position[self._sort.name][self._sort.tag]
-        return Decimal(content) if self._sort.tag == "N" else content
+        if self._ties is Ties.HASH:
+            return self._hash(position)
+        return self._partition.shard_of(position[self._partition.name])
 
     def _hash(self, position: Row) -> bytes:
-        key = to_dynamodb_json({part.name: position[part.name] for part in self._primary})
+        key = {part.name: position[part.name] for part in self._primary}
+        if self._path.primary.binary:
+            key = to_dynamodb_json(key)
         return row_hash(*((part.tag, key[part.name][part.tag]) for part in self._primary))
 
-    def is_before(self, one: OrderKey, other: OrderKey) -> bool:
-        """Whether the first key comes before the second, or is the same."""
-        return one <= other if self._forward else one >= other
+    @cached_property
+    def tie_of_structure(self) -> Callable[[Any], bytes] | None:
+        """The tie of a row that is a structure of the class's reader, if that is a hash; None if `tie` has to tell."""
+        if self._ties is not Ties.HASH or self._path.primary.binary:
+            return None
+        tag, *others = (part.tag for part in self._primary)
+        if not others:
+            return lambda row: row_hash((tag, row.partition.content))
+        (sort_tag,) = others
+        return lambda row: row_hash((tag, row.partition.content), (sort_tag, row.sort.content))
+
+    def is_passed(self, one: Any, other: Any) -> bool:
+        """Whether the first of two values or ties comes before the second, or is the same."""
+        return bool(one == other or (one < other) is self._forward)
 
     def start(self, shard: int, position: Row) -> Start | None:
         """Where a shard continues after a position in any of them; None if it has no more rows."""
@@ -89,6 +106,11 @@ class ShardOrder:
             included=not passed,
         )
         return None if condition is None else Start(None, condition)
+
+
+def comparable(tag: str, content: Any) -> Any:
+    """The content of a sort key, as it is compared."""
+    return Decimal(content) if tag == "N" else content
 
 
 def _sharded(path: Path[Any]) -> ShardedAttribute:

@@ -13,8 +13,11 @@ meanwhile was read twice; it is returned once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import groupby, repeat
 from math import ceil, sqrt
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -22,7 +25,7 @@ from botocore.exceptions import ClientError
 from sortkey.model.items.codec import Row
 from sortkey.model.keys.key_attribute import SortCondition
 from sortkey.model.paths.access_path import Path, rendered
-from sortkey.model.paths.shard_order import OrderKey, ShardOrder
+from sortkey.model.paths.shard_order import ShardOrder, comparable
 from sortkey.model.sessions.item_decoder import Identity, identifier, start_key
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.sessions.wanted_items import Wanted, decode_wanted
@@ -32,10 +35,18 @@ CHUNK: Final = 1000
 
 
 class _Entry(NamedTuple):
-    order: OrderKey
-    position: Row
+    value: Any
+    """Of the sort key."""
     item: Any
     row: Any
+
+
+_value = itemgetter(0)
+
+
+class _Frontier(NamedTuple):
+    value: Any
+    tie: Any
 
 
 class _Lane:
@@ -50,7 +61,7 @@ class _Lane:
         self.is_done = is_done
         self.entries: list[_Entry] = []
         """Those that are not merged yet."""
-        self.frontier: OrderKey | None = None
+        self.frontier: _Frontier | None = None
         """The end of what was read; None before the first answer and when there are no more rows."""
 
 
@@ -75,7 +86,8 @@ class Merge:
         self._lanes = self._started(position)
         self.stopped: Row | None = None
         """The end of what was merged; None if there are no more rows."""
-        self.rows_read = 0
+        self.dropped = 0
+        """The rows that were read and made no item, because of a filter or of their class."""
 
     def _started(self, position: Row | None) -> dict[int, _Lane]:
         return {shard: self._lane(shard, position) for shard in self._sharding.numbers}
@@ -92,7 +104,7 @@ class Merge:
         return _Lane(shard, members, start.after, is_done=False)
 
     def round(self, items: int, budget: int | None = None) -> Steps[list[_Entry]]:
-        """The next entries, in order: about so many, or fewer. `budget` is how many rows may be read."""
+        """The next entries, in order: about so many, or fewer. `budget` is how many rows may be dropped in all."""
         for phase in self._sharding.phases:
             lanes = [self._lanes[shard] for shard in phase]
             yield from self._read([lane for lane in lanes if not lane.is_done and not lane.entries], items, budget)
@@ -106,9 +118,10 @@ class Merge:
     def _read(self, lanes: Sequence[_Lane], items: int, budget: int | None) -> Steps[None]:
         if not lanes:
             return
-        limit = self._wanted.limit(_share(items, self._sharding.fewest), self._query)
+        share = _share(items, self._sharding.fewest)
+        limit = self._wanted.limit(share, self._query)
         if budget is not None:
-            limit = min(limit, max(1, (budget - self.rows_read) // len(lanes)))
+            limit = max(share, min(limit, (budget - self.dropped) // len(lanes)))
         calls = [self._call(lane, limit) for lane in lanes]
         answers = yield from send_all(self._context, calls)
         for lane, answer in zip(lanes, answers, strict=True):
@@ -124,14 +137,31 @@ class Merge:
         return self._context.call_unparsed("Query", members, self._path.name, binary)
 
     def _add(self, lane: _Lane, answer: Answer) -> None:
-        self.rows_read += answer["ScannedCount"]
         decoded = decode_wanted(self._context.meter, self._path, answer["Items"], self._wanted)
-        for item, row in zip(decoded.items, decoded.rows, strict=True):
-            position = start_key(self._path, row)
-            lane.entries.append(_Entry(self._order.key(position), position, item, row))
+        self.dropped += answer["ScannedCount"] - len(decoded.items)
+        lane.entries += map(_Entry, self._values(decoded.rows), decoded.items, decoded.rows)
         lane.start = answer.get("LastEvaluatedKey")
         lane.is_done = lane.start is None
-        lane.frontier = None if lane.start is None else self._order.key(lane.start)
+        lane.frontier = None
+        if lane.start is not None:
+            lane.frontier = _Frontier(self._order.value(lane.start), self._order.tie(lane.start))
+
+    def _values(self, rows: Sequence[Any]) -> Iterable[Any]:
+        """The values of the sort key, by which rows are merged."""
+        sort = self._order.sort_attribute
+        if sort is None or not rows:
+            return repeat(0, len(rows))
+        name, tag = sort
+        if isinstance(rows[0], dict):
+            return [comparable(tag, row[name][tag]) for row in rows]
+        contents = map(self._path.schema.reader.contents(name), rows)
+        return map(Decimal, contents) if tag == "N" else contents
+
+    def _tie(self, entry: _Entry) -> Any:
+        of_structure = self._order.tie_of_structure
+        if of_structure is not None and not isinstance(entry.row, dict):
+            return of_structure(entry.row)
+        return self._order.tie(start_key(self._path, entry.row))
 
     def _merged(self) -> list[_Entry]:
         """The entries up to the horizon, which is the nearest frontier."""
@@ -147,22 +177,44 @@ class Merge:
             self.stopped = nearest.start
             horizon = _frontier(nearest)
             for lane in self._lanes.values():
-                count = sum(1 for entry in lane.entries if self._order.is_before(entry.order, horizon))
+                count = len(lane.entries) if lane is nearest else self._passed(lane, horizon)
                 ready += lane.entries[:count]
                 lane.entries = lane.entries[count:]
-        # The sort is stable: entries of one shard with the same order keep the store's.
-        ready.sort(key=lambda entry: entry.order, reverse=not self._forward)
-        return ready
+        ready.sort(key=_value, reverse=not self._forward)
+        return self._with_sorted_ties(ready) if self._order.has_ties else ready
+
+    def _passed(self, lane: _Lane, horizon: _Frontier) -> int:
+        """How many entries of a shard come before the horizon."""
+        count = 0
+        for entry in lane.entries:
+            first, second = entry.value, horizon.value
+            if first == second:
+                first, second = self._tie(entry), horizon.tie
+            if not self._order.is_passed(first, second):
+                break
+            count += 1
+        return count
+
+    def _with_sorted_ties(self, entries: list[_Entry]) -> list[_Entry]:
+        """The entries, in order but for equal sort keys, in order."""
+        merged: list[_Entry] = []
+        for _, equal in groupby(entries, key=_value):
+            tied = list(equal)
+            if len(tied) > 1:
+                # The sort is stable: entries of one shard keep the store's order.
+                tied.sort(key=self._tie, reverse=not self._forward)
+            merged += tied
+        return merged
 
     def _unseen(self, entries: Sequence[_Entry]) -> Iterator[_Entry]:
         for entry in entries:
-            identity = self._identify(entry.position)
+            identity = self._identify(start_key(self._path, entry.row))
             if identity not in self._seen:
                 self._seen.add(identity)
                 yield entry
 
 
-def _frontier(lane: _Lane) -> OrderKey:
+def _frontier(lane: _Lane) -> _Frontier:
     assert lane.frontier is not None
     return lane.frontier
 
@@ -211,12 +263,13 @@ def fill(
     start: Row | None,
     wanted: Wanted,
 ) -> Steps[tuple[list[Any], list[Any], Row | None]]:
-    """More than `size` items, or fewer if the path or the budget ends; their rows; and where reading stopped."""
+    """More than `size` items, or fewer if the path or the budget ends; their rows; and where reading stopped. Rows that
+    the merge reads in advance do not count against the budget, so that a page without a filter is always full."""
     merge = Merge(context, path, query, wanted, start)
     found: list[_Entry] = []
     while True:
         found += yield from merge.round(size + 1 - len(found), budget)
-        if merge.stopped is None or len(found) > size or merge.rows_read >= budget:
+        if merge.stopped is None or len(found) > size or merge.dropped >= budget:
             return [entry.item for entry in found], [entry.row for entry in found], merge.stopped
 
 
