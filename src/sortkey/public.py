@@ -92,6 +92,8 @@ from sortkey.patterns.aggregate.declaration import Aggregate as Aggregate
 from sortkey.patterns.aggregate.declaration import aggregate as aggregate
 from sortkey.patterns.aggregate.extremes import maximum as maximum
 from sortkey.patterns.aggregate.extremes import minimum as minimum
+from sortkey.patterns.aggregate.recount_report import Difference as Difference
+from sortkey.patterns.aggregate.recount_report import RecountReport as RecountReport
 from sortkey.patterns.aggregate.values import count as count
 from sortkey.patterns.aggregate.values import total as total
 from sortkey.patterns.aggregate.windows import window as window

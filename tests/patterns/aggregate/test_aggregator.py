@@ -25,6 +25,7 @@ from tests.patterns.aggregate.favourites import (
     row_of,
     truth,
 )
+from tests.patterns.aggregate.table_stream import TableStream
 
 NOPI = Favourite(user="ada", restaurant="nopi", since=START, spent=Decimal("12.50"))
 HONEY = Favourite(user="ada", restaurant="honey", since=START, spent=Decimal("7"))
@@ -227,24 +228,11 @@ def test_records_of_a_stream_are_counted(db: sk.AsyncSession, runner: asyncio.Ru
             await db.put(sk.replace(NOPI, user=f"u{n}"))
         for n in range(0, 20, 3):
             await db.delete(Favourite.key(user=f"u{n}", restaurant="nopi"))
-        for changes in await stream(db):
-            for start in range(0, len(changes), 4):
-                await apply(db, *changes[max(0, start - 2) : start + 4])
+        changes = await TableStream(db).changes()
+        for start in range(0, len(changes), 4):
+            await apply(db, *changes[max(0, start - 2) : start + 4])
         left = [each async for each in db.scan(Favourite, consistent=True)]
         assert len(left) == 13
         assert await counted(db, ["nopi"]) == truth(left)
 
     runner.run(play())
-
-
-async def stream(db: sk.AsyncSession) -> list[list[sk.Change[Favourite]]]:
-    """All changes of the table, by shard."""
-    table = (await db.client.describe_table(TableName=FAVOURITES.name))["Table"]
-    shards = (await db.client.describe_stream(StreamArn=table["LatestStreamArn"]))["StreamDescription"]["Shards"]
-    found = []
-    for shard in shards:
-        request = {"StreamArn": table["LatestStreamArn"], "ShardId": shard["ShardId"]}
-        iterator = await db.client.get_shard_iterator(**request, ShardIteratorType="TRIM_HORIZON")
-        answer = await db.client.get_records(ShardIterator=iterator["ShardIterator"])
-        found.append([sk.read_record(each, Favourite, shard=shard["ShardId"]) for each in answer["Records"]])
-    return found

@@ -13,7 +13,7 @@ other batches, was here. The error has the item; the steps up to its mark are dr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from logging import getLogger
@@ -32,6 +32,9 @@ from sortkey.patterns.aggregate.fold import after_mark, fold
 from sortkey.patterns.aggregate.item_update import ItemUpdate
 from sortkey.patterns.aggregate.marks import mark_attribute
 from sortkey.patterns.aggregate.pruning import MarkPruner
+from sortkey.patterns.aggregate.recount import ShowRows, count_anew
+from sortkey.patterns.aggregate.recount_repair import Comparison
+from sortkey.patterns.aggregate.recount_report import RecountReport
 from sortkey.patterns.aggregate.shards import listed_shards
 from sortkey.patterns.aggregate.shares import Source
 from sortkey.patterns.aggregate.step import Group, Step
@@ -76,6 +79,20 @@ class Aggregator:
             await self._apply(shard, batch)
             if self._pruner.is_due:
                 await self._begin_round(shard)
+
+    async def recount(
+        self,
+        *,
+        repair: bool = False,
+        handled: Mapping[str, str] | None = None,
+        progress: ShowRows | None = None,
+    ) -> RecountReport:
+        """Count everything anew, from the table, and compare it with the aggregate while changes go on; with `repair`,
+        correct what is wrong. Reads both tables and a day of the stream, and keeps what each item counts for in memory.
+        `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
+        stream's horizon. `progress` is called with the number of rows read so far. See docs/patterns.md."""
+        count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
+        return await Comparison(self._session, self._target, count, repair).run()
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
         steps = fold(self._source, changes, self._context.moment)
