@@ -286,9 +286,8 @@ def first(
 def count(
     context: Context, path: Path[Any], where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> Steps[int]:
-    """The number of items that `iterate` gives. Rows of other classes, or of none, may lie between them, and their own
-    class may not be able to read them; so it decodes them, which takes less time than to have the store send keys only.
-    """
+    """The number of items that `iterate` gives. Only decoding tells which rows are items of the class; of whole items,
+    it takes less time than a projection of the keys takes in the store."""
     path = context.adapt(path)
     query = query_of(path, where, False, consistent)
     wanted = wanted_items(path, where, undecodable)
