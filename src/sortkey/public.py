@@ -10,6 +10,7 @@ from sortkey.feeds.changes.follower import Follower as Follower
 from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
+from sortkey.feeds.lambda_handler import lambda_handler as lambda_handler
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
 from sortkey.model.changes.combination import Where as Where

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,17 @@ def test_the_first_failed_record_is_reported(function: Any, late: bool, monkeypa
     monkeypatch.setattr(function.sk.Session, "put", fail)
     failures = [{"itemIdentifier": "4421584500000000017450439091"}]
     assert function.handler(EVENT, Context()) == {"batchItemFailures": failures}
+
+
+def test_a_change_feed_is_a_handler(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORE", str(tmp_path / "data"))
+    with function.sk.connect(tmp_path / "data", tables=[function.SHOP]) as db:
+        db.create_tables()
+        with imported(tmp_path, "feed_handler") as (module,), closing(module.handler) as handler:
+            for _ in range(2):
+                assert handler(EVENT, Context()) == {"batchItemFailures": []}
+        shipped = list(db.iterate(function.Shipment.key(customer="ada")))
+    assert shipped == [function.Shipment(customer="ada", number=7)]
 
 
 # Opening a session on AWS sends nothing, so it works without AWS.
