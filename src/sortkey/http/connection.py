@@ -68,6 +68,11 @@ class PendingAnswer(msgspec.Struct, eq=False):
             self.answer = answer
             self._connection.send_in_order()
 
+    def send_now(self, answer: bytes) -> None:
+        """Send it after the answers before it, without waiting for the end of the loop's turn."""
+        self.send(answer)
+        self._connection.outbox.send()
+
 
 Defer = Callable[[], PendingAnswer]
 """Reserves the place of an answer that comes later."""

@@ -220,8 +220,6 @@ class CommitScheduler:
                 _logger.exception("a durable write could not be answered")
             if size > LARGE_BYTES:
                 self._enqueue_next_large()
-        # Now: a client that has its answer may send its next write before the next commit.
-        self._outbox.send()
 
     def _enqueue_next_large(self) -> None:
         self._large.popleft()

@@ -242,7 +242,9 @@ class Endpoint:
         except Exception:
             _logger.exception("%s is committed, but its answer failed", route.operation)
             encoded = self._error(write.request, route.metrics, internal_error(), write.started)
-        write.pending.send(encoded)
+        # Now: its client may send its next write while the other answers are made. (Sent together, they left the loop
+        # waiting at 8 connections, three times as often.)
+        write.pending.send_now(encoded)
 
     def _is_rehearsed_again(self, write: PendingWrite) -> bool:
         return isinstance(write.error, NotRehearsed) and self._costly.is_rehearsed_again(write)
