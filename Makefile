@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not browser
+OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka browser clean
@@ -18,8 +19,8 @@ run: $(RUNS) ## Serve everything on ./data, with demonstration data
 test: $(READY) oracle kafka browser ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
-quick: $(READY) ## Run the unit tests, in about four minutes
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)"
+quick: $(READY) ## Run the unit tests, on stores in memory, in less than a minute
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(OTHER)
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)

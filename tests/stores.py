@@ -15,8 +15,12 @@ from tests.maven import Unavailable
 from tests.oracle.local import DynamoDBLocal
 from tests.wire.serving import ServerProcess
 
-EMBEDDED = ("memory", "disk")
-STORES = (*EMBEDDED, "endpoint", pytest.param("local", marks=pytest.mark.oracle))
+STORES = (
+    "memory",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("disk", "endpoint")),
+    pytest.param("local", marks=pytest.mark.oracle),
+)
+"""`make quick` runs the tests in memory only."""
 
 
 @pytest.fixture(scope="session")

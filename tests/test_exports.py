@@ -38,6 +38,7 @@ def test_public_names_exist() -> None:
         "from sortkey import *; assert Item.__name__ == 'Item'",
     ],
 )
+@pytest.mark.slow
 def test_public_names_are_found_before_they_are_used(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -50,6 +51,7 @@ def test_a_name_that_is_not_public_is_an_error() -> None:
 
 # The function has the name of a package, which replaces the function if it is imported later.
 @pytest.mark.parametrize("first", ["sortkey", "sortkey.client.remote", "sortkey.model", "sortkey.cli.db"])
+@pytest.mark.slow
 def test_client_is_the_function_whatever_is_imported_first(first: str) -> None:
     program = f"import {first}; import sortkey.client.remote_async; import sortkey; sortkey.client('memory:').close()"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -111,6 +111,7 @@ def test_the_units_are_sound(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_units_commands_parse() -> None:
     """Their arguments exist."""
     for command in re.findall(r"^ExecStart=/opt/sortkey/bin/(sortkey .*)$", PAGE, re.MULTILINE):

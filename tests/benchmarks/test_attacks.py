@@ -35,6 +35,7 @@ def answer(database: Embedded, attack: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("attack", "found"), [("scan-in", 0), ("scan-comparisons", 0), ("scan", ROWS), ("scan-projection", ROWS)]
 )
+@pytest.mark.slow
 def test_a_scan_evaluates_every_row(database: Embedded, attack: str, found: int) -> None:
     answered = answer(database, attack)
     assert (answered["ScannedCount"], answered["Count"]) == (ROWS, found)

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import msgspec
+import pytest
 
 from benchmarks.boosts import LOOKUPS, NEW_PARTNER, Costs, Timed, contenders, rows, section, take_turns
 from sortkey.services.boosts.tenants import DesignName
@@ -23,6 +24,7 @@ def measured() -> dict[DesignName, Costs]:
     return asyncio.run(measure())
 
 
+@pytest.mark.slow
 def test_the_lesson_is_in_the_numbers() -> None:
     costs = measured()
     v1, v2, manifest = (costs[name] for name in ("v1", "v2", "manifest"))

@@ -48,6 +48,7 @@ def test_every_request_finds_its_items(workload: str, answers: dict[str, list[tu
 
 # A server with easier requests would win.
 @pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.slow
 def test_every_server_is_asked_the_same(workload: str) -> None:
     assert requests(workload, SIZE) == requests(workload, SIZE)
 

@@ -31,6 +31,7 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("command", [["db", "--memory"], ["db", "--data", "folder"]])
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_one_line_says_that_it_serves_and_a_signal_stops_it(
     tmp_path: Path, command: list[str], stop: signal.Signals
 ) -> None:

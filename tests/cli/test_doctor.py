@@ -111,6 +111,7 @@ def test_wrong_arguments(
     assert printed.err.startswith("sortkey doctor: ")
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_written_to_only_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
     server = ServerProcess("--memory")
     try:

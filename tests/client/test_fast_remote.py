@@ -123,6 +123,7 @@ def test_a_complete_answer_takes_one_request(script: Script, read: Read) -> None
 # After throttling, a bad gateway, a broken connection or damaged bytes, botocore sends the read again.
 @pytest.mark.parametrize("trouble", [THROTTLED, ScriptedAnswer(502, {}), None, ScriptedAnswer(checksum=1)])
 @BOTH
+@pytest.mark.slow
 def test_botocore_repeats_other_reads(script: Script, read: Read, trouble: ScriptedAnswer | None) -> None:
     script.answers = [trouble, ScriptedAnswer()]
     assert read(script.url)["Item"] == ITEM["Item"]

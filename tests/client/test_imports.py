@@ -43,6 +43,7 @@ ASYNC_REMOTE = """
 
 
 @pytest.mark.parametrize("program", [EMBEDDED, ASYNC_REMOTE], ids=["all else works", "an async remote store does not"])
+@pytest.mark.slow
 def test_without_aiobotocore(program: str) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
 

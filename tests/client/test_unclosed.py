@@ -101,6 +101,7 @@ sys.stdout.write("done")
 
 
 @pytest.mark.parametrize("sessions", ["held", "dropped"])
+@pytest.mark.slow
 def test_hundreds_of_unclosed_sessions_in_little_address_space(sessions: str) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, sessions], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("done", "")

@@ -21,6 +21,8 @@ from sortkey.diagnosis import endpoint, written_item
 from sortkey.diagnosis.finding import Finding
 from tests.wire.serving import ServerProcess
 
+pytestmark = pytest.mark.slow
+
 CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
 
 

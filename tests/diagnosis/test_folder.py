@@ -68,6 +68,7 @@ def test_a_sound_folder(database: Path) -> None:
 
 
 # The write lock is free, and no commit is added.
+@pytest.mark.slow
 def test_a_folder_that_another_process_serves(database: Path) -> None:
     server = ServerProcess("--data", database)
     try:

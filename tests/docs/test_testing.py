@@ -46,6 +46,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 @pytest.mark.parametrize("store", ["memory", "our_endpoint", pytest.param("dynamodb_local", marks=pytest.mark.oracle)])
+@pytest.mark.slow
 def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> None:
     options = [] if store == "memory" else ["--store", request.getfixturevalue(store)]
     assert "\n7 passed" in run(folder, *options)

@@ -57,6 +57,7 @@ def test_a_short_page_takes_one(database: Database) -> None:
     assert count(begin(database, "Scan", Limit=64)) == 1
 
 
+@pytest.mark.slow
 def test_a_slice_with_a_filter_has_fewer_rows(database: Database) -> None:
     plain = count(begin(database, "Scan"))
     simple = count(begin(database, "Scan", FilterExpression="n = :v", ExpressionAttributeValues={":v": {"N": "2"}}))

@@ -52,6 +52,7 @@ def objects() -> int:
 
 # Without a bound on their sizes, a thousand texts of conditions took 300 MB, and so did those of updates.
 @pytest.mark.parametrize("compile_text", [conditions, key_conditions, key_conditions_with_values, updates, projections])
+@pytest.mark.slow
 def test_more_long_texts_than_are_kept_take_no_more_memory(compile_text: Callable[[int], None]) -> None:
     counts = []
     for first in (0, CACHED_LONG_TEXTS, 2 * CACHED_LONG_TEXTS):

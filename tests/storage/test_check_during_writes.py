@@ -15,6 +15,8 @@ from sortkey.storage.meta_pages import Damage
 from tests.storage.byte_store import ByteBatch, ByteStore, Caller, open_store
 from tests.storage.large_folder import KEYS, LONG, PAGE, change, get, hide, leaves_of, overwrite, put_all
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+
 
 @pytest.fixture
 def store(large_store: ByteStore) -> ByteStore:
@@ -22,7 +24,7 @@ def store(large_store: ByteStore) -> ByteStore:
 
 
 # Writes split and merge the leaves that the check has not seen.
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_writes_during_the_check_are_read(store: ByteStore, seed: int) -> None:
     chance = Random(seed)
     expected: dict[bytes, bytes | None] = dict.fromkeys(KEYS, b"v" * 60)
@@ -69,7 +71,7 @@ def writing(store: ByteStore, work: Callable[[ByteBatch], None]) -> Callable[[],
 
 # The leaves before and behind the place where the check is are split, merged and moved to other pages.
 @pytest.mark.usefixtures("short_stretches")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_check_finds_damage_in_a_tree_that_changes(large_folder: Path, seed: int, is_damaged: bool) -> None:
     hidden = KEYS[3500]

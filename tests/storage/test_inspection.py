@@ -47,6 +47,7 @@ def test_the_snapshot_of_a_living_process(tmp_path: Path, child: StartChild) -> 
 
 
 # The folder is open elsewhere, or the first to open it would clear the table.
+@pytest.mark.slow
 def test_the_snapshot_of_a_killed_process_is_seen_and_left_alone(tmp_path: Path, child: StartChild) -> None:
     make_folder(tmp_path)
     living, killed = child("hold_snapshot", tmp_path), child("hold_snapshot", tmp_path)

@@ -75,6 +75,7 @@ def test_writers_and_readers_meanwhile(small: ByteStore) -> None:
     assert map_size(small) > MIB
 
 
+@pytest.mark.slow
 def test_the_end_of_the_address_space_is_an_error_and_reads_go_on(tmp_path: Path, child: StartChild) -> None:
     process = child("fill_memory", tmp_path, 512 * MIB)
     assert "the process's address space is too small (ulimit -v 524288)" in process.line()

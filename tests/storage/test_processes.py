@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sortkey.storage import environment
 from tests.storage.byte_store import increment, open_store, read
 from tests.storage.conftest import StartChild
+
+pytestmark = pytest.mark.slow
 
 TIMES = 100
 

@@ -75,6 +75,7 @@ def test_names_of_this_machine_are_served(server: ServerProcess, send: Send, hos
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.slow
 def test_names_that_are_allowed(tmp_path: Path, serve: Serve, send: Send, workers: str) -> None:
     names = ("--allow-host", "orders.example", "--allow-host", "prices.example")
     server = serve("--data", tmp_path, "--workers", workers, *names)

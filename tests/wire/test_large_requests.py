@@ -141,6 +141,7 @@ def test_the_write_of_a_client_that_has_gone_is_dropped(clients: Clients) -> Non
 # The frames of an error hold the request's values and the error itself. The collector rarely runs while values are
 # decoded, so each rejected update of 2 MB kept 50 MB.
 @pytest.mark.parametrize("text", ["SET a = :v, b = :v, c = :v, d = :v", "SET a = :v, a = :v"])
+@pytest.mark.slow
 def test_a_rejected_request_is_freed_without_the_collector(clients: Clients, text: str) -> None:
     values = {":v": {"L": [{"N": "1"}] * 60_000}}
     members = {"TableName": "orders", "Key": item(1), "UpdateExpression": text, "ExpressionAttributeValues": values}

@@ -86,6 +86,7 @@ def test_a_number_out_of_every_range_is_not_json() -> None:
 
 
 # 16 MB of tiny attributes took 300 MB, because all items were decoded before the first became text.
+@pytest.mark.slow
 def test_a_batch_takes_the_memory_of_one_decoded_item(db: Database, call: Call) -> None:
     create(call, "one", "p:S")
     tiny = {f"a{number}": {"N": "1"} for number in range(3000)}

@@ -172,6 +172,7 @@ def test_the_rate_limits_units() -> None:
 
 
 # A timeout is for each part: a table may have more rows than can be deleted within it.
+@pytest.mark.slow
 def test_the_timeout_is_for_each_part() -> None:
     time = [0.0]
 

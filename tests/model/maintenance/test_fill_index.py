@@ -138,6 +138,7 @@ class Stopped(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_it_continues_from_a_cursor(memory: sk.Session) -> None:
     memory.create_tables(Before.table)
     for start in range(0, 1500, 500):

@@ -26,12 +26,11 @@ SYNTHETIC = {"by_statuspk", "by_statussk", "by_ownerpk", "by_ownersk", "by_teamp
         "memory sync",
         "memory async",
         "memory joined",
-        "disk sync",
-        "endpoint sync",
-        "endpoint async",
-        "endpoint joined",
-        pytest.param("local sync", marks=pytest.mark.oracle),
-        pytest.param("local async", marks=pytest.mark.oracle),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("disk sync", "endpoint sync", "endpoint async", "endpoint joined")
+        ),
+        *(pytest.param(name, marks=pytest.mark.oracle) for name in ("local sync", "local async")),
     ]
 )
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sk.Session]:

@@ -46,6 +46,7 @@ def test_one_market_is_wildcard_one_zoned_one_mixed(regions: dict[str, demo.Regi
     assert len({event.partner_id for event in demo.events_of(regions["tr"])}) == 11_500
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_readme() -> None:
     async def told() -> None:
         async with sk.open("memory:", tables=[BoostRow]) as session:

@@ -20,6 +20,7 @@ PAGES = ("README.md", "docs/boosts.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.slow
 def test_the_examples_answer_as_shown(page: str) -> None:
     examples = EXAMPLE.findall((ROOT / page).read_text(encoding="utf-8"))
     assert len(examples) >= 2
