@@ -1,0 +1,108 @@
+"""`sortkey recount`: a service's aggregates, counted anew from its tables.
+
+    sortkey recount SERVICE --store dynamodb://eu-west-1                what differs
+    sortkey recount SERVICE --store ./data --repair                     correct it
+
+It reads whole tables and a day of their streams, beside live writers and followers. See docs/patterns.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.audit_progress import ProgressBar
+from sortkey.cli.config_file import settings_of
+from sortkey.cli.follow import service_named, shared_store, with_feeds
+from sortkey.cli.messages import print_error
+from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.changes.handled import handled_by
+from sortkey.model.errors import ModelError
+from sortkey.model.sessions.async_session import AsyncSession, open_session
+from sortkey.patterns.aggregate.aggregator import Aggregator
+from sortkey.patterns.aggregate.recount_report import RecountReport
+from sortkey.service_interface import BadSettings, ServiceDefinition
+from sortkey.storage import StorageError
+
+
+class Recounted(NamedTuple):
+    feed: str
+    report: RecountReport
+
+
+def add_arguments(command: Parser) -> None:
+    command.add_argument("service", metavar="SERVICE", help=", ".join(with_feeds()) or "a service with aggregates")
+    add_store_argument(command)
+    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    command.add_argument("--repair", action="store_true", help="correct what is wrong")
+    command.add_argument("--json", action="store_true", help="print the reports as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        definition = service_named(arguments.service)
+        settings = settings_of(arguments.config, definition.name)
+        store = shared_store(arguments.store)
+        found = asyncio.run(_recount(definition, settings, store, arguments.repair))
+    except BadSettings as error:
+        return print_error("recount", str(error))
+    except (BotoCoreError, ClientError, ModelError, StorageError) as error:
+        return print_error("recount", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        return print_error("recount", "interrupted; what was repaired until then stays repaired")
+    sys.stdout.write((json_page if arguments.json else page)(found))
+    return 0 if all(each.report.is_clean for each in found) else 1
+
+
+async def _recount(
+    definition: ServiceDefinition, settings: Mapping[str, Any], store: str, repair: bool
+) -> list[Recounted]:
+    async with open_session(store, tables=definition.tables(settings)) as session:
+        feeds = definition.make(session, settings).feeds
+        aggregators = [(feed, owner) for feed in feeds if (owner := aggregator_of(feed)) is not None]
+        if not aggregators:
+            raise BadSettings(f"the service {definition.name} has no feed of an aggregate")
+        return [await _recounted(session, feed, aggregator, repair) for feed, aggregator in aggregators]
+
+
+def aggregator_of(feed: ChangeFeed[Any]) -> Aggregator | None:
+    """The aggregator whose `on_changes` the feed calls."""
+    owner = getattr(feed.on_changes, "__self__", None)
+    return owner if isinstance(owner, Aggregator) else None
+
+
+async def _recounted(session: AsyncSession, feed: ChangeFeed[Any], aggregator: Aggregator, repair: bool) -> Recounted:
+    # Before the items are read: what they have counted is at least this.
+    handled = await handled_by(session, feed)
+    estimate = await session.explain_scan(feed.table)
+    with ProgressBar(feed.name, estimate.rows) as bar:
+        report = await aggregator.recount(repair=repair, handled=handled, progress=bar.show)
+    return Recounted(feed.name, report)
+
+
+def json_page(found: Sequence[Recounted]) -> str:
+    made = [{"feed": feed, "clean": report.is_clean, **_plain(report)} for feed, report in found]
+    return msgspec.json.format(msgspec.json.encode(made, enc_hook=str)).decode() + "\n"
+
+
+def _plain(report: RecountReport) -> dict[str, Any]:
+    return {**asdict(report), "examples": [each._asdict() for each in report.examples]}
+
+
+def page(found: Sequence[Recounted]) -> str:
+    lines = []
+    for feed, report in found:
+        lines.append(f"{feed}: {report}")
+        for group, field, was, should in report.examples:
+            shown = " ".join(f"{name}={value!r}" for name, value in group.items())
+            lines.append(f"    {shown}: {field} was {was}, should be {should}")
+    return "\n".join(lines) + "\n"
