@@ -12,6 +12,7 @@ from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.tables.table import Table
 
 
@@ -122,11 +123,20 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
 
 
+def _wrong_shard(primary: KeyLayout, held: dict[str, Any], row: Row) -> Finding | None:
+    """A row in a shard in which its key is not looked for."""
+    name = primary.partition.name
+    wanted = primary.key_from_fields(held)[name]
+    if row[name] == wanted:
+        return None
+    return Finding(Kind.KEY_DISAGREES, name, f"its shard is {wanted['S']!r}, but it is in {row[name]['S']!r}")
+
+
 def _disagreement(schema: Schema[Any], row: Row) -> Finding | None:
     """An attribute with another value than the primary key. The item shows the key's, and a put would write it."""
     held, said = schema.parsed_key(row), schema.codec.decode(schema.without_unstored(schema.upgraded(row)))
     names = [name for name in held if said.get(name, held[name]) != held[name]]
     if not names:
-        return None
+        return _wrong_shard(schema.primary, held, row) if schema.primary.sharding is not None else None
     reason = ", ".join(f"{name} is {said[name]!r}, but {held[name]!r} in the key" for name in names)
     return Finding(Kind.KEY_DISAGREES, ", ".join(names), reason)

@@ -32,14 +32,15 @@ def agreement(
     """The test that a key attribute, whose content is the expression `content`, agrees with these fields; None if there
     is nothing to test. With `form`, that it has the form of the class, too, which is known otherwise. Its names end
     with the suffix."""
-    own = {name: fields[name] for name in part.fields if name in fields and fields[name].content != content}
-    if not own and (not form or part.template is None or part.fields):
+    own = {name: fields[name] for name in part.held if name in fields and fields[name].content != content}
+    if not own and (not form or part.template is None or part.held):
         # Fields that only the key holds are read from it, which tests its form.
         return None
     values = ", ".join(field.value for field in own.values())
     parsed = f"agrees{suffix}({content}, ({values}{',' * bool(own)}))"
     names: dict[str, Any] = {f"agrees{suffix}": _parsing_test(part, tuple(own))}
-    quick = _as_text(part, content, own, suffix, form) if len(own) == len(part.fields) else None
+    is_text = part.sharding is None and len(own) == len(part.held)
+    quick = _as_text(part, content, own, suffix, form) if is_text else None
     if quick is None:
         return Expression(parsed, names)
     return Expression(f"({quick.source} or {parsed})", names | quick.names)

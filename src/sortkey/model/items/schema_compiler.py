@@ -177,8 +177,9 @@ class _Compiler:
     def _annotations(self, declared: Declaration) -> dict[str, Annotation]:
         fields = self.owner.__struct_fields__
         wanted = {*declared.partition.fields, *(declared.sort.fields if declared.sort else ())}
-        if declared.shards is not None:
-            wanted.update(self._placed_by(declared.shards))
+        shards = self._shards(declared)
+        if shards is not None:
+            wanted.update(self._placed_by(declared, shards))
         for name in sorted(wanted):
             if name not in fields:
                 raise self._error(declared, f"there is no field {name!r}{suggestion(name, fields)}")
@@ -195,8 +196,9 @@ class _Compiler:
     ) -> KeyAttribute:
         single = source.single_field
         own = self.attributes.get(name)
-        if partition and declared.shards is not None:
-            return self._sharded(declared, name, source, annotations, declared.shards)
+        shards = self._shards(declared)
+        if partition and shards is not None:
+            return self._sharded(declared, name, source, annotations, shards)
         if own is not None and own != single:
             raise self._error(
                 declared, f"the attribute {name!r} belongs to the field {own}, so it cannot hold {source.text!r}"
@@ -215,9 +217,18 @@ class _Compiler:
             TemplateAttribute(name, template) if declared.multi_attribute is None else JoinedAttribute(name, template)
         )
 
-    def _placed_by(self, shards: Shards) -> tuple[str, ...]:
-        """The fields that decide the shard."""
-        return self.primary.fields if shards.by is None else (shards.by,)
+    def _shards(self, declared: Declaration) -> Shards | None:
+        """A local index shares the partition key of the table."""
+        return self.key.shards if isinstance(declared, Index) and declared.local else declared.shards
+
+    def _placed_by(self, declared: Declaration, shards: Shards) -> tuple[str, ...]:
+        """The fields that decide the shard: those of the primary key, or of its sort key if it is the primary key
+        itself that has the shards."""
+        if shards.by is not None:
+            return (shards.by,)
+        if isinstance(declared, Index) and not declared.local:
+            return self.primary.fields
+        return () if self.key.sort is None else self.key.sort.fields
 
     def _sharded(
         self,
@@ -229,7 +240,7 @@ class _Compiler:
     ) -> ShardedAttribute:
         if name in self.attributes:
             raise self._error(declared, f"the attribute {name!r} is a field, so it cannot have shards; use names=")
-        by = self._placed_by(shards)
+        by = self._placed_by(declared, shards)
         if set(by) <= set(source.fields):
             raise self._error(
                 declared,

@@ -184,10 +184,21 @@ class Key(Declaration):
     """The primary key of a class: `sk.Key("STORE#{store}", "{channel}#{product}")`.
 
     The arguments are the templates of the partition key and the sort key; `names` are their attributes. Called with
-    fields, `Price.key(store="12345")` is an access path; an item's own `price.key` is its exact path."""
+    fields, `Price.key(store="12345")` is an access path; an item's own `price.key` is its exact path. `shards` spreads
+    each partition over several, for more writes than one partition takes."""
 
-    def __init__(self, partition: str, sort: str | None = None, *, names: Sequence[str] = ("pk", "sk")) -> None:
+    def __init__(
+        self,
+        partition: str,
+        sort: str | None = None,
+        *,
+        names: Sequence[str] = ("pk", "sk"),
+        shards: Shards | None = None,
+    ) -> None:
         super().__init__(partition, sort, names)
+        self.shards = _checked_shards("the key", shards)
+        if shards is not None:
+            _check_key_shards(shards, self.sort)
 
 
 class Index(Declaration):
@@ -235,6 +246,21 @@ def _checked_shards(name: str, shards: object) -> Shards | None:
     if not (shards is None or isinstance(shards, Shards)):
         raise DeclarationError(f"{name}: shards= takes sk.Shards(…), not {shards!r}")
     return shards
+
+
+def _check_key_shards(shards: Shards, sort: ParsedTemplate | None) -> None:
+    """The shard of a primary key must follow from the key, and cannot change: an item would be another."""
+    if sort is None or (shards.by is not None and shards.by not in sort.fields):
+        raise DeclarationError(
+            f"the shard of a primary key follows from its sort key, which does not contain "
+            f"{'a field' if shards.by is None else shards.by}; use shards= on an index, or put the shard into the "
+            f"template as a field of its own"
+        )
+    if shards.formerly is not None:
+        raise DeclarationError(
+            "the number of shards of a primary key cannot change, because items would get other keys: formerly= is for "
+            "indexes; copy the items to a table with another number"
+        )
 
 
 def _multi_attribute_key(

@@ -123,4 +123,6 @@ def _ties(path: Path[Any], ties_by_hash: bool) -> Ties:
     identified = set(path.layout.fields)
     if path.layout.sort is not None and identified.issuperset(path.primary.fields) and not path.collection:
         return Ties.UNIQUE
-    return Ties.HASH if ties_by_hash and path.layout.index is not None else Ties.SHARD
+    # The primary key of a local index's row has the shard, so its hash depends on the shard.
+    is_global = path.layout.index is not None and not path.layout.local
+    return Ties.HASH if ties_by_hash and is_global else Ties.SHARD

@@ -86,7 +86,7 @@ def advice(first: Schema[Any], row: Row) -> str:
 
 def _hint(schema: Schema[Any], part: KeyAttribute, row: Row) -> str | None:
     value = row.get(part.name)
-    if value is None:
+    if value is None or part.sharding is not None:
         return None
     if part.matches(value):
         return f"{{{part.fields[0]}}}" if part.template is None else part.template.text
