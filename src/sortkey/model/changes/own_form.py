@@ -119,13 +119,13 @@ _ONE_FORM: Final = frozenset({str, int, Decimal, bool, bytes, timedelta})
 
 def own_form(field: Field) -> OwnForm | None:
     """How the store can compare a field's values; None if they have one form."""
-    return _form(field.annotation)
+    base = field.annotation.base
+    # Most fields have such a type.
+    return None if isinstance(base, type) and base in _ONE_FORM else _form(field.annotation)
 
 
 def _form(annotation: Annotation) -> OwnForm | None:
     base, origin = annotation.base, get_origin(annotation.base)
-    if isinstance(base, type) and base in _ONE_FORM:
-        return None
     if annotation.epoch:
         return _EPOCH
     if isinstance(base, StoredType):
