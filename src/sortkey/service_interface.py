@@ -78,6 +78,11 @@ class Service(Protocol):
         """Load the demonstration data unless it is loaded already."""
         ...
 
+    async def run_demo(self) -> None:
+        """What visitors of the demonstration would do, until it is cancelled. Called while the server runs, with the
+        demonstration data loaded."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceDefinition:

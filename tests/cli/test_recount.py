@@ -56,6 +56,8 @@ class Visits:
 
     async def load_demo(self, progress: sk.Progress) -> None: ...
 
+    async def run_demo(self) -> None: ...
+
 
 DEFINITION = sk.ServiceDefinition("visits", "visits", lambda _: [VISITS, COUNTS], Visits, has_feeds=True)
 

@@ -79,6 +79,9 @@ class Notes:
         progress(DEMO, DEMO)
         self.loaded += 1
 
+    async def run_demo(self) -> None:
+        await self._session.put(Note(shelf="demo", name="visitor", text="was here"))
+
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:  # noqa: ARG002
         return ()
 

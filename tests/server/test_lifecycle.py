@@ -19,6 +19,7 @@ import pytest
 from sortkey.server.exchange import BODY_BYTES
 from tests.server.notes import DEMO
 from tests.server.serving import Process, call
+from tests.storage.byte_store import wait_until
 
 # Each process imports everything anew.
 pytestmark = pytest.mark.slow
@@ -96,10 +97,16 @@ def test_demonstration_data_is_loaded_once(start: Start, tmp_path: Path) -> None
     assert "demonstration" not in second.stop()
 
 
+def test_the_demonstration_has_visitors(start: Start) -> None:
+    server = start("up", "--store", "memory:", "--db-port", "0")
+    wait_until(lambda: server.call("GET", "/notes/demo/visitor").status == 200)
+
+
 @pytest.mark.parametrize("command", [("up", "--no-demo", "--db-port", "0"), ("serve", "notes")])
 def test_demonstration_data_can_be_left_out(start: Start, command: tuple[str, ...]) -> None:
     server = start(*command, "--store", "memory:")
     assert server.call("GET", "/notes/demo/0").status == 404
+    assert server.call("GET", "/notes/demo/visitor").status == 404
     server.stop()
 
 

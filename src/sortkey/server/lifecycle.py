@@ -22,6 +22,7 @@ from sortkey.model.sessions.async_session import AsyncSession, open_session
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
+from sortkey.server.demo_visitors import demo_visitors
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
 from sortkey.service_interface import BadSettings, Progress, Service, ServiceDefinition
@@ -151,7 +152,8 @@ class _Lifecycle:
             self._servers.append(endpoint)
         self._unready = len(serving)
         process.tune_interpreter()
-        await asyncio.gather(*serving)
+        async with demo_visitors(services if plan.demo is not None else ()):
+            await asyncio.gather(*serving)
 
     def _one_is_ready(self) -> None:
         self._unready -= 1

@@ -7,5 +7,6 @@ from typing import Final
 
 import sortkey as sk
 from sortkey.services.boosts.service_definition import BOOSTS
+from sortkey.services.favourites.service_definition import FAVOURITES
 
-SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {service.name: service for service in (BOOSTS,)}
+SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {service.name: service for service in (BOOSTS, FAVOURITES)}

@@ -63,6 +63,9 @@ class Boosts:
             await self.design.apply(market, [event])
         progress(total, total)
 
+    async def run_demo(self) -> None:
+        """Campaigns change rarely, so nothing happens."""
+
     async def _has(self, event: CampaignEvent) -> bool:
         known = await self.campaigns_of(event.tenant or "", event.partner_id)
         return any(found.campaign_id == event.campaign_id for found in known)
