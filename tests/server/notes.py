@@ -36,6 +36,8 @@ class Copy(sk.Item, table="note-copies"):
     shelf: str
     name: str
     text: str
+    sequence: str
+    """Of the change; an older one that comes again, or late, changes nothing."""
 
     key = sk.Key("SHELF#{shelf}", "{name}")
 
@@ -92,7 +94,9 @@ class Notes:
     async def copy(self, changes: Sequence[sk.Change[Note]]) -> None:
         for change in changes:
             if change.new is not None:
-                await self._session.put(Copy(shelf=change.new.shelf, name=change.new.name, text=change.new.text))
+                note = change.new
+                copy = Copy(shelf=note.shelf, name=note.name, text=note.text, sequence=change.sequence)
+                await self._session.put(copy, newer_by="sequence")
 
     async def get_copy(self, shelf: str, name: str) -> Copy | None:
         return await self._session.get(Copy.key(shelf=shelf, name=name))

@@ -124,12 +124,16 @@ def parse_items(text: bytes, binary: bool) -> Any:
 
 
 def date_records(records: list[dict[str, Any]]) -> None:
-    """Convert the times in stream records, which are stored as JSON text and walked only if they have binary."""
+    """Convert the times in stream records, which are stored as JSON text and walked only if they have binary. Those of
+    one second share one object."""
+    last: tuple[float, datetime] | None = None
     for record in records:
         change = record["dynamodb"]
         created = change["ApproximateCreationDateTime"]
         if type(created) is not datetime:
-            change["ApproximateCreationDateTime"] = to_datetime(created)
+            if last is None or last[0] != created:
+                last = created, to_datetime(created)
+            change["ApproximateCreationDateTime"] = last[1]
 
 
 def to_datetime(seconds: float) -> datetime:

@@ -109,7 +109,7 @@ class _Batch:
         self.handled = 0
         """How many of the records are done: the first ones."""
         self._feed = feed
-        self._entries = [entry_of(feed, record, shard) for record in records]
+        self._entries = [entry_of(feed, record, shard, low_level=False) for record in records]
 
     async def handle(self) -> None:
         """Up to the first change that raises, which is found by dividing, or the first record that cannot be read."""

@@ -71,7 +71,7 @@ async def deliver(
 
 def entries(numbers: Sequence[int]) -> list[Entry]:
     feed = sk.ChangeFeed("parcels", Parcel, Kept())
-    found = [entry_of(feed, record(number), "shard-1") for number in numbers]
+    found = [entry_of(feed, record(number), "shard-1", low_level=True) for number in numbers]
     return [entry for entry in found if entry is not None]
 
 
@@ -168,7 +168,7 @@ def test_a_stop_ends_the_pause_between_attempts() -> None:
 def test_a_record_that_cannot_be_read_is_given_up_at_once() -> None:
     async def program() -> None:
         feed = sk.ChangeFeed("parcels", Parcel, Kept())
-        broken = entry_of(feed, record(1, place={"N": "7"}), "shard-1")
+        broken = entry_of(feed, record(1, place={"N": "7"}), "shard-1", low_level=True)
         assert broken is not None
         handler = Handler()
         async with opened("memory:") as db:
@@ -187,7 +187,7 @@ def test_a_record_that_cannot_be_read_is_given_up_at_once() -> None:
 def test_a_dead_letter_of_a_large_record_lacks_its_images() -> None:
     async def program() -> None:
         feed = sk.ChangeFeed("parcels", Parcel, Kept())
-        large = entry_of(feed, record(1, note={"S": "x" * RECORD_BYTES}), "shard-1")
+        large = entry_of(feed, record(1, note={"S": "x" * RECORD_BYTES}), "shard-1", low_level=True)
         assert large is not None
         async with opened("memory:") as db:
             await db.create_tables(sk.DeadLetter)

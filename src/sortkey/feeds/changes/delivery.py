@@ -39,12 +39,13 @@ class Entry(NamedTuple):
     reason: str = ""
 
 
-def entry_of(feed: ChangeFeed[Any], record: Record, shard: str) -> Entry | None:
-    """None for a record of another class."""
+def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bool) -> Entry | None:
+    """None for a record of another class. `low_level` tells that it is one of GetRecords."""
     try:
-        return Entry(record, feed.reader.own_change(record, shard)) if feed.reader.concerns(record) else None
+        change = feed.reader.own_change(record, shard, low_level=low_level)
     except DecodeError as error:
         return Entry(record, None, f"DecodeError: {error}")
+    return None if change is None else Entry(record, change)
 
 
 class Delivery:

@@ -143,12 +143,12 @@ class ShardConsumer:
         if records and not self._batch:
             self._batch_began = self._settings.now()
         for record in records:
-            entry = entry_of(self._feed, record, self.lease.key.shard)
             number = record["dynamodb"]["SequenceNumber"]
             # A store may deliver records again.
             if padded(number) <= self._read_up_to:
                 continue
             self._read_up_to, self._last_number = padded(number), number
+            entry = entry_of(self._feed, record, self.lease.key.shard, low_level=True)
             if entry is None:
                 self._metrics.skipped += 1
             elif entry.change is None or self._is_wanted(entry.change.at):

@@ -65,6 +65,16 @@ class RawRowReader:
             raise self._error(row, f"no class of table {self._table.name} recognises it; {advice(self._any, row)}")
         if self._schema is not None and not self._schema.recognises(row):
             raise self._error(row, f"it is of the class {schema.name}, not {self._any.name}")
+        return self._decoded(schema, row)
+
+    def own_item(self, row: Row) -> Any | None:
+        """The item of a row in boto3's low-level shape; None if it is not of the class, or of no class of the table."""
+        schema = self._schema or self._table.schema_of(row)
+        if schema is None or (self._schema is not None and not schema.recognises(row)):
+            return None
+        return self._decoded(schema, row)
+
+    def _decoded(self, schema: Schema[Any], row: Row) -> Any:
         try:
             return schema.decode(row)
         except DeclarationError:
@@ -73,9 +83,8 @@ class RawRowReader:
             # An upgrade, which is the program's own, may raise anything.
             raise self._error(row, _reason(error)) from error
 
-    def recognises(self, given: Mapping[str, Any]) -> bool:
-        """Whether the row is of the class, or of a class of the table."""
-        row = self.row(given)
+    def recognises(self, row: Row) -> bool:
+        """Whether a row in boto3's low-level shape is of the class, or of a class of the table."""
         return self._table.recognises(row) if self._schema is None else self._schema.recognises(row)
 
     def row(self, given: Mapping[str, Any]) -> Row:

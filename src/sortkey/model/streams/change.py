@@ -26,6 +26,8 @@ Kind = Literal["INSERT", "MODIFY", "REMOVE"]
 SEQUENCE_DIGITS: Final = 40
 """The most that a sequence number may have."""
 _TTL_PRINCIPAL: Final = "dynamodb.amazonaws.com"
+_IMAGES: Final = ("OldImage", "NewImage")
+_NEEDED: Final = ("Keys", "SequenceNumber", "ApproximateCreationDateTime")
 
 
 class Change(NamedTuple, Generic[T]):
@@ -79,40 +81,36 @@ class ChangeReader:
 
     def __init__(self, of: type[Item] | Table) -> None:
         self._rows = RawRowReader(of)
-
-    def concerns(self, record: Mapping[str, Any]) -> bool:
-        """Whether an image in the record, or its key if it has none, is of the class, or of a class of the table."""
-        change = _content(record)
-        images = [change[name] for name in ("OldImage", "NewImage") if name in change] or [change["Keys"]]
-        return any(self._rows.recognises(image) for image in images)
+        self._created: datetime | float | None = None
+        self._at = datetime.fromtimestamp(0, UTC)
 
     def change(self, record: Mapping[str, Any], shard: str) -> Change[Any]:
-        """Raises DecodeError if an image is of another class."""
-        change = _content(record)
-        old, new = (self._rows.item(change[name]) if name in change else None for name in ("OldImage", "NewImage"))
-        return self._change(record, shard, old, new)
+        """Raises DecodeError, also if an image is of another class."""
+        content = _content(record)
+        old, new = (self._rows.item(content[name]) if name in content else None for name in _IMAGES)
+        return self._change(record, shard, old, new, self._rows.row(content["Keys"]))
 
-    def own_change(self, record: Mapping[str, Any], shard: str) -> Change[Any]:
-        """An image of another class counts as no item. An item with a tag may become one of another class."""
-        change = _content(record)
-        old, new = (
-            self._rows.item(change[name]) if name in change and self._rows.recognises(change[name]) else None
-            for name in ("OldImage", "NewImage")
-        )
-        return self._change(record, shard, old, new)
+    def own_change(self, record: Mapping[str, Any], shard: str, *, low_level: bool) -> Change[Any] | None:
+        """None if no image, or the key if there is none, is of the class, or of a class of the table. An image of
+        another class counts as no item: an item with a tag may become one of another class. `low_level` tells that the
+        images are in boto3's low-level shape, as those of GetRecords are. Raises DecodeError."""
+        content = _content(record)
+        key = content["Keys"] if low_level else self._rows.row(content["Keys"])
+        images = [content.get(name) for name in _IMAGES]
+        if images == [None, None]:
+            return self._change(record, shard, None, None, key) if self._rows.recognises(key) else None
+        rows = images if low_level else [None if image is None else self._rows.row(image) for image in images]
+        old, new = (None if row is None else self._rows.own_item(row) for row in rows)
+        return None if old is None and new is None else self._change(record, shard, old, new, key)
 
-    def _change(self, record: Mapping[str, Any], shard: str, old: Any, new: Any) -> Change[Any]:
-        change = record["dynamodb"]
-        return Change(
-            record["eventName"],
-            old,
-            new,
-            self._rows.row(change["Keys"]),
-            padded(change["SequenceNumber"]),
-            _moment(change["ApproximateCreationDateTime"]),
-            shard,
-            _is_expiry(record),
-        )
+    def _change(self, record: Mapping[str, Any], shard: str, old: Any, new: Any, key: Row) -> Change[Any]:
+        content = record["dynamodb"]
+        created = content["ApproximateCreationDateTime"]
+        # Records of one second share the object, and converting it takes as long as reading an item.
+        if created is not self._created:
+            self._created, self._at = created, _moment(created)
+        sequence = padded(content["SequenceNumber"])
+        return Change(record["eventName"], old, new, key, sequence, self._at, shard, _is_expiry(record))
 
 
 def padded(sequence_number: str) -> str:
@@ -123,12 +121,9 @@ def padded(sequence_number: str) -> str:
 def _content(record: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         content: Mapping[str, Any] = record["dynamodb"]
-        lacking = [
-            name for name in ("Keys", "SequenceNumber", "ApproximateCreationDateTime") if content.get(name) is None
-        ]
-        if not lacking and "eventName" in record:
+        if "eventName" in record and all(content[name] is not None for name in _NEEDED):
             return content
-    except (AttributeError, KeyError, TypeError):
+    except (KeyError, TypeError):
         pass
     raise DecodeError(
         "a record of a stream has eventName, and dynamodb with Keys, SequenceNumber and "

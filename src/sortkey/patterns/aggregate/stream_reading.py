@@ -50,7 +50,8 @@ class StreamReading:
             async with slots:
                 # A shard may take long, so each has a deadline for every answer, not one for all of them.
                 records = await self._records(context, shard)
-            return ShardChanges(shard.id, [self._reader.own_change(record, shard.id) for record in records])
+            changes = [self._reader.own_change(record, shard.id, low_level=True) for record in records]
+            return ShardChanges(shard.id, [change for change in changes if change is not None])
 
         wanted = [shard for shard in in_lineage(shards) if shard.id not in self._ended]
         async with asyncio.TaskGroup() as tasks:
@@ -74,14 +75,13 @@ class StreamReading:
         return found
 
     def _new(self, shard: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The records that were not read before, of the items that are counted."""
+        """The records that were not read before."""
         found = []
         for record in records:
             sequence = record["dynamodb"]["SequenceNumber"]
             if int(sequence) > int(self._last.get(shard, "-1")):
                 self._last[shard] = sequence
-                if self._reader.concerns(record):
-                    found.append(record)
+                found.append(record)
         return found
 
     def _iterator(self, context: Context, shard: ListedShard) -> Steps[str | None]:
