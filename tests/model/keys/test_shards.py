@@ -95,6 +95,30 @@ def test_declarations_that_cannot_be_are_rejected() -> None:
         declared(sk.Index("all", "{place}", names=("place",), shards=sk.Shards(4, by="visitor")))
 
 
+# A collection of one class would not see the items of another that has more shards.
+def test_classes_in_one_partition_have_the_same_shards() -> None:
+    table = sk.Table("sharded-differently")
+
+    class Apple(sk.Item, table=table):
+        number: int
+        key = sk.Key("APPLE#{number}")
+        all = sk.Index("fruit", "FRUIT", "{number:04}", shards=sk.Shards(3))
+
+    with pytest.raises(sk.DeclarationError, match=r"'FRUIT' in 3 shards by number, Pear\.all has 'FRUIT' in 4 shards"):
+
+        class Pear(sk.Item, table=table):
+            number: int
+            key = sk.Key("PEAR#{number}")
+            all = sk.Index("fruit", "FRUIT", "{number:04}", shards=sk.Shards(4))
+
+    class Plum(sk.Item, table=table):
+        number: int
+        key = sk.Key("PLUM#{number}")
+        all = sk.Index("fruit", "PLUMS", "{number:04}")
+
+    assert table.schemas[-1].owner is Plum
+
+
 # These numbers are stored in keys: another hash would lose the items of existing tables.
 def test_the_hash_is_never_another() -> None:
     published = {(1, 1): 0, (42, 57): 43, (0xDEAD10CC, 1): 0, (0xDEAD10CC, 666): 361, (256, 1024): 520}

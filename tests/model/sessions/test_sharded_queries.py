@@ -124,6 +124,22 @@ def test_the_first_item_reads_one_row_of_each_shard(memory: sk.Session) -> None:
     assert memory.meter.reading(Score.top).rows_read == 4
 
 
+# The merge reads a row of each shard to find the first one; no index could do with less, so there is no warning.
+def test_rows_that_the_merge_needs_are_no_amplification(memory: sk.Session, caplog: pytest.LogCaptureFixture) -> None:
+    wide = leaderboard(64)
+    memory.create_tables(wide)
+    memory.batch(put=[wide(player=f"p{number}", board="b", score=number) for number in range(500)])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            memory.first(wide.top(board="b"))
+            memory.page(wide.top(board="b"), first=5)
+    assert not caplog.records
+    assert memory.meter.reading(wide.top).amplification > 10
+    with caplog.at_level(logging.WARNING):
+        memory.page(wide.top(board="b"), first=5, where={"team": "blue"})
+    assert "reads" in caplog.text
+
+
 def test_explain_shows_one_request_and_the_cost_of_all(memory: sk.Session) -> None:
     explained = memory.explain(Score.top(board="b"), rows=100, row_bytes=200)
     assert (explained.requests, explained.rows, explained.units) == (4, 100, 4.0)

@@ -21,11 +21,12 @@ class ShardedAttribute(TemplateAttribute):
     def __init__(self, name: str, source: ParsedTemplate, types: Mapping[str, Annotation], sharding: Sharding) -> None:
         self.sharding: Sharding = sharding
         stored = Template(_with_shard(source), types, partition=True, computed={SHARD: SHARD_ENCODING})
-        self._declared = source.text
+        self.declared = source.text
+        """The template without the shard."""
         super().__init__(name, stored, held=source.fields, fields=dict.fromkeys((*source.fields, *sharding.by)))
 
     def __repr__(self) -> str:
-        return f"{self._declared!r} in {self.sharding!r}"
+        return f"{self.declared!r} in {self.sharding!r}"
 
     def text(self, values: Sequence[str], suffix: str = "") -> Expression:
         encoder, shard = f"encode{suffix}_", f"shard{suffix}"

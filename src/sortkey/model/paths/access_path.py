@@ -115,11 +115,8 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
     def has_binary_keys(self) -> bool:
         return self.layout.binary or self.primary.binary
 
-    def in_shard(self, shard: int) -> Path[T_co]:
-        """The part of a sharded path in one shard."""
-        return msgspec.structs.replace(self, equal=self.equal_in_shard(shard))
-
     def equal_in_shard(self, shard: int) -> Row:
+        """The partition key of one shard of a sharded path."""
         part = self.layout.partition
         if not isinstance(part, ShardedAttribute):
             raise NoAccessPath(f"{self!r} has no shards")

@@ -13,6 +13,7 @@ from html import escape
 from math import ceil
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import orjson
 
 from sortkey.client.boto3_shapes import to_dynamodb_json
@@ -90,7 +91,7 @@ def explain(
 ) -> Explanation:
     operation = "GetItem" if path.is_exact else "Query"
     shards = path.layout.sharding.numbers if path.layout.sharding is not None and path.is_sharded else ()
-    sent = path.in_shard(shards[0]) if shards else path
+    sent = msgspec.structs.replace(path, equal=path.equal_in_shard(shards[0])) if shards else path
     request: dict[str, Any] = {"TableName": path.table, "Key": path.key()} if path.is_exact else sent.request()
     if consistent:
         request["ConsistentRead"] = True

@@ -60,6 +60,7 @@ class _Sums:
     """The running totals of one path: mutable, since every request adds to them."""
 
     __slots__ = (
+        "ahead",
         "blocks",
         "calls",
         "rows_read",
@@ -72,7 +73,7 @@ class _Sums:
     )
 
     def __init__(self) -> None:
-        self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = 0
+        self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = self.ahead = 0
         self.units = self.seconds = self.blocks = 0.0
         self.warned = False
 
@@ -131,7 +132,7 @@ class Meter:
             # The common case: a path reads what it returns.
             if sums.warned or sums.rows_read <= AMPLIFICATION * sums.rows_returned:
                 return
-            if sums.rows_read <= AMPLIFICATION * _FEW_ROWS:
+            if sums.rows_read - sums.ahead <= AMPLIFICATION * max(_FEW_ROWS, sums.rows_returned):
                 return
             sums.warned = True
             reading = sums.reading(path)
@@ -140,6 +141,11 @@ class Meter:
             path,
             reading.amplification,
         )
+
+    def read_ahead(self, path: str, rows: int) -> None:
+        """Adds rows that the merge of a sharded path read and did not need; an index would not read fewer."""
+        with self._lock:
+            self._paths[path].ahead += rows
 
     def skipped(self, path: str, *, unrecognised: int = 0, undecodable: int = 0) -> bool:
         """Adds rows that no item was made of; returns whether they are the first of their kind on the path."""

@@ -259,6 +259,7 @@ def _sharded_chunk(
     if wanted.whole:
         items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
     items = items[: wanted.most]
+    merge.returns(len(items))
     context.meter.returned(path.name, len(items))
     done = merge.stopped is None or (wanted.most is not None and len(items) == wanted.most)
     return Chunk(items, None if done else merge)

@@ -86,6 +86,7 @@ class Merge:
         self._lanes = self._started(position)
         self.stopped: Row | None = None
         """The end of what was merged; None if there are no more rows."""
+        self._items_read = self._returned = self._ahead = 0
         self.dropped = 0
         """The rows that were read and made no item, because of a filter or of their class."""
 
@@ -139,12 +140,20 @@ class Merge:
     def _add(self, lane: _Lane, answer: Answer) -> None:
         decoded = decode_wanted(self._context.meter, self._path, answer["Items"], self._wanted)
         self.dropped += answer["ScannedCount"] - len(decoded.items)
+        self._items_read += len(decoded.items)
         lane.entries += map(_Entry, self._values(decoded.rows), decoded.items, decoded.rows)
         lane.start = answer.get("LastEvaluatedKey")
         lane.is_done = lane.start is None
         lane.frontier = None
         if lane.start is not None:
             lane.frontier = _Frontier(self._order.value(lane.start), self._order.tie(lane.start))
+
+    def returns(self, items: int) -> None:
+        """Tells the meter how many of the items that were read are needed."""
+        self._returned += items
+        ahead, before = self._items_read - self._returned, self._ahead
+        self._ahead = ahead
+        self._context.meter.read_ahead(self._path.name, ahead - before)
 
     def _values(self, rows: Sequence[Any]) -> Iterable[Any]:
         """The values of the sort key, by which rows are merged."""
@@ -270,6 +279,7 @@ def fill(
     while True:
         found += yield from merge.round(size + 1 - len(found), budget)
         if merge.stopped is None or len(found) > size or merge.dropped >= budget:
+            merge.returns(min(size, len(found)))
             return [entry.item for entry in found], [entry.row for entry in found], merge.stopped
 
 

@@ -17,6 +17,7 @@ from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import keys_may_collide
 from sortkey.model.keys.key_layout import KeyLayout, Projection
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.tables.table_settings import StreamView, TableSettings
 
 
@@ -126,6 +127,11 @@ class Table:
             )
 
     def _reject_difference(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
+        if _declared_partition(ours) == _declared_partition(theirs) and _shards(ours) != _shards(theirs):
+            raise DeclarationError(
+                f"table {self.name}: {one.name}.{ours.name} has {ours.partition!r}, {other.name}.{theirs.name} has "
+                f"{theirs.partition!r}; classes in one partition must have the same shards"
+            )
         if _definition(ours) != _definition(theirs):
             shared = "the primary key" if ours.index is None else f"index {ours.index}"
             raise DeclarationError(
@@ -186,6 +192,15 @@ def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLay
 
 def _definition(layout: KeyLayout) -> tuple[Any, ...]:
     return tuple((part.name, part.tag) for part in layout.attributes), layout.local, _projection_type(layout)
+
+
+def _declared_partition(layout: KeyLayout) -> str:
+    part = layout.partition
+    return part.declared if isinstance(part, ShardedAttribute) else getattr(part.template, "text", "")
+
+
+def _shards(layout: KeyLayout) -> tuple[int, int | None] | None:
+    return None if layout.sharding is None else (layout.sharding.number, layout.sharding.formerly)
 
 
 def _described(layout: KeyLayout) -> str:
