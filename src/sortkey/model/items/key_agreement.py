@@ -9,8 +9,9 @@ of the attribute. Where this says no, the key is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
 
 from sortkey.model.keys.encoding import ABOVE_SEPARATOR
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
@@ -27,26 +28,28 @@ class KeyField(NamedTuple):
 
 
 def agreement(
-    part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, *, form: bool = False
+    part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, *, form_after: int | None = None
 ) -> Expression | None:
     """The test that a key attribute, whose content is the expression `content`, agrees with these fields; None if there
-    is nothing to test. With `form`, that it has the form of the class, too, which is known otherwise. Its names end
-    with the suffix."""
+    is nothing to test. With `form_after`, that it has the form of the class after so many fields, too, which is known
+    otherwise. Its names end with the suffix."""
     own = {name: fields[name] for name in part.held if name in fields and fields[name].content != content}
-    if not own and (not form or part.template is None or part.held):
+    if not own and (form_after is None or part.template is None or part.held):
         # Fields that only the key holds are read from it, which tests its form.
         return None
     values = ", ".join(field.value for field in own.values())
     parsed = f"agrees{suffix}({content}, ({values}{',' * bool(own)}))"
     names: dict[str, Any] = {f"agrees{suffix}": _parsing_test(part, tuple(own))}
     is_text = part.sharding is None and len(own) == len(part.held)
-    quick = _as_text(part, content, own, suffix, form) if is_text else None
+    quick = _as_text(part, content, own, suffix, form_after) if is_text else None
     if quick is None:
         return Expression(parsed, names)
     return Expression(f"({quick.source} or {parsed})", names | quick.names)
 
 
-def _as_text(part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, form: bool) -> Expression:
+def _as_text(
+    part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, form_after: int | None
+) -> Expression:
     """The test on texts, which is true only if both agree."""
     if part.template is None:
         # A number has several texts.
@@ -54,27 +57,42 @@ def _as_text(part: KeyAttribute, content: str, fields: Mapping[str, KeyField], s
         return Expression(f"{content} == {field.content}", {})
     text, names = _text(part.template, fields, suffix)
     unescaped = f"{ABOVE_SEPARATOR!r} not in {content}"
-    texts = [fields[each.field] for each in part.template.parts if each.encoding.of_content]
-    plain = [f"{field.content}.isalnum()" for field in texts if field.is_text]
-    if form and plain:
-        # Most values are letters and digits, which need no escape; this is the cheapest test.
-        unescaped = f"({' and '.join(plain)} or {unescaped} and matches{suffix}({content}))"
-        names[f"matches{suffix}"] = part.template.matches
+    if form_after is not None:
+        open_fields = [fields[each.field] for each in part.template.parts[form_after:] if each.encoding.of_content]
+        plain = " and ".join(f"{field.content}.isalnum()" for field in open_fields if field.is_text)
+        if plain:
+            # Most values are letters and digits, which need no escape; this is the cheapest test.
+            unescaped = f"{unescaped} and ({plain} or matches{suffix}({content}))"
+            names[f"matches{suffix}"] = part.template.matches
     return Expression(f"{text} == {content} and {unescaped}", names)
 
 
 def _text(template: Template, fields: Mapping[str, KeyField], suffix: str) -> Expression:
     """The text of a key without escapes."""
-    pieces, names = [repr(template.literals[0])], {}
+    pieces: list[tuple[str, str]] = []
+    names: dict[str, Any] = {}
     for index, part in enumerate(template.parts):
         field, encoder = fields[part.field], f"encode{suffix}_{index}"
         if part.encoding.of_content:
-            pieces.append(part.encoding.of_content.replace("{0}", field.content))
+            pieces.append((part.encoding.of_content.replace("{0}", field.content), part.follower))
         else:
-            pieces.append(f"{encoder}({field.value})")
+            pieces.append((f"{encoder}({field.value})", part.follower))
             names[encoder] = part.encoding.encode
-        pieces.append(repr(part.follower))
-    return Expression(" + ".join(piece for piece in pieces if piece != repr("")), names)
+    return Expression(_joined(template.literals[0], pieces), names)
+
+
+def _joined(first: str, pieces: Sequence[tuple[str, str]]) -> str:
+    """The expression of a text: expressions, each with the literal after it."""
+    literals = [first, *(literal for _, literal in pieces)]
+    if all(map(_is_plain, literals)) and not any("'" in expression for expression, _ in pieces):
+        # Takes half of the time of a sum.
+        return f"f'{first}{''.join(f'{{{expression}}}{literal}' for expression, literal in pieces)}'"
+    texts = [repr(first), *(text for expression, literal in pieces for text in (expression, repr(literal)))]
+    return " + ".join(text for text in texts if text != repr(""))
+
+
+_is_plain: Final = re.compile(r"[A-Za-z0-9#:/|@_ .+-]*").fullmatch
+"""Whether a literal is the same in the source of an f-string."""
 
 
 def _parsing_test(part: KeyAttribute, names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]], bool]:

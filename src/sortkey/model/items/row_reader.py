@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from threading import Lock
 from types import GenericAlias
@@ -120,11 +120,8 @@ class RowReader(Generic[T]):
         """Makes the item of a struct whose key has the form of the class."""
         self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
         """Makes the items of a list of such structs."""
-        made, names = _item_expression(owner, codec, columns, primary, sort_form=True)
-        self.partition_items: Callable[[list[Any]], list[T]] = generate_function(
-            ("rows",), f"[{made} for row in rows]", names
-        )
-        """The same for any structs of a partition; raises a ValueError if a sort key has another form."""
+        self._expression = partial(_item_expression, owner, codec, columns, primary)
+        self._partition_items: dict[int, Callable[[list[Any]], list[T]]] = {}
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
@@ -133,6 +130,14 @@ class RowReader(Generic[T]):
         """A function from a struct to the content of a key attribute that it has."""
         (column,) = (column for column in self._keys if column.attribute == attribute)
         return attrgetter(f"{column.name}.content")
+
+    def partition_items(self, rows: list[Any], given: int = 0) -> list[T]:
+        """Makes the items of structs of one partition; raises a ValueError if the sort key of one has another form.
+        Their first `given` fields of the sort key are known to have it."""
+        if given not in self._partition_items:
+            made, names = self._expression(given)
+            self._partition_items[given] = generate_function(("rows",), f"[{made} for row in rows]", names)
+        return self._partition_items[given](rows)
 
     def key_attributes(self, row: Any) -> Row:
         """The key attributes of a struct, in boto3 shape."""
@@ -228,11 +233,10 @@ def _item_expression(
     codec: Codec,
     columns: Mapping[str, Column],
     primary: KeyLayout,
-    *,
-    sort_form: bool = False,
+    form_after: int | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """The expression that makes the item of `row`, and the names that it uses. It tests that the attributes agree with
-    the primary key, and with `sort_form` that the sort key has the form of the class."""
+    the primary key, and with `form_after` that the sort key has the form of the class after so many fields."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
     held = _key_expressions(codec, primary)
     for expression in held.values():
@@ -248,10 +252,11 @@ def _item_expression(
     fields = {
         name: KeyField(f"row.{column.name}.content", values[name], column.is_text) for name, column in keys.items()
     }
+    halves = zip(primary.attributes, (("partition", None), ("sort", form_after)), strict=False)
     tests = [
         test
-        for part, half in zip(primary.attributes, _halves(primary).values(), strict=True)
-        if (test := agreement(part, f"row.{half}.content", fields, f"_{half}", form=sort_form and half == "sort"))
+        for part, (half, after) in halves
+        if (test := agreement(part, f"row.{half}.content", fields, f"_{half}", form_after=after))
     ]
     if not tests:
         return made, names

@@ -108,7 +108,7 @@ def decode_path_items(
 
 def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
-        found = _read_all(path.schema, stored, _own_rows(path), one_partition=path.layout.index is None)
+        found = _read_all(path.schema, stored, _own_rows(path), given=_given_sort_fields(path))
         if found is not None:
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
@@ -174,9 +174,8 @@ def start_key(path: Path[Any], row: Any) -> Row:
     return path.position(row if isinstance(row, dict) else path.schema.reader.key_attributes(row))
 
 
-def _read_all(
-    schema: Schema[Any], stored: Unparsed, select: RowFilter, *, one_partition: bool = False
-) -> Decoded | None:
+def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given: int | None = None) -> Decoded | None:
+    """`given` if the rows are of one partition: how many fields of the sort key are the same in all."""
     reader = schema.reader
     if stored.binary and reader.nested:
         return None
@@ -184,10 +183,10 @@ def _read_all(
         read = reader.rows(stored.text)
     except NEEDS_CODEC:
         return None
-    if one_partition:
+    if given is not None:
         # Handles the common case: all rows are of the class.
         with suppress(*NEEDS_CODEC):
-            return Decoded(reader.partition_items(read), read)
+            return Decoded(reader.partition_items(read, given), read)
     try:
         rows = select(read)
         items = reader.items(rows)
@@ -197,6 +196,13 @@ def _read_all(
         return Decoded(items, rows)
     own = set(map(id, rows))
     return Decoded(items, rows, [reader.key_attributes(row) for row in read if id(row) not in own])
+
+
+def _given_sort_fields(path: Path[Any]) -> int | None:
+    """How many fields of the sort key a path of the primary key gives; None for an index."""
+    if path.layout.index is not None:
+        return None
+    return len([field for field in path.primary.sort_fields if field in path.given])
 
 
 def _all_rows(rows: list[Any]) -> list[Any]:
