@@ -13,11 +13,11 @@ from sortkey.services.favourites.model import Favourite, FavouriteCount
 
 
 def test_it_is_the_same_every_time() -> None:
-    assert list(demo.favourites()) == list(demo.favourites())
+    assert demo.favourites() == demo.favourites()
 
 
 def test_nobody_marks_a_restaurant_twice_and_few_restaurants_are_popular() -> None:
-    favourites = list(demo.favourites())
+    favourites = demo.favourites()
     assert len({(each.user, each.restaurant) for each in favourites}) == len(favourites)
     ranked = Counter(each.restaurant for each in favourites).most_common()
     assert ranked[0][1] > 20 * ranked[len(ranked) // 2][1]
@@ -43,7 +43,7 @@ def test_it_is_loaded_once_and_counted() -> None:
             await service.start()
             seen: list[tuple[int, int]] = []
             await service.load_demo(lambda done, total: seen.append((done, total)))
-            assert seen[-1][0] == seen[-1][1] == len(list(demo.favourites()))
+            assert seen[-1][0] == seen[-1][1] == len(demo.favourites())
             again: list[tuple[int, int]] = []
             await service.load_demo(lambda done, total: again.append((done, total)))
             assert again == []

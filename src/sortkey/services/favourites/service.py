@@ -42,7 +42,7 @@ class Favourites:
         last = demo.EXAMPLES[-1]
         if await self.since(last.user, last.restaurant) is not None:
             return
-        favourites = list(demo.favourites())
+        favourites = demo.favourites()
         for done in range(0, len(favourites), DEMO_BATCH):
             # In order: if the last one is stored, all are.
             await self._session.batch(put=favourites[done : done + DEMO_BATCH])
