@@ -45,6 +45,7 @@ PARALLEL: Final = 32
 
 _RETENTION: Final = timedelta(hours=24)
 """How long streams keep records; the marks of a shard may be gone soon after."""
+_REMEMBERED: Final = 100_000
 _NO_SHARD: Final = (
     "an aggregate needs the shard of each change, and these have none. Lambda gives it to functions with a tumbling "
     "window alone: set TumblingWindowInSeconds of the event source mapping; with sk.read_record, give shard="
@@ -65,6 +66,8 @@ class Aggregator:
         self._parallel = parallel
         self._update = ItemUpdate(target)
         self._pruner = MarkPruner(target.prefix, self._context.pacing.now)
+        self._existing: set[Group] = set()
+        """Groups whose items were written before, so that they are there, unless someone has deleted them."""
         self._metered = f"aggregate {target.schema.name}"
 
     async def on_changes(self, changes: Sequence[Change[Any]]) -> None:
@@ -118,8 +121,11 @@ class Aggregator:
             steps = after_mark(steps, _mark(row, mark))
         attempt = 0
         while steps:
+            exists = row is None and group in self._existing
             dead = self._pruner.removable(group)
-            request = self._update.request(group, mark, steps, self._context.moment, row, dead)
+            request = self._update.request(
+                group, mark, steps, self._context.moment, row=row, removed=dead, exists=exists
+            )
             if self._pruner.wants(group):
                 request["ReturnValues"] = "ALL_NEW"
             try:
@@ -129,8 +135,11 @@ class Aggregator:
             else:
                 self._written(group, answer)
                 return
+            self._existing.discard(group)
+            if found is None and exists:
+                # Someone has deleted the item, or the store's error does not have it.
+                continue
             if found is None:
-                # The store's error does not have the item, or there is none any more.
                 found = yield from self._read(group)
             steps = after_mark(steps, _mark(found, mark))
             if self._target.extremes:
@@ -140,6 +149,9 @@ class Aggregator:
                 attempt += 1
 
     def _written(self, group: Group, answer: requests.Answer) -> None:
+        if len(self._existing) >= _REMEMBERED:
+            self._existing.clear()
+        self._existing.add(group)
         self._pruner.removed(group)
         if "Attributes" in answer:
             self._pruner.examine(group, answer["Attributes"])

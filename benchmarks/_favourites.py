@@ -1,0 +1,97 @@
+"""Marks and unmarks of restaurants, of which few have many fans, and the deliveries of a feed with faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+import sortkey as sk
+
+FAVOURITES: Final = sk.Table("bench-favourites", stream="NEW_AND_OLD_IMAGES")
+COUNTS: Final = sk.Table("bench-favourite-counts")
+SHARD: Final = "shardId-00000001787578200000-00000001"
+RESTAURANTS: Final = 2000
+
+
+class Favourite(sk.Item, table=FAVOURITES):
+    user: str
+    restaurant: str
+    since: datetime
+    key = sk.Key("USER#{user}", "FAV#{restaurant}")
+
+
+class FavouriteCount(sk.Item, table=COUNTS):
+    restaurant: str
+    window: str
+    count: int = 0
+    key = sk.Key("RESTAURANT#{restaurant}", "{window}")
+    top = sk.Index("top", "TOP#{window}", "{count}", names=("toppk", "count"), projection=("count",))
+
+
+COUNTED: Final = sk.aggregate(
+    Favourite,
+    into=FavouriteCount,
+    by=("restaurant",),
+    window=sk.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
+    values={"count": sk.count()},
+)
+
+
+def history(count: int, random: Random) -> tuple[list[sk.Change[Favourite]], list[Favourite]]:
+    """Marks, and unmarks of a quarter of them; and the favourites that are left."""
+    present: list[Favourite] = []
+    changes = []
+    now = datetime.now(UTC)
+    for number in range(1, count + 1):
+        old, new = None, None
+        if present and random.random() < 0.25:
+            old = present.pop(random.randrange(len(present)))
+        else:
+            restaurant = f"r{int(random.paretovariate(0.5)) % RESTAURANTS:04}"
+            since = now - timedelta(hours=random.randrange(72))
+            new = Favourite(user=f"u{number}", restaurant=restaurant, since=since)
+            present.append(new)
+        changes.append(sk.Change("INSERT" if old is None else "REMOVE", old, new, {}, f"{number:040}", now, SHARD))
+    return changes, present
+
+
+class LostAnswers:
+    """A client that now and then carries a write out and loses its answer."""
+
+    def __init__(self, client: Any, random: Random, share: float) -> None:
+        self._client = client
+        self._random = random
+        self._share = share
+        self.requests = 0
+        self.units = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def _call(self, operation: str, members: dict[str, Any]) -> Any:
+        answer = await self._client._call(operation, members)
+        if operation in ("UpdateItem", "TransactWriteItems"):
+            self.requests += 1
+            consumed = answer["ConsumedCapacity"]
+            self.units += sum(
+                each["CapacityUnits"] for each in (consumed if isinstance(consumed, list) else [consumed])
+            )
+            if self._random.random() < self._share:
+                raise ClientError({"Error": {"Code": "InternalServerError", "Message": "lost"}}, operation)
+        return answer
+
+
+def deliveries(
+    changes: Sequence[sk.Change[Favourite]], batch: int, random: Random, twice: float
+) -> Iterator[Sequence[sk.Change[Favourite]]]:
+    """The batches of a feed that now and then loses its checkpoint: the last batch comes again, cut differently."""
+    for start in range(0, len(changes), batch):
+        yield changes[start : start + batch]
+        if random.random() < twice:
+            middle = start + random.randrange(batch)
+            yield changes[start:middle]
+            yield changes[middle : start + batch]

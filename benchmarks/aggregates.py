@@ -1,0 +1,111 @@
+"""Aggregates in memory: what a change costs, and by how much counts are wrong when changes are delivered twice
+
+Marks and unmarks of restaurants are counted in four windows, by an aggregate and by ADD in transactions. With faults,
+one batch of twenty is delivered again, and one write of a thousand is carried out while its answer is lost, so that its
+batch is delivered again. A count is wrong if it is not that of the favourites that are left. Time is processor time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from time import process_time
+from typing import Any, Final, NamedTuple, Protocol
+
+from botocore.exceptions import ClientError
+
+import sortkey as sk
+from benchmarks._add_in_transactions import AddInTransactions, windows
+from benchmarks._favourites import (
+    COUNTED,
+    COUNTS,
+    FAVOURITES,
+    Favourite,
+    FavouriteCount,
+    LostAnswers,
+    deliveries,
+    history,
+)
+from sortkey.cli.bench import Result
+
+CHANGES: Final = 20_000
+BATCH: Final = 1000
+"""A change feed's largest, by default."""
+SMALL_BATCH: Final = 100
+"""Lambda's, by default; in the runs with faults."""
+SEED: Final = 14
+TWICE: Final = 0.05
+LOST: Final = 0.001
+_ADD: Final = "ADD in transactions"
+
+
+class Counting(Protocol):
+    async def on_changes(self, changes: Sequence[sk.Change[Favourite]]) -> None: ...
+
+
+class Measured(NamedTuple):
+    records_per_second: float
+    requests: int
+    units: float
+    wrong: float
+    """The share of the counts that are wrong, in percent."""
+    off: float
+    """The sum of all errors, in percent of the sum of all counts."""
+
+
+def run() -> Iterator[Result]:
+    ours, theirs = (measure(counting, 0, 0, BATCH) for counting in (COUNTED.aggregator, AddInTransactions))
+    yield Result("changes counted", ours.records_per_second, "/s", peers={_ADD: theirs.records_per_second})
+    yield Result("write units per change", ours.units / CHANGES, "units", peers={_ADD: theirs.units / CHANGES})
+    yield Result(
+        "requests per 1,000 changes", 1000 * ours.requests / CHANGES, "", peers={_ADD: 1000 * theirs.requests / CHANGES}
+    )
+    ours, theirs = (measure(counting, TWICE, LOST, SMALL_BATCH) for counting in (COUNTED.aggregator, AddInTransactions))
+    yield Result("counts that are wrong after faults", ours.wrong, "%", peers={_ADD: theirs.wrong})
+    yield Result("sum of errors after faults", ours.off, "%", peers={_ADD: theirs.off})
+
+
+def measure(
+    counting: Callable[[sk.AsyncSession], Counting], twice: float, lost: float, batch: int, changes: int = CHANGES
+) -> Measured:
+    """Counts in a new store; `counting` makes a consumer from a session."""
+    return asyncio.run(_measured(counting, twice, lost, batch, changes))
+
+
+async def _measured(
+    counting: Callable[[sk.AsyncSession], Counting], twice: float, lost: float, batch: int, count: int
+) -> Measured:
+    made, left = history(count, Random(SEED))
+    async with sk.open("memory:", tables=[FAVOURITES, COUNTS]) as db:
+        await db.create_tables()
+        session: Any = db
+        client = session.client = LostAnswers(session.client, Random(SEED), lost)
+        consumer: Counting = counting(db)
+        started = process_time()
+        for delivered in deliveries(made, batch, Random(SEED), twice):
+            await _deliver(consumer, delivered)
+        seconds = process_time() - started
+        found = {(each.restaurant, each.window): each.count async for each in db.scan(FavouriteCount, consistent=True)}
+    expected = Counter((each.restaurant, window) for each in left for window in windows(each))
+    groups = {*found, *expected}
+    errors = [abs(found.get(group, 0) - expected[group]) for group in groups]
+    wrong = sum(error > 0 for error in errors)
+    return Measured(
+        count / seconds,
+        client.requests,
+        client.units,
+        100 * wrong / len(groups),
+        100 * sum(errors) / expected.total(),
+    )
+
+
+async def _deliver(consumer: Counting, batch: Sequence[sk.Change[Favourite]]) -> None:
+    """Delivers a batch until it is taken, as a feed does."""
+    while True:
+        try:
+            return await consumer.on_changes(batch)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InternalServerError":
+                raise
