@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
+import sortkey as sk
+from sortkey.cli import follow
 from sortkey.cli.main import main
 from tests.feeds.changes.follow_process import FollowProcess
+from tests.kafka.broker import Broker
+from tests.kafka.topic import everything
 from tests.maven import free_port
 from tests.server.notes import DEFINITION as NOTES
+from tests.server.notes import NOTES as TABLE
+from tests.server.notes import Copy, Note
 from tests.server.serving import Process
 
 
@@ -63,6 +69,21 @@ def test_a_port_in_use(notes: str, tmp_path: Path, capsys: pytest.CaptureFixture
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "Address already in use" in error(capsys, notes, "--store", tmp_path, "--metrics-port", port)
+
+
+def test_brokers_without_a_topic(notes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = error(capsys, notes, "--store", tmp_path, "--kafka", "127.0.0.1:1")
+    assert "--kafka and --dead-letters need each other" in line
+
+
+def test_a_broker_that_is_not_there(
+    notes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(follow, "START_SECONDS", 0.5)
+    address = f"127.0.0.1:{free_port()}"
+    line = error(capsys, notes, "--store", tmp_path / "data", "--kafka", address, "--dead-letters", "letters")
+    assert f"cannot reach Kafka at {address} within 0.5 s" in line
+    assert list(tmp_path.iterdir()) == []
 
 
 class Started:
@@ -125,3 +146,25 @@ def test_a_follower_beside_a_server(start: Started, tmp_path: Path, by: signal.S
     assert "sortkey_change_feed" not in metrics
     assert not copied(server, "b")
     server.stop()
+
+
+# A row that some other program wrote.
+@pytest.mark.slow
+def test_a_poisoned_change_goes_to_the_table_and_the_topic(start: Started, tmp_path: Path, broker: Broker) -> None:
+    store = tmp_path / "data"
+    with sk.connect(store, tables=[TABLE, Copy]) as db:
+        db.create_tables()
+        db.put(Note(shelf="s", name="a", text="x"))
+        key = Note.key(shelf="s", name="b").key()
+        db.client.put_item(
+            TableName=TABLE.name, Item={**key, "shelf": {"S": "s"}, "name": {"S": "b"}, "text": {"N": "1"}}
+        )
+        db.put(Note(shelf="s", name="c", text="x"))
+        follower = start.follow(store, "--kafka", broker.bootstrap, "--dead-letters", "notes.dead-letters")
+        follower.wait_until(lambda: len(list(db.scan(Copy))) == 2)
+        follower.wait_until(lambda: follower.sample("records_total") == 3)
+        assert "gave up the change" in follower.stop()
+        (letter,) = db.iterate(sk.DeadLetter.key(feed="note-copies"))
+    (message,) = everything(broker.bootstrap, "notes.dead-letters")
+    assert message.value() == letter.record.encode()
+    assert "sk='b' cannot be read" in letter.reason

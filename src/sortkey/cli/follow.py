@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -15,6 +17,8 @@ from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_arg
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
+from sortkey.extras import installed_by
+from sortkey.feeds.changes.dead_letter import DeadLetter
 from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
 from sortkey.feeds.changes.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
@@ -28,6 +32,11 @@ from sortkey.service_interface import BadSettings, ServiceDefinition
 from sortkey.services.registry import SERVICES
 from sortkey.storage import StorageError
 
+Sink = Callable[[DeadLetter], Awaitable[None]]
+
+START_SECONDS: Final = 10.0
+"""To reach the broker."""
+
 
 def add_arguments(command: Parser) -> None:
     command.add_argument("service", metavar="SERVICE", help=", ".join(with_feeds()) or "a service with change feeds")
@@ -40,6 +49,9 @@ def add_arguments(command: Parser) -> None:
         default=LEASE_SECONDS,
         help="after which others take over from a follower that died; the same for all of them (%(default)g)",
     )
+    command.add_argument("--kafka", metavar="BOOTSTRAP", help="brokers of the topic of dead letters")
+    command.add_argument("--dead-letters", metavar="TOPIC", help="a topic that also gets the dead letters")
+    command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
     command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
     add_allow_host_argument(command)
     command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
@@ -53,9 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
         store = shared_store(arguments.store)
         if arguments.lease <= 0:
             raise BadSettings(f"--lease is a number of seconds above 0, not {arguments.lease:g}")
-        with listen(arguments.host, arguments.metrics_port) as listening:
+        with ExitStack() as stack:
+            listening = stack.enter_context(listen(arguments.host, arguments.metrics_port))
             hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
-            process.run(follow(definition, settings, store, arguments.lease, listening, hosts))
+            dead_letters = topic_of(arguments, stack)
+            process.run(follow(definition, settings, store, arguments.lease, listening, hosts, dead_letters))
     except (BadSettings, CannotListen) as error:
         return print_error("follow", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -72,16 +86,33 @@ async def follow(
     lease_seconds: float,
     listening: socket.socket,
     hosts: AllowedHosts | None,
+    dead_letters: Sink | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are handled and saved, and the leases given up."""
     async with open_session(store, tables=definition.tables(settings)) as session:
         service = definition.make(session, settings)
         await service.start()
-        follower = Follower(session, service.feeds, lease_seconds=lease_seconds)
+        follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()
         with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):
             await follower.run(lambda: announce(url_of(listening)))
+
+
+def topic_of(arguments: argparse.Namespace, stack: ExitStack) -> Sink | None:
+    """What sends dead letters to the topic, if there is one. Needs the extra `kafka`."""
+    if arguments.kafka is None and arguments.dead_letters is None:
+        return None
+    if arguments.kafka is None or arguments.dead_letters is None:
+        raise BadSettings("--kafka and --dead-letters need each other: the brokers, and the topic of dead letters")
+    with installed_by("kafka"):
+        module = import_module("sortkey.feeds.changes.topic_dead_letters")
+    try:
+        topic = module.open_topic(arguments.kafka, arguments.dead_letters, arguments.kafka_config, START_SECONDS)
+    except module.KafkaUnusable as error:
+        raise BadSettings(str(error)) from error
+    sink: Sink = stack.enter_context(topic)
+    return sink
 
 
 def with_feeds() -> list[str]:

@@ -61,11 +61,11 @@ class Handler:
 
 
 async def deliver(
-    db: sk.AsyncSession, handler: Handler, entries: Sequence[Entry], attempts: int | None = 2, **options: Any
+    db: sk.AsyncSession, handler: Handler, entries: Sequence[Entry], attempts: int | None = 2, sinks: Sequence[Any] = ()
 ) -> tuple[bool, ChangeFeedMetrics]:
     metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
-    feed = sk.ChangeFeed("parcels", Parcel, handler, attempts=attempts, **options)
-    delivery = Delivery(feed, "shard-1", db, metrics, asyncio.Event(), SystemClock(), QUICK)
+    feed = sk.ChangeFeed("parcels", Parcel, handler, attempts=attempts)
+    delivery = Delivery(feed, "shard-1", db, metrics, asyncio.Event(), SystemClock(), sinks, pacing=QUICK)
     return await delivery.deliver(entries), metrics
 
 
@@ -159,7 +159,7 @@ def test_a_stop_ends_the_pause_between_attempts() -> None:
         async with opened("memory:") as db:
             feed = sk.ChangeFeed("parcels", Parcel, refuse)
             pacing = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
-            delivery = Delivery(feed, "shard-1", db, metrics, stopping, SystemClock(), pacing)
+            delivery = Delivery(feed, "shard-1", db, metrics, stopping, SystemClock(), pacing=pacing)
             assert await delivery.deliver(entries([0])) is False
 
     asyncio.run(program())
@@ -213,7 +213,7 @@ def test_dead_letters_may_also_go_elsewhere() -> None:
 
         async with opened("memory:") as db:
             await db.create_tables(sk.DeadLetter)
-            await deliver(db, Handler({1}), entries([1]), dead_letters=send)
+            await deliver(db, Handler({1}), entries([1]), sinks=[send])
             assert sent == await letters(db)
 
     asyncio.run(program())

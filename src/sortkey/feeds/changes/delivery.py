@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from sortkey.clock import Clock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.dead_letter import dead_letter
+from sortkey.feeds.changes.dead_letter import DeadLetter, dead_letter
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record
@@ -57,14 +57,17 @@ class Delivery:
         metrics: ChangeFeedMetrics,
         stopping: asyncio.Event,
         clock: Clock,
+        sinks: Sequence[Callable[[DeadLetter], Awaitable[None]]] = (),
         pacing: Pacing = PACING,
     ) -> None:
+        """Each of `sinks` is called with the dead letters, which are in the table already."""
         self._feed = feed
         self._shard = shard
         self._session = session
         self._metrics = metrics
         self._stopping = stopping
         self._clock = clock
+        self._sinks = sinks
         self._pacing = pacing
 
     async def deliver(self, entries: Sequence[Entry]) -> bool:
@@ -128,8 +131,8 @@ class Delivery:
         while True:
             try:
                 await self._session.put(letter)
-                if self._feed.dead_letters is not None:
-                    await self._feed.dead_letters(letter)
+                for sink in self._sinks:
+                    await sink(letter)
             except Exception:
                 # A change that is neither handled nor among the dead letters would be lost.
                 pause = self._pacing.pause(tries).seconds

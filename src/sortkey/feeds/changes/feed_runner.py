@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sortkey.clock import Clock
 from sortkey.feeds.changes.balance import Sightings, plan
 from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.changes.dead_letter import DeadLetter
 from sortkey.feeds.changes.delivery import Delivery
 from sortkey.feeds.changes.lease import NOBODY, ShardLease
 from sortkey.feeds.changes.lease_book import HeldLease, LeaseBook
@@ -46,6 +47,8 @@ class RunnerSettings(NamedTuple):
     now: Callable[[], float]
     """The monotonic clock."""
     clock: Clock
+    dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None
+    """Is called with each dead letter, besides the feed's own."""
 
 
 class FeedRunner:
@@ -227,7 +230,8 @@ class FeedRunner:
             await lease.save(from_latest=False)
         stopping = asyncio.Event()
         settings = self._settings
-        delivery = Delivery(self.feed, lease.key.shard, self._session, self.metrics, stopping, settings.clock)
+        sinks = [sink for sink in (self.feed.dead_letters, settings.dead_letters) if sink is not None]
+        delivery = Delivery(self.feed, lease.key.shard, self._session, self.metrics, stopping, settings.clock, sinks)
         consumer = ShardConsumer(
             self.feed,
             lease,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from sortkey.clock import SystemClock
 from sortkey.feeds.changes.catching_up import caught_up
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.dead_letter import DEAD_LETTERS
+from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
 from sortkey.feeds.changes.feed_runner import FeedRunner, RunnerSettings
 from sortkey.feeds.changes.lease import FEEDS
 from sortkey.http.prometheus import Samples
@@ -36,7 +36,8 @@ class Follower:
             await db.put(Order(number=1))
             await follower.caught_up()
 
-    Leaving the block finishes the current batches and gives the shards up at once. The tables `sortkey-feeds` and
+    Leaving the block finishes the current batches and gives the shards up at once. `dead_letters`, if given, is called
+    with the dead letters of all feeds, besides the feeds' own. The tables `sortkey-feeds` and
     `sortkey-dead-letters` are created if they do not exist.
     """
 
@@ -46,6 +47,7 @@ class Follower:
         feeds: Sequence[ChangeFeed[Any]],
         *,
         lease_seconds: float = LEASE_SECONDS,
+        dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
     ) -> None:
         names = [feed.name for feed in feeds]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -55,7 +57,7 @@ class Follower:
         """The name under which it has leases."""
         self._session = session
         self._feeds = tuple(feeds)
-        self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock())
+        self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock(), dead_letters)
         self._runners: list[FeedRunner] = []
         self._running: asyncio.Future[list[None]] | None = None
         self._stopping = asyncio.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,19 +128,22 @@ def prepare(settings: KafkaSettings, seconds: float) -> None:
         Producer(settings.producer(settings.group), logger=LIBRDKAFKA).close()
     except KafkaException as error:
         raise KafkaUnusable(f"the Kafka properties are invalid: {reason_of(error)}") from error
-    try:
-        known = admin.list_topics(timeout=seconds).topics
-    except KafkaException as error:
-        raise KafkaUnusable(
-            f"cannot reach Kafka at {settings.bootstrap} within {seconds:g} s: {reason_of(error)}"
-        ) from error
+    known = topics_of(admin, settings.bootstrap, seconds)
     if settings.topic not in known:
         raise KafkaUnusable(f"there is no topic {settings.topic!r} at {settings.bootstrap}: create it first")
     if settings.dead_letters not in known:
-        _create(admin, settings.dead_letters, seconds)
+        create_dead_letters(admin, settings.dead_letters, seconds)
 
 
-def _create(admin: AdminClient, topic: str, seconds: float) -> None:
+def topics_of(admin: AdminClient, bootstrap: str, seconds: float) -> Collection[str]:
+    """Raises KafkaUnusable if no broker answers."""
+    try:
+        return admin.list_topics(timeout=seconds).topics
+    except KafkaException as error:
+        raise KafkaUnusable(f"cannot reach Kafka at {bootstrap} within {seconds:g} s: {reason_of(error)}") from error
+
+
+def create_dead_letters(admin: AdminClient, topic: str, seconds: float) -> None:
     """With the broker's default numbers of partitions and replicas."""
     wanted = NewTopic(topic, -1, -1, config={"max.message.bytes": str(LARGEST_DEAD_LETTER)})
     try:
