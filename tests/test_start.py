@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # What only a remote store needs.
 REMOTE = {
     *("aiobotocore", "aiohttp", "boto3", "urllib3", "http.client"),

@@ -68,7 +68,7 @@ async def _awaited(result: Any) -> Any:
     return [each async for each in result] if hasattr(result, "__aiter__") else await result
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=["sync", pytest.param("async", marks=pytest.mark.slow)])
 def db(store: str, request: pytest.FixtureRequest) -> Iterator[sk.Session]:
     """An open session, with the shop's table."""
     if request.param == "sync":
