@@ -12,8 +12,8 @@ import sortkey
 EXPORTS = """
     Aggregate Aggregator AsyncScan AsyncSession AuditProgress AuditReport BadRequest BadSettings Change ChangeFeed
     Changes ConditionFailed Consumer CursorError DeadLetter DeadlineExceeded DeclarationError DecodeError Deleted
-    Difference DroppedTable EncodeError Entries F Follower Index Item ItemMissing Key KeyChange KeyPartError Message
-    ModelError NoAccessPath NotFound Page PartialItem Path Progress PutEntryResult RecountReport Rejected Scan
+    Difference DroppedTable EncodeError Entries F Faults Follower Index Item ItemMissing Key KeyChange KeyPartError
+    Message ModelError NoAccessPath NotFound Page PartialItem Path Progress PutEntryResult RecountReport Rejected Scan
     ScanEstimate Service ServiceDefinition Session Shards Table TablesDiffer Transaction TransactionFailed
     UnknownField Unsupported Where above absent add aggregate all_of any_of append async_client at_least at_most
     below client codec collection connect contains count created discard each epoch epoch_ms extra field in_key

@@ -2,6 +2,7 @@
 
 from msgspec import field as field
 
+from sortkey.client import Faults as Faults
 from sortkey.client import async_client as async_client
 from sortkey.client import client as client
 from sortkey.feeds.changes.change_feed import ChangeFeed as ChangeFeed

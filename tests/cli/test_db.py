@@ -52,6 +52,11 @@ def test_one_line_says_that_it_serves_and_a_signal_stops_it(
     assert process.returncode == 0
 
 
+def test_an_unknown_fault_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    line = error(capsys, "db", "--memory", "--faults", "throttel=0.1")
+    assert line.startswith("sortkey db: argument --faults: there is no fault 'throttel'; there are seed, throttle, ")
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

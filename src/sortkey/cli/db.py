@@ -10,6 +10,7 @@ import msgspec
 from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, add_allow_host_argument
 from sortkey.cli.messages import announce, print_error
 from sortkey.engine.database import Database
+from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
 from sortkey.wire.keys_file import BadKeysFile
@@ -26,12 +27,27 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--port", type=int, default=8000, help="0 chooses a free port (%(default)s)")
     command.add_argument("--keys", metavar="FILE", type=Path, help="check signatures against the keys in this file")
     add_allow_host_argument(command)
+    command.add_argument(
+        "--faults",
+        metavar="LIST",
+        type=_faults,
+        help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/faults.md)",
+    )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
+
+
+def _faults(text: str) -> Faults:
+    try:
+        return Faults.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(arguments: argparse.Namespace) -> int:
     data = None if arguments.memory else arguments.data
-    options = Options(data, arguments.host, arguments.port, arguments.keys, tuple(arguments.allowed_hosts))
+    options = Options(
+        data, arguments.host, arguments.port, arguments.keys, tuple(arguments.allowed_hosts), arguments.faults
+    )
     if arguments.workers < 1:
         return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:

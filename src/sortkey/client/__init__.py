@@ -12,35 +12,51 @@ from sortkey.client.embedded import EmbeddedClient
 from sortkey.client.embedded_async import AsyncEmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
+from sortkey.engine.faults.faults import Faults
 from sortkey.extras import installed_by
 
-__all__ = ["AsyncClient", "Client", "async_client", "client"]
+__all__ = ["AsyncClient", "Client", "Faults", "async_client", "client"]
 
 
-def client(url: str | os.PathLike[str], *, session: Any = None, config: Any = None) -> Client:
+def client(
+    url: str | os.PathLike[str], *, session: Any = None, config: Any = None, faults: Faults | None = None
+) -> Client:
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
     client as the interface. `session`, of boto3 or botocore, has the credentials for an endpoint or AWS; `config` is a
-    botocore Config. See docs/client.md."""
+    botocore Config. See docs/client.md. A store in the process can have `faults` (docs/faults.md)."""
     store = store_url.parse(url)
     access = AwsAccess(session, config)
     if store.remote is None:
         reject_in_process(store.url, access)
-        opened: Client = EmbeddedClient(store)
+        opened: Client = EmbeddedClient(store, faults)
     else:
+        _reject_faults(store.url, faults)
         opened = _remote(store.url, store.remote, access)
     return PrefixedClient(opened, store.prefix) if store.prefix else opened
 
 
-def async_client(url: str | os.PathLike[str], *, session: Any = None, config: Any = None) -> AsyncClient:
+def async_client(
+    url: str | os.PathLike[str], *, session: Any = None, config: Any = None, faults: Faults | None = None
+) -> AsyncClient:
     """As `client`, with methods that are awaited; the session is one of aiobotocore or aioboto3."""
     store = store_url.parse(url)
     access = AwsAccess(session, config)
     if store.remote is None:
         reject_in_process(store.url, access)
-        opened: AsyncClient = AsyncEmbeddedClient(store)
+        opened: AsyncClient = AsyncEmbeddedClient(store, faults)
     else:
+        _reject_faults(store.url, faults)
         opened = _async_remote(store.url, store.remote, access)
     return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened
+
+
+def _reject_faults(url: str, faults: Faults | None) -> None:
+    """Raises ValueError for a store that is not in the process."""
+    if faults is not None:
+        raise ValueError(
+            f"{url!r} is not a store in the process, so it cannot be given faults; start the endpoint with them: "
+            "sortkey db --faults …"
+        )
 
 
 # The remote clients are not imported at the top: botocore's sessions and urllib3 take longer to import than everything

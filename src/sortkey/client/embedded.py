@@ -15,6 +15,7 @@ from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
+from sortkey.engine.faults.faults import Faults
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
@@ -23,8 +24,8 @@ from sortkey.errors import DynamoDBError
 class AnyEmbeddedClient(AnyClient[R]):
     """What the sync and the async client have in common: a handle to a database, and calls that block."""
 
-    def __init__(self, store: store_url.Store) -> None:
-        self._handle = open_database(store)
+    def __init__(self, store: store_url.Store, faults: Faults | None = None) -> None:
+        self._handle = open_database(store, faults)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 
     def __del__(self) -> None:
@@ -41,8 +42,8 @@ class AnyEmbeddedClient(AnyClient[R]):
         return database
 
     @property
-    def in_process_reads(self) -> Self:
-        return self
+    def in_process_reads(self) -> Self | None:
+        return self if self.database.faults is None else None
 
     def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
         """See `InProcessReads`. Parameters are not checked: half the time of a read is the way to the engine."""

@@ -24,6 +24,8 @@ from weakref import WeakSet
 
 from sortkey.client.store_url import Store
 from sortkey.engine.database import Database
+from sortkey.engine.faults.faults import Faults
+from sortkey.engine.faults.faulty_database import open_database as start_database
 
 _FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
 
@@ -74,22 +76,26 @@ class _OpenDatabases:
         """Its `put` may be called while another `put` of the same thread is under way."""
         self._releasing: threading.Thread | None = None
 
-    def open(self, store: Store) -> DatabaseHandle:
+    def open(self, store: Store, faults: Faults | None = None) -> DatabaseHandle:
         with self._lock:
             if self._releasing is None:
                 self._releasing = threading.Thread(target=self._release_abandoned, name="sortkey-release", daemon=True)
                 self._releasing.start()
-            handle = DatabaseHandle(self, store.url, self._database(store.path))
+            handle = DatabaseHandle(self, store.url, self._database(store.path, faults))
             self._handles.add(handle)
             return handle
 
-    def _database(self, path: Path | None) -> Database:
+    def _database(self, path: Path | None, faults: Faults | None) -> Database:
         if path is None:
-            return Database.open(None)
+            return start_database(None, faults)
         folder = path.resolve()
         if folder in self._inherited:
             raise RuntimeError(f"{str(path)!r} was open when this process was forked: {_FORK_ADVICE}")
-        database, handles = self._folders.get(folder) or (Database.open(folder), 0)
+        database, handles = self._folders.get(folder) or (start_database(folder, faults), 0)
+        if database.faults != faults:
+            raise ValueError(
+                f"{str(path)!r} is open in this process with {database.faults}; open it with the same faults"
+            )
         self._folders[folder] = (database, handles + 1)
         return database
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sortkey.clock import Clock
 from sortkey.engine import requests
 from sortkey.engine.answers import to_dict
 from sortkey.engine.core import Answer, Core, Settings, Work
+from sortkey.engine.faults.faults import Faults
 from sortkey.engine.janitor.janitor import Janitor
 from sortkey.engine.operations import READS, SLICED_READS, WRITES
 from sortkey.engine.requests.shapes import Shape
@@ -31,6 +32,9 @@ class Database(Core):
     never waits. A write returns when it is on disk.
     """
 
+    faults: Faults | None = None
+    """Those of a FaultyDatabase. It must get each request by `execute` or `plan`, not on the fast path or in slices."""
+
     def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
         super().__init__(path, clock, settings)
         self.janitor = Janitor(self)
@@ -40,15 +44,18 @@ class Database(Core):
         cls, path: Path | str | None = None, clock: Clock | None = None, settings: Settings | None = None
     ) -> Database:
         """Open a folder (created if missing), or memory if `path` is None, and start its janitor and its check."""
-        database = cls(None if path is None else Path(path), clock, settings)
+        return cls(None if path is None else Path(path), clock, settings).start()
+
+    def start(self) -> Self:
+        """Start the janitor and the check of a folder that was opened without them; closes it if that fails."""
         try:
-            database.janitor.start()
-            database.store.start_check()
+            self.janitor.start()
+            self.store.start_check()
         except BaseException:
             # There may be no memory for a thread.
-            database.close()
+            self.close()
             raise
-        return database
+        return self
 
     def execute(self, operation: str, request: Shape) -> Answer:
         """Execute one typed request. Raises DynamoDBError."""

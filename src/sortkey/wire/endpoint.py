@@ -79,7 +79,8 @@ class Endpoint:
         self._costly = CostlyWrites(database, slices, scheduler.submit, self._fail)
         self._responses = responses
         self._scrape = scrape
-        self._routes = {target: Route(operation, metrics) for target, operation in protocol.TARGETS.items()}
+        has_faults = database.faults is not None
+        self._routes = {target: Route(operation, metrics, has_faults) for target, operation in protocol.TARGETS.items()}
         self._unknown = metrics.requests(UNKNOWN)
 
     def body_limit(self, headers: dict[bytes, bytes]) -> int:

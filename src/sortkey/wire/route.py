@@ -16,11 +16,12 @@ NOT_ASKED: Final = (None, "NONE")
 class Route:
     __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
 
-    def __init__(self, operation: str, metrics: Metrics) -> None:
+    def __init__(self, operation: str, metrics: Metrics, has_faults: bool = False) -> None:
+        """A database with faults must get the request itself, so there are no short cuts."""
         self.operation = operation
-        self.fast_read = FAST_READS.get(operation)
-        self.sliced_read = SLICED_READS.get(operation)
-        self.fast_write = FAST_WRITES.get(operation)
+        self.fast_read = None if has_faults else FAST_READS.get(operation)
+        self.sliced_read = None if has_faults else SLICED_READS.get(operation)
+        self.fast_write = None if has_faults else FAST_WRITES.get(operation)
         self.writes = operation in WRITES
         self.metrics = metrics.requests(operation)
         self.consumed = metrics.capacity["write" if self.writes else "read"]

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from sortkey.clock import SystemClock
-from sortkey.engine.database import Database
+from sortkey.engine.faults.faults import Faults
+from sortkey.engine.faults.faulty_database import open_database
 from sortkey.http import process
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback
@@ -27,6 +28,7 @@ class Options(msgspec.Struct, frozen=True):
     keys: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     """Further names by which a server without keys may be addressed."""
+    faults: Faults | None = None
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -55,7 +57,7 @@ def serve(
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 
-    database = Database.open(options.data)
+    database = open_database(options.data, options.faults)
     process.tune_interpreter()
     try:
         process.run(serve_until_stopped())

@@ -56,17 +56,6 @@ class _TablePart:
         check_scalar_keys(table, self.projection)
         return row_keys
 
-    def unprocessed(self, done: int) -> dict[str, Any]:
-        """This part of the request, without the keys that were answered."""
-        members = {
-            "Keys": [Json.of(key) for key in self.request.keys[done:]],
-            "AttributesToGet": self.request.attributes_to_get,
-            "ConsistentRead": self.request.consistent_read,
-            "ProjectionExpression": self.request.projection_expression,
-            "ExpressionAttributeNames": self.request.expression_attribute_names,
-        }
-        return {name: value for name, value in members.items() if value is not None}
-
 
 def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
     if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
@@ -79,6 +68,18 @@ def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
     finally:
         snapshot.abort()
     return (yield from _collect(core, request, parts, tables, row_keys))
+
+
+def unprocessed_keys(part: KeysAndAttributes, done: int = 0) -> dict[str, Any]:
+    """A table's part of the request, without the keys that were answered."""
+    members = {
+        "Keys": [Json.of(key) for key in part.keys[done:]],
+        "AttributesToGet": part.attributes_to_get,
+        "ConsistentRead": part.consistent_read,
+        "ProjectionExpression": part.projection_expression,
+        "ExpressionAttributeNames": part.expression_attribute_names,
+    }
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _table(known: Mapping[str, Table], part: _TablePart) -> Table:
@@ -106,7 +107,7 @@ def _collect(
         left -= found.length
         responses[part.given] = found.json()
         if found.keys < len(wanted):
-            unprocessed[part.given] = part.unprocessed(found.keys)
+            unprocessed[part.given] = unprocessed_keys(part.request, found.keys)
         if is_requested(request.return_consumed_capacity):
             consumed.append(Consumed(table, found.units).shape(request.return_consumed_capacity))
     answer: Answer = {"Responses": responses, "UnprocessedKeys": unprocessed}

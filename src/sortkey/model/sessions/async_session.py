@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import AsyncClient, async_client
+from sortkey.client import AsyncClient, Faults, async_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.clock import Clock
 from sortkey.model.changes.combination import Where
@@ -50,6 +50,7 @@ def open_session(
     clock: Clock | None = None,
     session: Any = None,
     config: Any = None,
+    faults: Faults | None = None,
 ) -> PendingSession:
     """Open a store for async use: `async with sk.open("./data") as db`.
 
@@ -57,23 +58,27 @@ def open_session(
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
-    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/client.md). See docs/model.md.
+    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/client.md). `faults` are for
+    tests, on a store in the process (docs/faults.md). See docs/model.md.
     """
-    return PendingSession(url, session, config, options(tables, secret, timeout, pacing or Pacing(), clock))
+    return PendingSession(url, session, config, faults, options(tables, secret, timeout, pacing or Pacing(), clock))
 
 
 class PendingSession:
     """A session that `async with` or `await` opens."""
 
-    def __init__(self, url: str | os.PathLike[str], aws_session: Any, config: Any, settings: Options) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], aws_session: Any, config: Any, faults: Faults | None, settings: Options
+    ) -> None:
         self._url = url
         self._aws_session = aws_session
         self._config = config
+        self._faults = faults
         self._options = settings
         self._session: AsyncSession | None = None
 
     async def _open(self) -> AsyncSession:
-        client = async_client(self._url, session=self._aws_session, config=self._config)
+        client = async_client(self._url, session=self._aws_session, config=self._config, faults=self._faults)
         try:
             context = self._options.context(await client.capabilities())
         except BaseException:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import Client
+from sortkey.client import Client, Faults
 from sortkey.client import client as open_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.client.deadline import DEADLINE
@@ -53,6 +53,7 @@ def connect(
     clock: Clock | None = None,
     session: Any = None,
     config: Any = None,
+    faults: Faults | None = None,
 ) -> Session:
     """Open a store for sync use: `with sk.connect("./data") as db`.
 
@@ -60,10 +61,11 @@ def connect(
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
-    `session` and `config` are of boto3, for an endpoint or AWS (docs/client.md). See docs/model.md.
+    `session` and `config` are of boto3, for an endpoint or AWS (docs/client.md). `faults` are for
+    tests, on a store in the process (docs/faults.md). See docs/model.md.
     """
     settings = options(tables, secret, timeout, pacing or Pacing(), clock)
-    client = open_client(url, session=session, config=config)
+    client = open_client(url, session=session, config=config, faults=faults)
     try:
         context = settings.context(client.capabilities())
     except BaseException:
