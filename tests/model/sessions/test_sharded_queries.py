@@ -64,6 +64,28 @@ def test_ranges_filters_first_and_count(scores: sk.Session) -> None:
     assert scores.count(path, where={"team": "blue"}) == 0
 
 
+# What a top list asks for the items that are tied with its last one.
+def test_the_items_with_one_sort_key_are_in_all_shards(scores: sk.Session) -> None:
+    scores.batch(put=[Score(player=f"t{number:02}", board="b", score=7) for number in range(30)])
+    path = Score.top(board="b", score=7)
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = scores.page(path, first=4, after=cursor)
+        seen += players(page)
+        cursor = page.end_cursor
+        if not page.has_next:
+            break
+    assert sorted(seen) == sorted([*(f"t{number:02}" for number in range(30)), "p14", "p15"])
+    above = Score.top(board="b").after(17)
+    assert [each.score for each in scores.iterate(above, descending=True, limit=3)] == [19, 19, 18]
+    assert scores.count(path) == 32
+
+
+def test_a_scan_of_a_sharded_index_has_all_its_items(scores: sk.Session) -> None:
+    assert sorted(players(scores.scan(Score.top))) == [f"p{number:02}" for number in range(40)]
+
+
 def test_an_index_without_a_field_is_spread_by_the_primary_key(scores: sk.Session) -> None:
     found = list(scores.iterate(Score.ranked(board="b", team="red")))
     assert players(found) == [f"p{number:02}" for number in range(40)]
