@@ -160,6 +160,39 @@ def test_without_a_known_order_of_ties_each_item_is_seen_once(
         assert sorted(seen) == sorted(scores)
 
 
+# While the number changes, some items have moved and others have not.
+@given(
+    scores=SCORES,
+    formerly=NUMBERS,
+    number=NUMBERS,
+    moved=st.sets(PLAYERS, max_size=300),
+    sizes=SIZES,
+    backward=st.booleans(),
+    descending=st.booleans(),
+    known=st.booleans(),
+)
+def test_both_placements_are_one_sorted_list(
+    scores: dict[str, int],
+    formerly: int,
+    number: int,
+    moved: set[str],
+    sizes: list[int],
+    backward: bool,
+    descending: bool,
+    known: bool,
+) -> None:
+    with filled(scores, formerly) as db:
+        version = leaderboard(number, formerly)
+        db.batch(put=[version(player=each, board="b", score=scores[each]) for each in moved & scores.keys()])
+        if not known:
+            without_known_ties(db)
+        seen = walked(db, always(version), sizes, backward, descending=descending)
+        assert [scores[player] for player in seen] == sorted(scores.values(), reverse=descending)
+        assert sorted(seen) == sorted(scores)
+        assert db.count(version.top(board="b")) == len(scores)
+        assert len(list(db.iterate(version.top(board="b")))) == len(scores)
+
+
 @given(
     scores=SCORES,
     numbers=st.lists(NUMBERS, min_size=2, max_size=4),
