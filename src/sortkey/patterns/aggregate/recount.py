@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.comparable import comparable
@@ -47,7 +48,10 @@ class Truth:
         self._target = target
         self.now = now
         self._handled = {mark_attribute(target.prefix, shard): mark_of(last) for shard, last in handled.items()}
-        self._shares: dict[tuple[Any, ...], Shares] = {}
+        self._shares: dict[bytes, tuple[Share, tuple[Group, ...]]] = {}
+        """What each item has, and the groups that it belongs to, by a hash of its key: there may be millions."""
+        self._known: dict[Any, Any] = {}
+        """Groups and shares, each once."""
         self._steps: dict[Group, dict[str, list[Step]]] = {}
         self._totals: dict[Group, list[Share]] | None = None
 
@@ -69,11 +73,15 @@ class Truth:
                     self._place(change.key, new)
 
     def _place(self, key: Row, shares: Shares) -> None:
-        place = tuple((name, comparable(value)) for name, value in sorted(key.items()))
-        if shares:
-            self._shares[place] = shares
-        else:
+        text = repr([(name, comparable(value)) for name, value in sorted(key.items())])
+        place = blake2b(text.encode(), digest_size=16).digest()
+        if not shares:
             self._shares.pop(place, None)
+            return
+        once = self._known.setdefault
+        # An item has one share in all its groups.
+        share = next(iter(shares.values()))
+        self._shares[place] = once(share, share), tuple([once(group, group) for group in shares])
 
     @property
     def items(self) -> int:
@@ -88,8 +96,8 @@ class Truth:
     def _by_group(self) -> dict[Group, list[Share]]:
         if self._totals is None:
             self._totals = {}
-            for shares in self._shares.values():
-                for group, share in shares.items():
+            for share, groups in self._shares.values():
+                for group in groups:
                     self._totals.setdefault(group, []).append(share)
         return self._totals
 

@@ -49,18 +49,16 @@ class StreamReading:
         async def read(shard: ListedShard) -> ShardChanges:
             async with slots:
                 # A shard may take long, so each has a deadline for every answer, not one for all of them.
-                records = await self._records(context, shard)
-            changes = [self._reader.own_change(record, shard.id, low_level=True) for record in records]
-            return ShardChanges(shard.id, [change for change in changes if change is not None])
+                return ShardChanges(shard.id, await self._changes(context, shard))
 
         wanted = [shard for shard in in_lineage(shards) if shard.id not in self._ended]
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(read(shard)) for shard in wanted]
         return [task.result() for task in reading]
 
-    async def _records(self, context: Context, shard: ListedShard) -> list[dict[str, Any]]:
+    async def _changes(self, context: Context, shard: ListedShard) -> list[Change[Any]]:
         patience = 1 if context.capabilities in _TELL_THE_TIP else _EMPTY_ANSWERS
-        found: list[dict[str, Any]] = []
+        found: list[Change[Any]] = []
         iterator = await run_steps(self._session, self._iterator(context, shard))
         empty = 0
         while iterator is not None and empty < patience:
@@ -74,14 +72,16 @@ class StreamReading:
                 self._ended.add(shard.id)
         return found
 
-    def _new(self, shard: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The records that were not read before."""
+    def _new(self, shard: str, records: list[dict[str, Any]]) -> list[Change[Any]]:
+        """The changes that were not read before, of the items that are counted."""
         found = []
         for record in records:
             sequence = record["dynamodb"]["SequenceNumber"]
             if int(sequence) > int(self._last.get(shard, "-1")):
                 self._last[shard] = sequence
-                found.append(record)
+                change = self._reader.own_change(record, shard, low_level=True)
+                if change is not None:
+                    found.append(change)
         return found
 
     def _iterator(self, context: Context, shard: ListedShard) -> Steps[str | None]:
