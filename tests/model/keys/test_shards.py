@@ -129,3 +129,5 @@ def test_a_deciding_value_that_a_key_cannot_hold_names_its_field() -> None:
     visit = declared(sk.Index("by_place", "PLACE#{place}", "{visitor}", shards=sk.Shards(4, by="visitor")))
     with pytest.raises(sk.KeyPartError, match="visitor: expected str, got int 7"):
         visit.by_place(place="zoo", visitor=7)
+    with pytest.raises(sk.KeyPartError, match="visitor: expected str, got list"):
+        visit.by_place(place="zoo", visitor=["ada"])

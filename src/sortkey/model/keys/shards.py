@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from sortkey.model.keys.encoding import SEPARATOR, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 MOST_SHARDS: Final = 1000
+CACHED_SHARDS: Final = 4096
+"""Per key: of how many values the shard is cached."""
 SHARD: Final = "__shard__"
 """The name of the computed part of a template."""
 
@@ -63,6 +66,8 @@ class Sharding:
         self.formerly = declared.formerly
         self.by = tuple(by)
         self.placed_by = frozenset(by)
+        # The same items are written again and again.
+        self._cached = lru_cache(CACHED_SHARDS, typed=True)(self._computed)
         self._encoders = [(field, encoding_of(types[field], "", followed=True).encode) for field in by]
 
     def __repr__(self) -> str:
@@ -95,6 +100,13 @@ class Sharding:
 
     def shard(self, *values: Any) -> int:
         """The shard of an item, from the values of the fields that decide."""
+        try:
+            return self._cached(*values)
+        except TypeError:
+            # A value without a hash, such as one of the wrong type, which the encoding rejects in words.
+            return self._computed(*values)
+
+    def _computed(self, *values: Any) -> int:
         return jump(self._digest(values), self.number)
 
     def former_shard(self, *values: Any) -> int:
