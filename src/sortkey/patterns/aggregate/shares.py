@@ -69,7 +69,10 @@ class Source:
         share = tuple([read(item) for read in self._values])
         if self.window is None:
             return {group: share}
-        return {(*group, text): share for text in self.window.texts(self._time(item)) if self._is_kept(text, now)}
+        texts = self.window.texts(self._time(item))
+        if not self.window.keep:
+            return {(*group, text): share for text in texts}
+        return {(*group, text): share for text in texts if self._is_kept(text, now)}
 
     def _is_kept(self, window: str, now: datetime) -> bool:
         expiry = self._expiry(window)
