@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from tests.feeds.changes.parcels import PARCELS, Kept, Parcel, Van, caught_up, number_of, opened
+from sortkey.feeds.changes.delivery import entry_of
+from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, Van, caught_up, number_of, opened
 
 
 def test_every_change_comes_in_order(store: str) -> None:
@@ -173,6 +174,8 @@ def test_run_ends_after_stop() -> None:
             await kept.until(1)
             follower.stop()
             await running
+            with pytest.raises(RuntimeError, match="a follower runs once"):
+                await follower.run()
         assert kept.numbers == [1]
 
     asyncio.run(program())
@@ -189,5 +192,31 @@ def test_what_a_follower_rejects() -> None:
                     pass
             with pytest.raises(RuntimeError, match="the follower is not running"):
                 await sk.Follower(db, [feed]).caught_up()
+
+    asyncio.run(program())
+
+
+# A mistake of this library must not go unnoticed. The other feeds end as they do otherwise.
+def test_an_unexpected_error_ends_the_follower(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(feed: sk.ChangeFeed[Any], *arguments: Any, **options: Any) -> Any:
+        if feed.name == "one":
+            raise RuntimeError("unexpected")
+        return entry_of(feed, *arguments, **options)
+
+    async def program() -> None:
+        one, two = Kept(), Kept()
+        feeds = [sk.ChangeFeed("one", Parcel, one), sk.ChangeFeed("two", Parcel, two)]
+        async with opened("memory:") as db:
+            with monkeypatch.context() as broken:
+                broken.setattr("sortkey.feeds.changes.shard_consumer.entry_of", fail)
+                await db.put(Parcel(number=1))
+                with pytest.raises(RuntimeError, match="unexpected"):
+                    await asyncio.wait_for(sk.Follower(db, feeds).run(), SECONDS)
+                with pytest.raises(RuntimeError, match="unexpected"):
+                    async with sk.Follower(db, feeds) as follower:
+                        await caught_up(follower)
+            async with sk.Follower(db, feeds) as follower:
+                await caught_up(follower)
+        assert one.numbers == two.numbers == [1]
 
     asyncio.run(program())

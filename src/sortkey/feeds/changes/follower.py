@@ -59,12 +59,15 @@ class Follower:
         self._feeds = tuple(feeds)
         self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock(), dead_letters)
         self._runners: list[FeedRunner] = []
+        self._tasks: list[asyncio.Task[None]] = []
         self._running: asyncio.Future[list[None]] | None = None
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         """When it returns, a feed that starts from now on has its positions. Raises what prevents the feeds from
         starting: a missing table, a table without a stream, an unreachable store."""
+        if self._runners:
+            raise RuntimeError("a follower runs once; make another one")
         await self._create_tables()
         runners = [FeedRunner(self._session, feed, self.id, self._settings) for feed in self._feeds]
         try:
@@ -74,7 +77,8 @@ class Follower:
         except BaseException:
             await self._finish()
             raise
-        self._running = asyncio.gather(*(runner.run() for runner in runners))
+        self._tasks = [asyncio.create_task(runner.run(), name=f"feed {runner.feed.name}") for runner in runners]
+        self._running = asyncio.gather(*self._tasks)
         return self
 
     async def __aexit__(
@@ -86,6 +90,8 @@ class Follower:
             if running is not None:
                 await running
         finally:
+            # If one has failed, the others are still to end.
+            await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._finish()
 
     async def run(self, ready: Callable[[], None] | None = None) -> None:
@@ -116,15 +122,19 @@ class Follower:
         """Wait until everything that was written before this call was handled, by this process or by others."""
         if self._running is None:
             raise RuntimeError(_NOT_RUNNING)
-        waiting = asyncio.gather(*(caught_up(runner) for runner in self._runners))
+        waiting = asyncio.create_task(self._all_caught_up())
+        either: set[asyncio.Future[Any]] = {waiting, self._running}
         try:
-            await asyncio.wait({waiting, self._running}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
                 await self._running
                 raise RuntimeError("the follower was stopped before it had caught up")
             await waiting
         finally:
             waiting.cancel()
+
+    async def _all_caught_up(self) -> None:
+        await asyncio.gather(*(caught_up(runner) for runner in self._runners))
 
     def samples(self) -> Samples:
         """The metrics, by feed."""
