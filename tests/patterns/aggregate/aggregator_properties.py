@@ -11,7 +11,7 @@ import asyncio
 from contextvars import ContextVar
 from datetime import timedelta
 from decimal import Decimal
-from itertools import count
+from itertools import count, cycle
 from typing import Any, Literal, NamedTuple
 
 from hypothesis import HealthCheck, given, settings
@@ -81,8 +81,8 @@ class Owners:
     """The owners of one shard, one after the other, and those that are frozen."""
 
     def __init__(self, db: sk.AsyncSession, aggregate: sk.Aggregate, changes: list[sk.Change[Favourite]]) -> None:
-        self.db = db
-        self.aggregate = aggregate
+        # Two processes take turns; what an aggregator remembers is from its own batches.
+        self.aggregators = cycle([aggregate.aggregator(db, parallel=3), aggregate.aggregator(db, parallel=3)])
         self.changes = changes
         self.done = 0
         self.frozen: list[tuple[Freezer, asyncio.Task[None]]] = []
@@ -108,7 +108,7 @@ class Owners:
 
     async def _apply(self, batch: list[sk.Change[Favourite]], freezer: Freezer) -> None:
         _freezer.set(freezer)
-        await self.aggregate.aggregator(self.db, parallel=3).on_changes(batch)
+        await next(self.aggregators).on_changes(batch)
 
     async def thaw(self) -> None:
         for freezer, task in self.frozen:

@@ -14,7 +14,7 @@ from typing import Any
 from sortkey.model.errors import DecodeError
 from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregate.marks import mark_of
-from sortkey.patterns.aggregate.shares import NOTHING, Source
+from sortkey.patterns.aggregate.shares import NOTHING, Shares, Source
 from sortkey.patterns.aggregate.step import Group, Step
 
 Steps = dict[Group, list[Step]]
@@ -29,14 +29,28 @@ def fold(source: Source, changes: Iterable[Change[Any]], now: datetime) -> Steps
         _require_images(source, change)
         removed = NOTHING if change.old is None else source.shares(change.old, now)
         added = NOTHING if change.new is None else source.shares(change.new, now)
-        if removed == added:
-            continue
-        mark = mark_of(sequence)
+        if removed != added:
+            _add_steps(steps, mark_of(sequence), removed, added)
+    return steps
+
+
+def _add_steps(steps: Steps, mark: str, removed: Shares, added: Shares) -> None:
+    if removed and added:
         for group in {**removed, **added}:
             before, after = removed.get(group), added.get(group)
             if before != after:
                 steps.setdefault(group, []).append(Step(mark, before, after))
-    return steps
+        return
+    # Most changes insert or delete an item. It has one share in all its groups, so one step is enough for them.
+    shares = removed or added
+    share = next(iter(shares.values()))
+    step = Step(mark, share, None) if removed else Step(mark, None, share)
+    for group in shares:
+        found = steps.get(group)
+        if found is None:
+            steps[group] = [step]
+        else:
+            found.append(step)
 
 
 def after_mark(steps: Sequence[Step], mark: str | None) -> list[Step]:

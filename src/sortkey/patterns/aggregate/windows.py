@@ -56,7 +56,7 @@ class Window:
             raise ValueError(f"{self.time}: {moment} has no time zone, so its windows are unknown")
         local = moment.astimezone(self.zone)
         text = local.isoformat(timespec="hours")
-        texts = [*self._all_time, *(text[:length] for length in self._lengths)]
+        texts = [*self._all_time, *[text[:length] for length in self._lengths]]
         if self._hours:
             texts.append(text if local.fold else text[:13])
         return texts
