@@ -8,13 +8,9 @@ from typing import Any, Final, Self
 
 import msgspec
 
-_SEED: Final = "seed"
-
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """Faults that a store in the process shall have, to test a program's retries. All are off by default.
-
-    Each of the first three is a probability, from 0 to 1.
 
     >>> faults = sk.Faults(seed=7, throttle=0.2)
     >>> with sk.client("memory:", faults=faults) as client:
@@ -26,12 +22,19 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     seed: int = 0
+    """Chooses the random numbers."""
     throttle: float = 0.0
-    """How often a request for items is throttled."""
+    """How often a request for items is throttled: a probability from 0 to 1, like all that tell how often."""
     transaction_conflicts: float = 0.0
     """How often a transaction or a single write conflicts with another transaction."""
     unprocessed: float = 0.0
     """How often an item of a batch is left unprocessed."""
+    duplicate_records: float = 0.0
+    """How often GetRecords delivers earlier records again, before new ones."""
+    late_records: float = 0.0
+    """How often GetRecords leaves out the newest records, for a later call; below 1."""
+    split_shards_every: int = 0
+    """After how many writes to a table a shard of its stream is closed, and children take its place; 0 is never."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -70,6 +73,18 @@ def _check_probability(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a probability from 0 to 1, not {value!r}")
 
 
+def _check_below_one(name: str, value: object) -> None:
+    _check_probability(name, value)
+    if value == 1:
+        raise ValueError(f"{name} must be below 1, or the newest records would never be delivered")
+
+
+def _check_count(name: str, value: object) -> None:
+    _check_whole(name, value)
+    if isinstance(value, int) and value < 0:
+        raise ValueError(f"{name} must not be negative: {value}")
+
+
 def _check_whole(name: str, value: object) -> None:
     if type(value) is not int:
         raise TypeError(f"{name} must be a whole number, not {value!r}")
@@ -83,5 +98,5 @@ def _finite(name: str, value: object) -> float:
     return value
 
 
-_WHOLE: Final = frozenset({_SEED})
-_CHECKS: Final = {_SEED: _check_whole}
+_WHOLE: Final = frozenset({"seed", "split_shards_every"})
+_CHECKS: Final = {"seed": _check_whole, "late_records": _check_below_one, "split_shards_every": _check_count}

@@ -12,7 +12,9 @@ from sortkey.clock import Clock
 from sortkey.engine.core import Answer, Settings, Work
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.faults.record_faults import RecordFaults
 from sortkey.engine.faults.rejections import rejections
+from sortkey.engine.faults.shard_splits import ShardSplits
 from sortkey.engine.faults.unprocessed import Amend, Unprocessed
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.write_batch import WriteBatch
@@ -26,6 +28,8 @@ class FaultyDatabase(Database):
         self.faults = faults
         self._rejections = rejections(faults)
         self._unprocessed = Unprocessed(faults) if faults.unprocessed else None
+        self._splits = ShardSplits(faults) if faults.split_shards_every else None
+        self._records = RecordFaults(faults) if faults.duplicate_records or faults.late_records else None
 
     def execute(self, operation: str, request: Shape) -> Answer:
         amend = self._begin(operation, request)
@@ -44,10 +48,15 @@ class FaultyDatabase(Database):
         return amended
 
     def _begin(self, operation: str, request: Shape) -> Amend | None:
-        """Reject the request, or take a part of it away; returns how to complete the answer then."""
+        """Reject the request, or change it; returns how to complete the answer then."""
         for reject in self._rejections:
             reject(self, operation, request)
-        return None if self._unprocessed is None else self._unprocessed.take_from(request)
+        if operation == "GetRecords":
+            return None if self._records is None else self._records.change(self, request)
+        amend = None if self._unprocessed is None else self._unprocessed.take_from(request)
+        if self._splits is not None:
+            self._splits.count(self, request)
+        return amend
 
 
 def open_database(path: Path | None, faults: Faults | None) -> Database:

@@ -15,6 +15,7 @@ import msgspec
 from sortkey.engine.core import Core
 from sortkey.engine.rows.spaces import SPACE_BYTES
 from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 
 _HASH_BYTES: Final = 8
@@ -42,12 +43,14 @@ def open_shards(stream: StreamEntry) -> list[ShardEntry]:
 
 def close(batch: WriteBatch, stream: StreamEntry) -> list[ShardEntry]:
     """The stream's shards, all closed."""
+    return _closed(batch, stream, open_shards(stream))
+
+
+def _closed(batch: WriteBatch, stream: StreamEntry, closing: list[ShardEntry]) -> list[ShardEntry]:
     # Take a sequence number, so that the range of a shard without records is not empty.
     last = batch.next_sequence()
     return [
-        shard
-        if shard.last_sequence is not None
-        else msgspec.structs.replace(shard, last_sequence=last, closed=batch.now)
+        msgspec.structs.replace(shard, last_sequence=last, closed=batch.now) if shard in closing else shard
         for shard in stream.shards
     ]
 
@@ -65,19 +68,23 @@ def reshard(core: Core, table_name: str, count: int) -> None:
         present = len(open_shards(table.stream))
         if count < present or count % present:
             raise ValueError(f"{present} shards cannot become {count}: the number must be a multiple of {present}")
-        stream = msgspec.structs.replace(table.stream, shards=_divided(batch, table.stream, count // present))
-        streams = [*table.entry.streams[:-1], stream]
-        core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
-        # A reader that waits at the end of a closed shard should continue with its children.
-        batch.streams_written.add(stream.space.to_bytes(SPACE_BYTES, "big"))
+        divide(core, batch, table, open_shards(table.stream), count // present)
 
     core.store.write(work)
 
 
-def _divided(batch: WriteBatch, stream: StreamEntry, parts: int) -> list[ShardEntry]:
-    parents = open_shards(stream)
+def divide(core: Core, batch: WriteBatch, table: Table, parents: list[ShardEntry], parts: int) -> None:
+    """Close these open shards of the table's stream, each of which gets as many children."""
+    assert table.stream is not None
+    stream = msgspec.structs.replace(table.stream, shards=_divided(batch, table.stream, parents, parts))
+    core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=[*table.entry.streams[:-1], stream]))
+    # A reader that waits at the end of a closed shard should continue with its children.
+    batch.streams_written.add(stream.space.to_bytes(SPACE_BYTES, "big"))
+
+
+def _divided(batch: WriteBatch, stream: StreamEntry, parents: list[ShardEntry], parts: int) -> list[ShardEntry]:
     number = stream.shards[-1].number + 1
-    divided = close(batch, stream)
+    divided = _closed(batch, stream, parents)
     for parent in parents:
         divided += _slices(batch, parts, number, parent.low, parent.high, parent.id)
         number += parts

@@ -17,7 +17,7 @@ from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ResourceNotFoundException, TrimmedDataAccessException
 from sortkey.limits import STREAM_RETENTION_SECONDS
-from sortkey.storage import Transaction, after_prefix, ascending
+from sortkey.storage import Transaction, after_prefix, ascending, descending
 
 TRIM_MARK: Final = 0
 """Sequence numbers begin with 1, so a shard's mark is stored under the number 0."""
@@ -102,6 +102,15 @@ class Shard:
                     raise _trimmed()
                 continue
             yield number, value
+
+    def newest_records_before(self, sequence: int) -> Iterator[tuple[int, bytes]]:
+        """What a reader has seen before there, newest first."""
+        low, high = self.key(TRIM_MARK + 1), self.key(max(sequence, TRIM_MARK + 1))
+        for key, value in descending(self._transaction, low, high):
+            record = records.opened(self._transaction, key, value)
+            if self.is_old(record):
+                return
+            yield RECORD_KEY.unpack_from(key, SPACE_BYTES)[1], record
 
     def is_old(self, value: bytes) -> bool:
         header: int = HEADER.unpack_from(value)[0]
