@@ -189,3 +189,21 @@ def test_followers_may_start_at_the_same_time(store: str) -> None:
         assert kept.numbers == [1]
 
     asyncio.run(program())
+
+
+# A shard leaves its stream a day after it was closed.
+def test_leases_of_shards_that_are_gone_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def program() -> None:
+        async with opened("memory:") as db:
+            await db.create_tables(FEEDS)
+            await db.put(ShardLease(feed="parcels", stream="gone", shard="s", checkpoint=SHARD_END))
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+                await caught_up(follower)
+                # A list may be late, so they are kept for a while.
+                assert len(await leases(db)) == 2
+            monkeypatch.setattr("sortkey.feeds.changes.feed_runner.FORGET_SECONDS", 0.0)
+            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+                await caught_up(follower)
+            assert [lease.stream == "gone" for lease in await leases(db)] == [False]
+
+    asyncio.run(program())
