@@ -43,6 +43,16 @@ class Film(sk.Item, table=ONLY):
     by_studio = sk.Index("gsi2", "STUDIO#{studio}", "{id}")
 
 
+class Play(sk.Item, table=ONLY):
+    id: Annotated[str, sk.in_key]
+    city: str
+    note: str = ""
+
+    key = sk.Key("PLAY#{id}", "PLAY")
+    by_city = sk.Index("gsi2", "CITY#{city}", "{id}")
+    by_id = sk.Index("gsi1", "PLAYS#{id}", "{city}", projection="KEYS_ONLY")
+
+
 FILM = Film(id="f", made=datetime(2026, 1, 1, tzinfo=UTC), minutes=90, studio="s", note="long")
 
 
@@ -143,6 +153,20 @@ def test_fields_show_what_whole_items_show(db: sk.Session) -> None:
         assert (part.id, part.studio, part.note, part.made) == (number, whole.studio, whole.note, whole.made)
         with pytest.raises(sk.PartialItem):
             _ = part.minutes
+
+
+# The first key counts, in the order of the declarations.
+def test_a_field_in_two_keys_that_disagree_is_that_of_the_whole_item(db: sk.Session) -> None:
+    db.create_tables(ONLY)
+    keys = {"gsi2pk": "CITY#Rome", "gsi2sk": "1", "gsi1pk": "PLAYS#1", "gsi1sk": "Oslo"}
+    put_row(db, {name: {"S": value} for name, value in {"pk": "PLAY#1", "sk": "PLAY", **keys}.items()}, "only-books")
+    path = Play.key(id="1")
+    part, whole = db.get(path, only=["city"]), db.get(path)
+    assert part is not None
+    assert whole is not None
+    assert part.city == whole.city == "Rome"
+    assert [each.city for each in db.iterate(path, only=["city"])] == ["Rome"]
+    assert [each.city for each in db.iterate(Play.by_city(city="Rome"), only=["city"])] == ["Rome"]
 
 
 # An upgrade needs the whole row, and so does a filter that the store cannot judge.

@@ -91,7 +91,8 @@ def _only(schema: Schema[T], shown: frozenset[str], values: Mapping[str, Any]) -
 def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:
     held: dict[str, Any] = {}
     for layout in schema.all_indexes:
-        held |= layout.parse(row) or {}
+        # If two keys disagree, the first counts, as in whole items.
+        held = (layout.parse(row) or {}) | held
     return held | schema.parsed_key(row)
 
 
