@@ -22,6 +22,7 @@ from sortkey.storage import environment
 from sortkey.storage.checked_transaction import CheckedTransaction
 from sortkey.storage.environment import FORMAT_KEY, Transaction
 from sortkey.storage.gradual_check import GradualCheck
+from sortkey.storage.intercepted_transaction import InterceptedTransaction
 from sortkey.storage.meta_pages import Damage
 from sortkey.storage.sound_keys import Bounds, SoundKeys
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
@@ -77,6 +78,11 @@ class Store(Generic[BatchType]):
     def submit(self, work: Work[BatchType], done: Done) -> None:
         """As `write`, but returns at once; `done(result, error)` is called on another thread."""
         self.queue.submit(work, done)
+
+    def intercept_commits(self, before_commit: Callable[[], None]) -> None:
+        """Call a function before each commit from now on; what it raises is the commit's error."""
+        begin = self._begin_write
+        self.queue.begin = lambda: cast(Transaction, InterceptedTransaction(begin(), before_commit))
 
     def bytes_used(self) -> int:
         """The size of the environment's pages."""

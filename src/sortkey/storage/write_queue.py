@@ -143,7 +143,8 @@ class WriteQueue(Generic[BatchType]):
         make_room: Callable[[], None] | None = None,
     ) -> None:
         """`begin` begins a write transaction. `make_room` enlarges a map that is full; later transactions use it."""
-        self._begin = begin
+        self.begin = begin
+        """Begins a write transaction."""
         self._batch = batch
         self._make_room = make_room
         self._waiting: deque[Ticket[BatchType]] = deque()
@@ -282,7 +283,7 @@ class WriteQueue(Generic[BatchType]):
         taken = 0
         began = perf_counter()
         try:
-            with self._begin() as transaction:
+            with self.begin() as transaction:
                 waited = perf_counter() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.clock import SystemClock
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faults.faulty_database import open_database
+from sortkey.engine.faults.skewed_clock import store_clock
 from sortkey.http import process
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback
@@ -34,7 +34,7 @@ class Options(msgspec.Struct, frozen=True):
 def authentication_for(options: Options) -> Authentication:
     """Raises BadKeysFile; and CannotListen if other machines could reach a server without keys."""
     if options.keys is not None:
-        return KeyAuthentication(keys_file.load(options.keys), SystemClock())
+        return KeyAuthentication(keys_file.load(options.keys), store_clock(options.faults))
     if not is_loopback(options.host):
         raise CannotListen(
             f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final, Self
 
@@ -35,6 +36,13 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """How often GetRecords leaves out the newest records, for a later call; below 1."""
     split_shards_every: int = 0
     """After how many writes to a table a shard of its stream is closed, and children take its place; 0 is never."""
+
+    slow_sync: float = 0.0
+    """How many seconds longer each commit takes."""
+    failing_sync: float = 0.0
+    """How often a commit fails, as on a disk that reports an input/output error."""
+    clock_skew: float = 0.0
+    """How many seconds the store's clock is ahead of the machine's; negative if it is behind."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -85,6 +93,11 @@ def _check_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must not be negative: {value}")
 
 
+def _check_seconds(name: str, value: object) -> None:
+    if _finite(name, value) < 0:
+        raise ValueError(f"{name} must not be negative: {value}")
+
+
 def _check_whole(name: str, value: object) -> None:
     if type(value) is not int:
         raise TypeError(f"{name} must be a whole number, not {value!r}")
@@ -99,4 +112,10 @@ def _finite(name: str, value: object) -> float:
 
 
 _WHOLE: Final = frozenset({"seed", "split_shards_every"})
-_CHECKS: Final = {"seed": _check_whole, "late_records": _check_below_one, "split_shards_every": _check_count}
+_CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
+    "seed": _check_whole,
+    "late_records": _check_below_one,
+    "split_shards_every": _check_count,
+    "slow_sync": _check_seconds,
+    "clock_skew": _finite,
+}

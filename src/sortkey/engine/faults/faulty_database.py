@@ -11,10 +11,12 @@ from pathlib import Path
 from sortkey.clock import Clock
 from sortkey.engine.core import Answer, Settings, Work
 from sortkey.engine.database import Database
+from sortkey.engine.faults.disk_faults import DiskFaults
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faults.record_faults import RecordFaults
 from sortkey.engine.faults.rejections import rejections
 from sortkey.engine.faults.shard_splits import ShardSplits
+from sortkey.engine.faults.skewed_clock import store_clock
 from sortkey.engine.faults.unprocessed import Amend, Unprocessed
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.write_batch import WriteBatch
@@ -24,10 +26,12 @@ class FaultyDatabase(Database):
     def __init__(
         self, faults: Faults, path: Path | None, clock: Clock | None = None, settings: Settings | None = None
     ) -> None:
-        super().__init__(path, clock, settings)
+        super().__init__(path, store_clock(faults, clock), settings)
         self.faults = faults
         self._rejections = rejections(faults)
         self._unprocessed = Unprocessed(faults) if faults.unprocessed else None
+        if faults.slow_sync or faults.failing_sync:
+            self.store.intercept_commits(DiskFaults(faults).before_commit)
         self._splits = ShardSplits(faults) if faults.split_shards_every else None
         self._records = RecordFaults(faults) if faults.duplicate_records or faults.late_records else None
 
