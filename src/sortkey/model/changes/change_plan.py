@@ -110,7 +110,7 @@ class _Planner:
             codec = self.schema.codec
             self._assign(codec.by_name[name].attribute, codec.encode_field(name, value, check=True))
         for layout in self.schema.indexes.values():
-            changed = [part for part in layout.computed if not _dependencies(layout, part).isdisjoint(self.changes)]
+            changed = [part for part in layout.computed if self._changes_with(layout, part)]
             for part in changed:
                 if part.name not in self.primary:
                     self._recompute(layout, part)
@@ -120,6 +120,13 @@ class _Planner:
                     if part not in written and part.name not in self.primary:
                         self._complete(layout, part)
         return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), self.beside)
+
+    def _changes_with(self, layout: KeyLayout, part: KeyAttribute) -> bool:
+        """Whether the changes decide an attribute of an index key. One that is a field changes with that field only:
+        whether the item is in the index does not touch it."""
+        if part.name in self.schema.codec.attributes:
+            return part.fields[0] in self.changes
+        return not _dependencies(layout, part).isdisjoint(self.changes)
 
     def _operated_parts(self, layout: KeyLayout) -> list[KeyAttribute]:
         """The attributes of an index key that are fields to which the store applies operators."""
