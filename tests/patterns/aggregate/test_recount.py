@@ -10,12 +10,15 @@ from typing import Any
 import sortkey as sk
 from tests.patterns.aggregate.favourites import (
     COUNTED,
+    COUNTS,
     RANGED,
+    RANGES,
     START,
     Favourite,
     FavouriteCount,
     SpendingRange,
     counted,
+    row_of,
     truth,
 )
 from tests.patterns.aggregate.table_stream import TableStream
@@ -211,5 +214,76 @@ def test_progress_is_shown(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
         shown: list[int] = []
         await COUNTED.aggregator(db).recount(progress=shown.append)
         assert shown == [2]
+
+    runner.run(play())
+
+
+async def replace_row(db: sk.AsyncSession, window: str, **attributes: Any) -> None:
+    """Writes the row of an item with other attributes; None removes one."""
+    row = {**await row_of(db, "nopi", window), **attributes}
+    await db.client.put_item(
+        TableName=COUNTS.name, Item={name: value for name, value in row.items() if value is not None}
+    )
+
+
+# An item that was counted before the index was declared has no key of it.
+def test_additions_bring_an_older_item_into_the_index_with_its_value(
+    db: sk.AsyncSession, runner: asyncio.Runner
+) -> None:
+    async def play() -> None:
+        await put(db, 1, 2, 3)
+        stream = TableStream(db)
+        await stream.deliver_to(COUNTED.aggregator(db))
+        await replace_row(db, "2026", toppk=None, topsk=None)
+        await replace_row(db, "ALL_TIME", topsk={"N": "9"})
+        await put(db, 4)
+        await stream.deliver_to(COUNTED.aggregator(db))
+        for window in ("2026", "ALL_TIME"):
+            assert [each.count async for each in db.iterate(FavouriteCount.top(window=window).after(3))] == [4]
+            assert (await row_of(db, "nopi", window))["topsk"] == {"N": "4"}
+
+    runner.run(play())
+
+
+def test_index_keys_with_another_value_are_found_and_repaired(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    async def play() -> None:
+        await put(db, 1, 2, 3)
+        stream, aggregator = TableStream(db), COUNTED.aggregator(db)
+        await stream.deliver_to(aggregator)
+        await replace_row(db, "2026", toppk=None, topsk=None)
+        await replace_row(db, "2026-08", count={"N": "50"}, topsk=None)
+        await replace_row(db, "2026-08-24", topsk={"N": "50"})
+        report = await aggregator.recount()
+        assert report.wrong == 3
+        assert {(each.group["window"], *each[1:]) for each in report.examples} == {
+            ("2026", "topsk", None, 3),
+            ("2026-08", "count", 50, 3),
+            ("2026-08", "topsk", None, 3),
+            ("2026-08-24", "topsk", 50, 3),
+        }
+        repaired = await aggregator.recount(repair=True)
+        assert (repaired.wrong, repaired.repaired, repaired.is_clean) == (3, 3, True)
+        for window in ("2026", "2026-08", "2026-08-24"):
+            row = await row_of(db, "nopi", window)
+            assert (row["count"], row["topsk"], row["toppk"]) == ({"N": "3"}, {"N": "3"}, {"S": f"TOP#{window}"})
+        assert (await aggregator.recount()).wrong == 0
+
+    runner.run(play())
+
+
+def test_index_keys_with_another_extreme_are_repaired(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    async def play() -> None:
+        await put(db, 1, 2, 3)
+        stream, aggregator = TableStream(db), RANGED.aggregator(db)
+        await stream.deliver_to(aggregator)
+        key = SpendingRange.key(restaurant="nopi").key()
+        row = (await db.client.get_item(TableName=RANGES.name, Key=key))["Item"]
+        await db.client.put_item(TableName=RANGES.name, Item={**row, "most": {"N": "8"}})
+        report = await aggregator.recount(repair=True)
+        assert (report.wrong, report.repaired, report.is_clean) == (1, 1, True)
+        assert report.examples == [({"restaurant": "nopi"}, "most", 8, 3)]
+        assert [
+            each.restaurant async for each in db.iterate(SpendingRange.by_largest(count=3, largest=Decimal(3)))
+        ] == ["nopi"]
 
     runner.run(play())

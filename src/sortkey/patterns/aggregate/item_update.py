@@ -5,6 +5,8 @@ the key, index keys, the expiry), adds to the sums, and sets the mark. Its condi
 
     SET #m = :last, … ADD #count :delta        if  attribute_not_exists(#m) OR #m < :first
 
+A copy of a sum in an index key is set to the sum with the delta, whatever the copy was.
+
 `:first` is the mark of the first step in the delta, `:last` that of the last. If a part of the steps is in the item
 already, the condition fails. For an item that was written before, the shorter form leaves out what follows from the
 group, on the condition that the item is there; a third of the work is saved.
@@ -74,6 +76,8 @@ class ItemUpdate:
             values[f":t{index}"] = self.target.encoded(field, now)
         for index, name in enumerate(self.target.sums):
             values[f":a{index}"] = self.target.encoded(name, self._delta(name, steps))
+            if self.target.copies[name]:
+                values[f":z{index}"] = self.target.encoded(name, self.target.zeros[name])
         changes = _Changes(names, values, [form.assigned], [])
         for index, attribute in enumerate(removed):
             names[f"#r{index}"] = attribute
@@ -107,9 +111,12 @@ class ItemUpdate:
             keeps = field in self._created
             assigned.append(f"#t{index} = if_not_exists(#t{index}, :t{index})" if keeps else f"#t{index} = :t{index}")
         for index, name in enumerate(self.target.sums):
-            for copy, attribute in enumerate(self.target.attributes[name]):
+            names[f"#a{index}"] = self.target.schema.codec.by_name[name].attribute
+            added.append(f"#a{index} :a{index}")
+            for copy, attribute in enumerate(self.target.copies[name]):
+                # Adding to the copy would keep it wrong in an item that is older than the index.
                 names[f"#a{index}_{copy}"] = attribute
-                added.append(f"#a{index}_{copy} :a{index}")
+                assigned.append(f"#a{index}_{copy} = if_not_exists(#a{index}, :z{index}) + :a{index}")
         return Form(", ".join(assigned), f" ADD {', '.join(added)}" if added else "", names)
 
     def _delta(self, name: str, steps: Sequence[Step]) -> Any:

@@ -2,23 +2,27 @@
 
 A sum that is wrong stays wrong by the same amount, whatever the feed adds to it meanwhile. So it is repaired by adding
 the difference, on the condition that no other recount has done so: a repair leaves a token in the item, which must be
-as it was read. An extreme is replaced, on the condition that the item's marks have not moved. If a condition fails, the
-stream is read up to its tip again, and the item is compared anew.
+as it was read. Copies of a sum in index keys are set to the sum. An extreme is replaced, on the condition that the
+item's marks have not moved. If a condition fails, the stream is read up to its tip again, and the item is compared
+anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.items.codec import Row
+from sortkey.model.items.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
 from sortkey.model.sessions.steps import Context, Steps
+from sortkey.patterns.aggregate.extremes import Bound
 from sortkey.patterns.aggregate.marks import marks_in
 from sortkey.patterns.aggregate.recount import Count, Expected
 from sortkey.patterns.aggregate.recount_report import EXAMPLES, Difference, RecountReport
@@ -70,7 +74,11 @@ class Comparison:
         """Whether something is to be repaired; counts and shows it."""
         row = self._rows.get(group, {})
         expected = self._truth.expected(group, row)
-        found = [*self._wrong_sums(row, expected), *self._wrong_bounds(row, expected)]
+        found = [
+            *self._wrong_sums(row, expected),
+            *self._wrong_bounds(row, expected),
+            *self._wrong_copies(row, expected),
+        ]
         shown = dict(zip(self._target.group, group, strict=True))
         for name, was, should in found[: EXAMPLES - len(self.report.examples)]:
             self.report.examples.append(Difference(shown, name, was, should))
@@ -95,16 +103,29 @@ class Comparison:
             if found[name].exact and found[name].value != bound.value
         ]
 
+    def _wrong_copies(self, row: Row, expected: Expected) -> list[tuple[str, Any, Any]]:
+        """The index keys with another value than the item."""
+        return [
+            (copy.attribute, _shown(row.get(copy.attribute)), self._right(copy.name, row, expected))
+            for copy in self._target.wrong_copies(row, self._target.positions)
+        ]
+
+    def _right(self, name: str, row: Row, expected: Expected) -> Any:
+        """What a value should be, or is, if that is not known."""
+        if name in expected.sums:
+            return expected.sums[name]
+        return (expected.bounds or {}).get(name, self._target.bound_in(row, name)).value
+
     async def _repaired(self, group: Group) -> bool:
         """Repairs an item as it was read; whether it is right now."""
         row = self._rows.get(group, {})
         expected = self._truth.expected(group, row)
         bounds = expected.bounds or {}
-        if self._wrong_sums(row, expected):
+        if self._wrong_sums(row, expected) or self._target.wrong_copies(row, self._target.sums):
             request = self._sums_request(group, row, expected)
             # Extremes follow in the next round.
             is_whole = not self._target.extremes
-        elif any(self._target.bound_in(row, name) != bound for name, bound in bounds.items()):
+        elif bounds and self._has_other_bounds(row, bounds):
             request, is_whole = self._bounds_request(group, row, expected), True
         else:
             is_right = expected.bounds is not None or not self._target.extremes
@@ -113,6 +134,10 @@ class Comparison:
         is_right = await run_steps(self._session, self._is_written(request)) and is_whole
         self.report.repaired += is_right
         return is_right
+
+    def _has_other_bounds(self, row: Row, bounds: Mapping[str, Bound]) -> bool:
+        differs = any(self._target.bound_in(row, name) != bound for name, bound in bounds.items())
+        return differs or bool(self._target.wrong_copies(row, bounds))
 
     def _is_written(self, request: dict[str, Any]) -> Steps[bool]:
         """Writes the item if it is as it was read."""
@@ -133,10 +158,11 @@ class Comparison:
     def _sums_request(self, group: Group, row: Row, expected: Expected) -> dict[str, Any]:
         made = _Request(self._target, group, self._context)
         made.set(self._token, {"S": uuid4().hex})
-        for name, found, value in self._wrong_sums(row, expected):
-            delta = self._target.encoded(name, sum_exactly(value, [-found]))
-            for attribute in self._target.attributes[name]:
-                made.add(attribute, delta)
+        deltas = {name: sum_exactly(value, [-found]) for name, found, value in self._wrong_sums(row, expected)}
+        for name, _ in self._target.wrong_copies(row, self._target.sums):
+            deltas.setdefault(name, self._target.zeros[name])
+        for name, delta in deltas.items():
+            made.add(name, delta)
         made.require_same(row, [self._token])
         return made.members
 
@@ -176,8 +202,15 @@ class _Request:
         else:
             self._sets.append(f"{name} = {self._placeholders.value(value)}")
 
-    def add(self, attribute: str, amount: Any) -> None:
-        self._adds.append(f"{self._placeholders.name(attribute)} {self._placeholders.value(amount)}")
+    def add(self, field: str, amount: Any) -> None:
+        """Adds to a sum, and sets the copies of it to the result."""
+        name = self._placeholders.name(self._target.schema.codec.by_name[field].attribute)
+        delta = self._placeholders.value(self._target.encoded(field, amount))
+        self._adds.append(f"{name} {delta}")
+        if self._target.copies[field]:
+            zero = self._placeholders.value(self._target.encoded(field, self._target.zeros[field]))
+            for copy in self._target.copies[field]:
+                self._sets.append(f"{self._placeholders.name(copy)} = if_not_exists({name}, {zero}) + {delta}")
 
     def require_same(self, row: Row, attributes: Iterable[str]) -> None:
         """The condition that the item exists, or is missing, as it did, and that these attributes are as they were."""
@@ -196,3 +229,8 @@ class _Request:
                 "ConditionExpression": all_of(self._tests),
             }
         )
+
+
+def _shown(value: Value | None) -> Any:
+    """A value of an index key, which any program may have written, in any type."""
+    return None if value is None else comparable(value)

@@ -14,6 +14,7 @@ class Difference(NamedTuple):
     group: dict[str, Any]
     """The fields in the key of its item."""
     field: str
+    """The field, or the attribute of an index key that should have its value."""
     found: Any
     expected: Any
 

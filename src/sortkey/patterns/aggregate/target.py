@@ -6,11 +6,12 @@ index. A text that contains the value would need the new one, which no one knows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -30,6 +31,14 @@ class Fixed(NamedTuple):
 
     key: Row
     sets: Row
+
+
+class WrongCopy(NamedTuple):
+    """An attribute of an index key that should hold a value, and does not."""
+
+    name: str
+    """Of the value."""
+    attribute: str
 
 
 class Target:
@@ -61,6 +70,7 @@ class Target:
         self._check()
         self.attributes = {name: self._attributes_of(name) for name in values}
         """The attributes that hold each value: its own, and copies of it in index keys."""
+        self.copies = {name: attributes[1:] for name, attributes in self.attributes.items()}
         self.flags = {name: fields[value.flag(name)].attribute for name, value in self.extremes.items()}
         self._written = {each for attributes in self.attributes.values() for each in attributes} | {
             *self.flags.values()
@@ -92,6 +102,18 @@ class Target:
         field = self.schema.codec.by_name[name]
         return field.decode(row[field.attribute]) if field.attribute in row else self.zeros[name]
 
+    def wrong_copies(self, row: Row, names: Iterable[str]) -> list[WrongCopy]:
+        """The copies of these values that are not what the row has as the value."""
+        if not row:
+            return []
+        found = []
+        for name in names:
+            value = row.get(self.schema.codec.by_name[name].attribute)
+            if value is None and name in self.zeros:
+                value = self.encoded(name, self.zeros[name])
+            found += [WrongCopy(name, each) for each in self.copies[name] if not _are_equal(row.get(each), value)]
+        return found
+
     def bound_in(self, row: Row, name: str) -> Bound:
         """An extreme that a row has."""
         field = self.schema.codec.by_name[name]
@@ -121,3 +143,9 @@ class Target:
                         f'not known when the store adds to it; make "{{{field}}}" alone the sort key, which is stored '
                         "as a number"
                     )
+
+
+def _are_equal(found: Value | None, expected: Value | None) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    return found.keys() == expected.keys() and bool(comparable(found) == comparable(expected))
