@@ -13,4 +13,4 @@ from tests.docs.test_testing import run
 @pytest.mark.slow
 def test_they_pass(tmp_path: Path) -> None:
     write_files("faults.md", tmp_path)
-    assert "\n6 passed" in run(tmp_path)
+    assert "\n7 passed" in run(tmp_path)

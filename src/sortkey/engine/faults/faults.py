@@ -37,6 +37,8 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     split_shards_every: int = 0
     """After how many writes to a table a shard of its stream is closed, and children take its place; 0 is never."""
 
+    index_lag: float = 0.0
+    """By how many seconds, at most, reads of global indexes lag behind the table."""
     slow_sync: float = 0.0
     """How many seconds longer each commit takes."""
     failing_sync: float = 0.0
@@ -116,6 +118,7 @@ _CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "seed": _check_whole,
     "late_records": _check_below_one,
     "split_shards_every": _check_count,
+    "index_lag": _check_seconds,
     "slow_sync": _check_seconds,
     "clock_skew": _finite,
 }

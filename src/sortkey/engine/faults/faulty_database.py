@@ -13,6 +13,7 @@ from sortkey.engine.core import Answer, Settings, Work
 from sortkey.engine.database import Database
 from sortkey.engine.faults.disk_faults import DiskFaults
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.faults.index_lag import ITEM_WRITES, IndexLag
 from sortkey.engine.faults.record_faults import RecordFaults
 from sortkey.engine.faults.rejections import rejections
 from sortkey.engine.faults.shard_splits import ShardSplits
@@ -32,12 +33,14 @@ class FaultyDatabase(Database):
         self._unprocessed = Unprocessed(faults) if faults.unprocessed else None
         if faults.slow_sync or faults.failing_sync:
             self.store.intercept_commits(DiskFaults(faults).before_commit)
+        self._lag = IndexLag(faults) if faults.index_lag else None
         self._splits = ShardSplits(faults) if faults.split_shards_every else None
         self._records = RecordFaults(faults) if faults.duplicate_records or faults.late_records else None
 
     def execute(self, operation: str, request: Shape) -> Answer:
         amend = self._begin(operation, request)
-        answer = super().execute(operation, request)
+        past = None if self._lag is None else self._lag.read(self, operation, request)
+        answer = super().execute(operation, request) if past is None else past
         return answer if amend is None else amend(answer)
 
     def plan(self, operation: str, request: Shape) -> Work:
@@ -51,6 +54,11 @@ class FaultyDatabase(Database):
 
         return amended
 
+    def close(self) -> None:
+        if self._lag is not None:
+            self._lag.close()
+        super().close()
+
     def _begin(self, operation: str, request: Shape) -> Amend | None:
         """Reject the request, or change it; returns how to complete the answer then."""
         for reject in self._rejections:
@@ -58,6 +66,8 @@ class FaultyDatabase(Database):
         if operation == "GetRecords":
             return None if self._records is None else self._records.change(self, request)
         amend = None if self._unprocessed is None else self._unprocessed.take_from(request)
+        if self._lag is not None and operation in ITEM_WRITES:
+            self._lag.before_write(self)
         if self._splits is not None:
             self._splits.count(self, request)
         return amend
