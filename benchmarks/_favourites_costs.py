@@ -1,0 +1,102 @@
+"""Capacity units of marks and their counts, as the store reports them, and what they cost at AWS's prices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, NamedTuple
+
+import sortkey as sk
+from benchmarks._add_in_transactions import AddInTransactions
+from benchmarks._favourites import COUNTED, SHARD
+from benchmarks.aggregates import measure
+from sortkey.model.paths.prices import write_dollars_per_million
+from sortkey.services.favourites.api import FavouritesService
+from sortkey.services.favourites.model import Favourite, FavouriteCount
+
+BUSY_BATCH: Final = 80
+"""At seven million marks a day, a consumer that asks once a second gets so many changes."""
+CHANGES: Final = 4000
+
+
+class CountWithoutIndex(sk.Item, table=sk.Table("bench-counts-without-index")):
+    restaurant: Annotated[str, sk.in_key]
+    window: Annotated[str, sk.in_key]
+    count: int = 0
+    updated: Annotated[datetime | None, sk.updated] = None
+
+    key = sk.Key("{restaurant}", "{window}")
+
+
+class CountInOnePartition(sk.Item, table=sk.Table("bench-counts-in-one-partition")):
+    restaurant: Annotated[str, sk.in_key]
+    window: Annotated[str, sk.in_key]
+    count: int = 0
+    updated: Annotated[datetime | None, sk.updated] = None
+
+    key = sk.Key("{restaurant}", "{window}")
+    top = sk.Index("top", "{window}", "{count}", names=("toppk", "count"))
+
+
+class MarkCost(NamedTuple):
+    """Write units of a mark, its counts included."""
+
+    ours: float
+    by_add: float
+
+    def dollars(self, marks_a_day: int) -> tuple[float, float]:
+        """For a month of 30 days."""
+        millions = 30 * marks_a_day / 1e6
+        return millions * write_dollars_per_million(self.ours), millions * write_dollars_per_million(self.by_add)
+
+
+def units_of_a_mark() -> float:
+    """Of the service's table of favourites, with its two indexes; nothing is counted yet."""
+
+    async def measured() -> float:
+        async with sk.open("memory:", tables=[Favourite, FavouriteCount]) as session:
+            service = FavouritesService(session)
+            await service.start()
+            await service.mark("ada", "r0001")
+            return sum(reading.units for reading in session.meter.readings())
+
+    return asyncio.run(measured())
+
+
+def cost_of_a_mark(batch: int, changes: int = CHANGES) -> MarkCost:
+    """With counts in four windows, which get changes in batches of this size."""
+    mark = units_of_a_mark()
+    ours, added = (measure(counting, 0, 0, batch, changes) for counting in (COUNTED.aggregator, AddInTransactions))
+    return MarkCost(mark + ours.units / changes, mark + added.units / changes)
+
+
+def units_of_a_count(into: type[sk.Item]) -> float:
+    """Write units of adding one to a count that exists."""
+    counts = sk.aggregate(
+        Favourite, into=into, by=("restaurant",), window=sk.window("since", "ALL_TIME"), values={"count": sk.count()}
+    )
+
+    async def measured() -> float:
+        async with sk.open("memory:", tables=[Favourite, into]) as session:
+            await session.create_tables()
+            aggregator = counts.aggregator(session)
+            await aggregator.on_changes(changes_of(["ada"]))
+            before = _units(session)
+            await aggregator.on_changes(changes_of(["bob"], after=1))
+            return _units(session) - before
+
+    return asyncio.run(measured())
+
+
+def changes_of(users: Sequence[str], after: int = 0) -> list[sk.Change[Any]]:
+    """Marks of one restaurant."""
+    now = datetime.now(UTC)
+    return [
+        sk.Change("INSERT", None, Favourite(user=user, restaurant="r0001", since=now), {}, f"{number:040}", now, SHARD)
+        for number, user in enumerate(users, after + 1)
+    ]
+
+
+def _units(session: sk.AsyncSession) -> float:
+    return sum(reading.units for reading in session.meter.readings())
