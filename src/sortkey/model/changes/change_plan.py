@@ -7,7 +7,8 @@ conditional on the values read: if they have changed in between, it fails and is
 A row may be older than an index, or than a field of it, and lack the key or a part of it. So an update that writes a
 part of an index key is conditional on the other parts being there; if they are not, it fails, returns the row, and is
 planned again to write the whole key. A row may also have a required field in an index key only: an update that removes
-the key then sets the field's attribute.
+the key then sets the field's attribute. And a row may be in an index that its item is not in: an update that removes a
+part of that key removes all of it.
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ class _Planner:
         if self._absent(layout):
             self._use_absence(layout)
             self._remove_unless_shared(layout, part)
+            self._leave(layout)
             return
         needed = _dependencies(layout, part)
         unknown = needed - self.values.keys()
@@ -191,6 +193,16 @@ class _Planner:
         if self.changes.keys().isdisjoint(absent):
             self.used.update(absent[:1])
 
+    def _leave(self, layout: KeyLayout) -> None:
+        """Removes what the row still has of the key of an index that the item is not in, whatever field it is of: the
+        rest would be half a key."""
+        if self.row is None:
+            return
+        kept = self.primary.union(self.schema.codec.attributes, self.removes)
+        for part in layout.computed:
+            if part.name in self.row and part.name not in kept:
+                self._remove_unless_shared(layout, part)
+
     def _remove_unless_shared(self, layout: KeyLayout, part: KeyAttribute) -> None:
         """Removes an attribute of an index that the item leaves, unless another index that the item is in has it."""
         others = [each for each in self.schema.sharing(layout) if any(own.name == part.name for own in each.computed)]
@@ -204,6 +216,8 @@ class _Planner:
         self._keep_fields(layout)
         if part.name not in self.removes:
             self._assign(part.name, None)
+        for other in others:
+            self._leave(other)
 
     def _keep_fields(self, layout: KeyLayout) -> None:
         """Requires the attributes of the required fields that the key of this index holds; sets those that the row
