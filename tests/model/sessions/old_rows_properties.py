@@ -298,13 +298,14 @@ class World:
 
     def delete(self, which: int, where: Wanted) -> None:
         stored = self.items.get(which)
-        if where.matches(None if stored is None else stored.shown):
-            deleted = self.db.delete(self.path(which), where=where.where)
-            assert deleted == (None if stored is None else self.item(stored))
-            self.items.pop(which, None)
-            return
-        with pytest.raises(sk.ConditionFailed):
-            self.db.delete(self.path(which), where=where.where)
+        if stored is None and where.where == {}:
+            assert self.db.delete(self.path(which), where=where.where) is None
+        elif stored is None or not where.matches(stored.shown):
+            with pytest.raises(sk.ItemMissing if stored is None else sk.ConditionFailed):
+                self.db.delete(self.path(which), where=where.where)
+        else:
+            assert self.db.delete(self.path(which), where=where.where) == self.item(stored)
+            del self.items[which]
 
     def put(self, which: int, credit: int, condition: str) -> None:
         """Puts a changed copy of the item that a reader has, or a new item."""

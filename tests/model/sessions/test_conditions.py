@@ -104,6 +104,50 @@ def test_a_put_with_conditions_replaces_only_what_matches(db: sk.Session) -> Non
     assert db.get(order(1).key, consistent=True) == order(1, status="DONE")
 
 
+# A missing item has no value that could differ from another, and no size: a check must not take it for a free one.
+@pytest.mark.parametrize(
+    ("where", "matches"),
+    [
+        ({"status": None}, True),
+        ({"status": ~sk.present, "city": sk.absent}, True),
+        ({"city": sk.absent | sk.other_than("Rome")}, True),
+        (sk.none_of({"status": sk.present}), True),
+        (sk.any_of({"status": "OPEN"}, {"status": None}), True),
+        ({"status": sk.other_than("BLOCKED")}, False),
+        ({"city": ~sk.one_of("Rome")}, False),
+        ({"city": ~sk.starting("R")}, False),
+        ({"notes": sk.sized(at_most=3)}, False),
+        ({"tags": ~sk.contains("a")}, False),
+        ({"status": sk.other_than(sk.value_of("city"))}, False),
+        ({"status": None, "city": sk.other_than("Rome")}, False),
+        ({"city": sk.absent & sk.other_than("Rome")}, False),
+        (sk.none_of({"status": "BLOCKED"}), False),
+        (sk.none_of({"status": sk.absent}, {"city": "Rome"}), False),
+        (sk.any_of({"visits": 1}, sk.none_of({"visits": sk.above(3)})), False),
+        ({"status": sk.present}, False),
+    ],
+)
+def test_a_missing_item_matches_only_that_fields_are_absent(db: sk.Session, where: Any, matches: bool) -> None:
+    for add in (sk.Transaction.check, sk.Transaction.delete):
+        both = sk.Transaction()
+        add(both, order(1).key, where=where)
+        both.put(order(2))
+        if matches and add is sk.Transaction.check:
+            db.transact(both)
+            continue
+        with pytest.raises(sk.TransactionFailed) as failed:
+            db.transact(both)
+        assert failed.value.reasons == ("ConditionalCheckFailed", None)
+    with pytest.raises(sk.ItemMissing, match="does not exist, so it is not deleted"):
+        db.delete(order(1).key, where=where)
+    if matches:
+        assert db.put(order(1), where=where)
+    else:
+        with pytest.raises(sk.ConditionFailed, match="a missing Order does not match"):
+            db.put(order(1), where=where)
+    assert (db.get(order(1).key, consistent=True) is not None) == matches
+
+
 @pytest.mark.parametrize(
     ("where", "kind", "said"),
     [

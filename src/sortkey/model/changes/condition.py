@@ -24,6 +24,8 @@ class Condition(ABC):
     """What the store's expression is for a row without the attribute."""
     if_null: bool = False
     """What the store's expression is for NULL."""
+    is_of_presence: bool = False
+    """Whether it says that the field is absent, or that it is present, and nothing of a value."""
 
     @abstractmethod
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
@@ -32,6 +34,10 @@ class Condition(ABC):
     @abstractmethod
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         """The condition on the value that an item shows, encoded; None for None and the empty set."""
+
+    def holds_if_missing(self, schema: Schema[Any], field: str) -> bool:
+        """The condition on a missing item, which has no value that could differ from another."""
+        return self.is_of_presence and self.holds(schema, field, None)
 
     def right_results(self, _base: Any) -> Results:
         """The results of the store's expression that are right in whatever form the value of this type is stored. A
@@ -92,6 +98,10 @@ class Joined(Condition):
         results = (part.holds(schema, field, shown) for part in self.parts)
         return all(results) if self.every else any(results)
 
+    def holds_if_missing(self, schema: Schema[Any], field: str) -> bool:
+        results = (part.holds_if_missing(schema, field) for part in self.parts)
+        return all(results) if self.every else any(results)
+
     def right_results(self, base: Any) -> Results:
         return EITHER.intersection(*(part.right_results(base) for part in self.parts))
 
@@ -119,6 +129,7 @@ class _Negated(Condition):
         self.condition = condition
         self.if_absent = not condition.if_absent
         self.if_null = not condition.if_null
+        self.is_of_presence = condition.is_of_presence
 
     def __repr__(self) -> str:
         return f"not {self.condition!r}"

@@ -141,6 +141,7 @@ class _Starting(Condition):
 
 class _Absent(Condition):
     if_absent = True
+    is_of_presence = True
 
     def __repr__(self) -> str:
         return "absent"
@@ -154,6 +155,7 @@ class _Absent(Condition):
 
 class _Present(Condition):
     if_null = True
+    is_of_presence = True
 
     def __repr__(self) -> str:
         return "present"

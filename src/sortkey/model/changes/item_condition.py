@@ -14,7 +14,7 @@ from typing import Any
 
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.requirements import Leaf, Requirement
 from sortkey.model.changes.row_guards import row_guards
 from sortkey.model.changes.version_tests import is_current
 from sortkey.model.items.codec import Row
@@ -67,15 +67,25 @@ class ItemCondition:
         used = dict.fromkeys([*(fields[name].attribute for name in sorted(self._requirement.fields)), *keys])
         return [placeholders.equal(name, row.get(name)) for name in used]
 
-    def test_of_any(self, row: Row | None, placeholders: Placeholders) -> str:
-        """The condition as one test, which also holds for a missing item if its fields, all absent, match."""
+    @property
+    def holds_if_missing(self) -> bool:
+        """Whether a missing item matches. It has no fields, so it matches only conditions that fields are absent."""
+        return self._requirement.holds(Leaf.holds_if_missing)
+
+    @property
+    def holds_if_new(self) -> bool:
+        """Whether an item matches that the write itself creates, before it has any field."""
+        return self._requirement.holds(lambda leaf: leaf.holds(None))
+
+    def test_of_any(self, row: Row | None, placeholders: Placeholders, *, if_missing: bool) -> str:
+        """The condition as one test, with this result for a missing item."""
         test = all_of([*self.tests(row, placeholders), is_current(self.schema, placeholders)])
-        result = self.schema.version == 1 and self._requirement.holds(lambda leaf: bool(leaf.if_absent))
-        wanted = self._requirement.holds(lambda leaf: leaf.holds(None))
-        if result == wanted:
+        may_hold = self.schema.version == 1 and self._requirement.holds(lambda leaf: bool(leaf.if_absent))
+        # The tests of a known row may be that attributes are absent, which holds for a missing item, too.
+        if row is None and may_hold == if_missing:
             return test
         partition = placeholders.name(self.schema.primary.partition.name)
-        if wanted:
+        if if_missing:
             return any_of(f"attribute_not_exists({partition})", test)
         return all_of([f"attribute_exists({partition})", test])
 

@@ -146,7 +146,7 @@ class SameVersion(PutCondition):
 
 
 class Matching(PutCondition):
-    """The stored item matches `where`. A missing item has no fields."""
+    """The stored item matches `where`. A missing item only matches conditions that fields are absent."""
 
     raises = True
 
@@ -156,7 +156,7 @@ class Matching(PutCondition):
         self._condition = ItemCondition(schema, where, {name: getattr(item, name) for name in schema.primary.fields})
 
     def test(self, placeholders: Placeholders) -> str:
-        return self._condition.test_of_any(None, placeholders)
+        return self._condition.test_of_any(None, placeholders, if_missing=self._condition.holds_if_missing)
 
     def accepts(self, stored: Any) -> bool:
         return self._condition.accepts(stored)

@@ -65,6 +65,10 @@ class Leaf(NamedTuple):
         """Whether a value meets the condition; other fields are absent."""
         return self._holds(self.condition, value)
 
+    def holds_if_missing(self) -> bool:
+        """Whether a missing item meets the condition."""
+        return self.condition.holds_if_missing(self.fields, self.name)
+
     def _holds(self, condition: Condition, value: Any) -> bool:
         shown = None if value is None else shown_value(self.fields, self.name, value)
         return condition.holds(self.fields, self.name, shown)

@@ -205,7 +205,8 @@ class AsyncSession(AsyncMaintenance):
         return await self._run(put_entry.put_entry(self._context, put))
 
     async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
-        """Delete one item; returns it as it was, or None. Raises ConditionFailed if it does not match `where`."""
+        """Delete one item; returns it as it was, or None. With `where`, raises ItemMissing if there is none, and
+        ConditionFailed if it does not match."""
         return await self._run(writes.delete(self._context, path, where))
 
     async def page(

@@ -151,7 +151,8 @@ def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[st
         test = "attribute_exists" if exists else "attribute_not_exists"
         tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
     if put.where is not None and not requires_nothing(put.where):
-        tests.append(ItemCondition(schema, put.where, path.given).test_of_any(row, placeholders))
+        condition = ItemCondition(schema, put.where, path.given)
+        tests.append(condition.test_of_any(row, placeholders, if_missing=condition.holds_if_new))
     else:
         tests.append(is_current(schema, placeholders))
     return placeholders.added_to(

@@ -191,7 +191,8 @@ class Session(SyncMaintenance):
         return self._run(put_entry.put_entry(self._context, put))
 
     def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
-        """Delete one item; returns it as it was, or None. Raises ConditionFailed if it does not match `where`."""
+        """Delete one item; returns it as it was, or None. With `where`, raises ItemMissing if there is none, and
+        ConditionFailed if it does not match."""
         return self._run(writes.delete(self._context, path, where))
 
     def page(

@@ -177,7 +177,9 @@ class DeleteOrCheck(ConditionalWrite):
     def _test(self, row: Row | None, placeholders: Placeholders) -> str:
         if row is not None and self.schema.needs_program(row):
             return all_of(unchanged(self.schema, row, placeholders))
-        return self.condition.test_of_any(row, placeholders)
+        # There must be an item to delete.
+        if_missing = self.action != "Delete" and self.condition.holds_if_missing
+        return self.condition.test_of_any(row, placeholders, if_missing=if_missing)
 
     def accepts(self, row: Row) -> bool:
         return self.schema.has_own_tag(row) and self.condition.accepts(self.schema.decode(row))
@@ -186,7 +188,8 @@ class DeleteOrCheck(ConditionalWrite):
         if row is not None and not self.schema.has_own_tag(row):
             return of_another_class(self.path, row)
         if row is None:
-            return ItemMissing(f"{self.path!r} does not exist, so it does not match {self.condition.where}")
+            what = "is not deleted" if self.action == "Delete" else f"does not match {self.condition.where}"
+            return ItemMissing(f"{self.path!r} does not exist, so it {what}")
         return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
 
 
