@@ -237,3 +237,70 @@ def test_an_upgrade_does_not_change_the_key(db: sk.Session) -> None:
     db.client.put_item(TableName="key-field-parcels", Item={"number": {"N": "7"}})
     assert db.get(Parcel.key(number=7)) == Parcel(number=7)
     assert db.update(Parcel.key(number=7), {"city": "Rome"}) == Parcel(number=7, city="Rome")
+
+
+class Offer(sk.Item):
+    updated: int
+
+
+class Shop(sk.Item, table="key-field-shops"):
+    email: str
+    name: str = ""
+
+    offers = sk.Entries(Offer, "offer:")
+    key = sk.Key("SHOP#{email}")
+
+
+class Customer(sk.Item, table="key-field-customers", version=2):
+    email: str
+    number: int
+    name: str = ""
+
+    key = sk.Key("CUSTOMER#{email}", "{number:d}")
+    by_name = sk.Index("gsi1", "NAME#{name}", "{email}")
+
+
+@Customer.upgrade(1)
+def number_of_text(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "number": int(row["number"])} if "number" in row else row
+
+
+def only_row(db: sk.Session, table: Any) -> dict[str, Any]:
+    (row,) = db.scan_rows(table)
+    return row
+
+
+# Only the program that wrote the attribute knows whether it, or the key, is right.
+@pytest.mark.parametrize("says", [None, "ADA"])
+def test_an_entry_leaves_the_attribute(db: sk.Session, says: str | None) -> None:
+    db.create_tables(Shop)
+    stored = {} if says is None else {"email": {"S": says}}
+    db.client.put_item(TableName="key-field-shops", Item={"pk": {"S": "SHOP#ada"}, **stored})
+    path = Shop.key(email="ada")
+    assert db.put_entry(path, Shop.offers, "a", Offer(updated=1), newer_by="updated").item.email == "ada"
+    assert only_row(db, Shop.__table__)["email"] == {"S": says or "ada"}
+
+
+def customer_row(**attributes: Any) -> dict[str, Any]:
+    return {"pk": {"S": "CUSTOMER#ada"}, "sk": {"S": "7"}, "name": {"S": "A"}, **attributes}
+
+
+# An upgrade may change how the attribute is stored.
+def test_an_update_of_an_older_version_leaves_the_attributes(db: sk.Session) -> None:
+    db.create_tables(Customer)
+    path = Customer.key(email="ada", number=7)
+    row = customer_row(email={"S": "ADA"}, number={"S": "5"})
+    db.client.put_item(TableName="key-field-customers", Item=row)
+    assert db.update(path, {"name": "B"}) == Customer(email="ada", number=7, name="B")
+    after = only_row(db, Customer.__table__)
+    assert (after["email"], after["number"], after["_v"]) == ({"S": "ADA"}, {"N": "5"}, {"N": "2"})
+    assert list(db.iterate(Customer.by_name(name="B"))) == [Customer(email="ada", number=7, name="B")]
+    assert db.update(path, {"name": "C"}) == Customer(email="ada", number=7, name="C")
+
+
+def test_an_update_of_an_older_version_adds_the_attributes_that_the_row_lacks(db: sk.Session) -> None:
+    db.create_tables(Customer)
+    db.client.put_item(TableName="key-field-customers", Item=customer_row())
+    db.update(Customer.key(email="ada", number=7), {"name": "B"})
+    after = only_row(db, Customer.__table__)
+    assert (after["email"], after["number"]) == ({"S": "ada"}, {"N": "7"})

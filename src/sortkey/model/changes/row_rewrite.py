@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sortkey.model.changes.nested_attributes import NESTED, keep_undeclared_in
+from sortkey.model.changes.nested_attributes import keep_undeclared_in
 from sortkey.model.changes.row_guards import row_guards
-from sortkey.model.items.codec import Row
+from sortkey.model.items.codec import Field, Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 
@@ -23,8 +23,9 @@ def rewrite_row(
     schema: Schema[Any], old: Row, item: Any, *, assigned: Collection[str] = (), read: Row | None = None
 ) -> RowRewrite:
     """The update from a row to that of the item, which was made of it. The fields that are `assigned` are replaced;
-    others keep what the class does not declare. `read` is the row that the item was decoded from, if that is not the
-    old one. Raises Unsupported if the class is too wide for it, and EncodeError."""
+    others keep what the class does not declare, and an attribute that disagrees with the primary key stays. `read` is
+    the row that the item was decoded from, if that is not the old one. Raises Unsupported if the class is too wide for
+    it, and EncodeError."""
     new = _row(schema, old if read is None else read, item, assigned)
     key = {part.name for part in schema.primary.attributes}
     sets = {name: value for name, value in new.items() if name not in key and old.get(name) != value}
@@ -35,12 +36,20 @@ def rewrite_row(
 
 def _row(schema: Schema[Any], read: Row, item: Any, assigned: Collection[str]) -> Row:
     new = schema.encode(item)
-    before: Row | None = None
+    before = schema.upgraded(read)
     for field in schema.codec.fields:
-        name = field.attribute
-        if field.name in assigned or name not in new or NESTED.isdisjoint(new[name]):
-            continue
-        if before is None:
-            before = schema.upgraded(read)
-        keep_undeclared_in(new, before, field)
+        if field.name in schema.primary.fields:
+            _keep_disagreeing(schema, new, before, field, item)
+        elif field.name not in assigned:
+            keep_undeclared_in(new, before, field)
     return new
+
+
+def _keep_disagreeing(schema: Schema[Any], new: Row, before: Row, field: Field, item: Any) -> None:
+    """Keeps an attribute that says something else than the key: nobody here knows which one is right. That of an
+    `in_key` field is undeclared, and kept as such."""
+    name = field.attribute
+    if name not in before or name not in new or field.name in schema.codec.in_key:
+        return
+    if field.decode(before[name]) != getattr(item, field.name):
+        new[name] = before[name]

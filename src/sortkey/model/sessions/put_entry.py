@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
@@ -136,8 +136,9 @@ def _no_match(put: EntryPut[Any]) -> ItemMissing:
 
 
 def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[str, Any]:
-    """The UpdateItem. It also sets the fields of the key, because it may create the item. With `exists`, it is made
-    only if the item exists, or only if it does not. `row` is the item's row if it is known, and may be replaced."""
+    """The UpdateItem. It also sets the fields of the key if they are absent, because it may create the item. With
+    `exists`, it is made only if the item exists, or only if it does not. `row` is the item's row if it is known, and
+    may be replaced."""
     path = put.path
     schema: Schema[Any] = path.schema
     changes = by_name(schema, put.changes)
@@ -172,21 +173,25 @@ def _changes(
     operators = {name: change for name, change in changes.items() if isinstance(change, Operator)}
     assigned = {name: change for name, change in changes.items() if name not in operators}
     planned = plan_changes(schema, assigned, {})
-    sets = {
-        schema.codec.by_name[name].attribute: schema.codec.encode_field(name, value)
-        for name, value in path.given.items()
-        if name not in schema.codec.in_key
-    }
-    sets = {name: value for name, value in sets.items() if value is not None and name not in schema.key_attributes}
     return [
+        *_key_fields(schema, path, placeholders),
         *(
             Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
-            for name, value in {**sets, **planned.sets}.items()
-            if value is not None
+            for name, value in planned.sets.items()
         ),
         *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
         *(each for name, operator in operators.items() for each in operator.clauses(schema, name, placeholders)),
     ]
+
+
+def _key_fields(schema: Schema[Any], path: Path[Any], placeholders: Placeholders) -> Iterator[Clause]:
+    """Sets the fields of the key, for a new item. An attribute that disagrees with the key is left alone."""
+    for field, given in path.given.items():
+        attribute = schema.codec.by_name[field].attribute
+        value = schema.codec.encode_field(field, given)
+        if value is not None and field not in schema.codec.in_key and attribute not in schema.key_attributes:
+            name = placeholders.name(attribute)
+            yield Clause(SET, f"{name} = if_not_exists({name}, {placeholders.value(value)})")
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
