@@ -22,7 +22,7 @@ from sortkey.engine.tables.table import Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.storage import Transaction
 
-CHUNK: Final = 1000
+CHUNK: Final = 500
 
 
 def trim_streams(core: Core) -> Iterator[None]:
