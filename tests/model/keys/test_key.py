@@ -104,6 +104,18 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "a list": (lambda: _declared(sk.Index("ix", ("a", "tags"))), "tags is stored as L, which a key cannot be"),
     "a float": (lambda: _declared(sk.Index("ix", ("a", "b"), ("rough", "amount"))), "float"),
     "a null": (lambda: _declared(sk.Index("ix", ("a", "b"), ("nick",))), "nick is stored as NULL when it is None"),
+    "a null as named partition key": (
+        lambda: _declared(sk.Index("ix", "{nick}", "{a}", names=("nick", "ixsk"))),
+        "nick is stored as NULL when it is None; make None its default",
+    ),
+    "a null as named sort key": (
+        lambda: _declared(sk.Index("ix", "A#{a}", "{nick}", names=("ixpk", "nick"))),
+        "nick is stored as NULL when it is None; make None its default",
+    ),
+    "a null as named sort key of shards": (
+        lambda: _declared(sk.Index("ix", "A#{a}", "{nick}", names=("ixpk", "nick"), shards=sk.Shards(4, by="amount"))),
+        "nick is stored as NULL when it is None; make None its default",
+    ),
 }
 
 
@@ -121,6 +133,11 @@ def _declared(index: sk.Index) -> type[sk.Item]:
         by = index
 
     return Thing
+
+
+# A template copies the field to an attribute of its own, which an item with None does not have.
+def test_a_field_with_another_default_than_none_may_be_in_a_template() -> None:
+    _declared(sk.Index("ix", "{nick}", "{a}"))
 
 
 @pytest.mark.parametrize(("declare", "said"), DECLARATIONS.values(), ids=DECLARATIONS)

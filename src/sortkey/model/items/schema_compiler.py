@@ -11,7 +11,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.codec import Codec, codec_of
+from sortkey.model.items.codec import Codec, Field, codec_of
 from sortkey.model.items.entries import reject_overlaps
 from sortkey.model.items.records import tag_of
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
@@ -154,11 +154,15 @@ class _Compiler:
         field = self.codec.field(name)
         if field.annotation.in_key:
             raise self._error(index, f"{name} is in_key, so it is not an attribute")
-        if field.tag not in _KEY_TAGS:
-            raise self._error(index, f"{name} is stored as {field.stored}, which a key cannot be")
-        if field.annotation.optional and not field.left_out:
-            raise self._error(index, f"{name} is stored as NULL when it is None; make None its default")
+        self._check_own(index, field)
         return NativeAttribute(field.attribute, field)
+
+    def _check_own(self, declared: Declaration, field: Field) -> None:
+        """Rejects a field whose attribute is to be a key attribute, but may hold what a key cannot."""
+        if field.tag not in _KEY_TAGS:
+            raise self._error(declared, f"{field.name} is stored as {field.stored}, which a key cannot be")
+        if declared is not self.key and field.annotation.optional and not field.left_out:
+            raise self._error(declared, f"{field.name} is stored as NULL when it is None; make None its default")
 
     def _layout(
         self, declared: Declaration, *, index: str | None = None, local: bool = False, projection: Projection = "ALL"
@@ -205,8 +209,8 @@ class _Compiler:
             )
         if single is not None:
             field = self.codec.field(single)
-            if own is not None and field.tag not in _KEY_TAGS:
-                raise self._error(declared, f"{single} is stored as {field.stored}, which a key cannot be")
+            if own is not None:
+                self._check_own(declared, field)
             if own is not None or (field.tag in _NATIVE and _is_amount(annotations[single])):
                 return NativeAttribute(name, field)
         try:
