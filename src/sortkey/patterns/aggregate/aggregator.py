@@ -118,13 +118,21 @@ class Aggregator:
         row: Row | None = None
         if self._target.extremes:
             row = yield from self._read(group)
-            steps = after_mark(steps, _mark(row, mark))
+            steps = self._left(steps, row, mark)
+        missing = not row
         attempt = 0
         while steps:
             exists = row is None and group in self._existing
             dead = self._pruner.removable(group)
             request = self._update.request(
-                group, mark, steps, self._context.moment, row=row, removed=dead, exists=exists
+                group,
+                mark,
+                steps,
+                self._context.moment,
+                row=row,
+                removed=dead,
+                exists=exists,
+                creates=missing if self._update.created and not exists else None,
             )
             if self._pruner.wants(group):
                 request["ReturnValues"] = "ALL_NEW"
@@ -141,12 +149,19 @@ class Aggregator:
                 continue
             if found is None:
                 found = yield from self._read(group)
-            steps = after_mark(steps, _mark(found, mark))
+            steps, missing = self._left(steps, found, mark), not found
             if self._target.extremes:
                 # Another shard's owner may have changed the extremes, and may do so again.
                 row = found
                 yield self._context.pacing.pause(attempt)
                 attempt += 1
+
+    def _left(self, steps: list[Step], row: Row, mark: str) -> list[Step]:
+        """The steps that the row does not have. Raises DecodeError for a row of a newer version."""
+        left = after_mark(steps, _mark(row, mark))
+        if left:
+            self._target.require_known(row)
+        return left
 
     def _written(self, group: Group, answer: requests.Answer) -> None:
         if len(self._existing) >= _REMEMBERED:

@@ -11,6 +11,9 @@ A copy of a sum in an index key is set to the sum with the delta, whatever the c
 already, the condition fails. For an item that was written before, the shorter form leaves out what follows from the
 group, on the condition that the item is there; a third of the work is saved.
 
+A row that a newer program wrote is left alone, as by every update: the condition tests its version. No update can set
+`sk.created` only if it creates the item, so for a class that has it, the request says whether the item must be missing.
+
 An extreme follows from the one before it, so an item with extremes is read first, and the condition is that the mark
 and the extremes are as they were read.
 """
@@ -24,14 +27,15 @@ from typing import Any, Final, NamedTuple
 
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
+from sortkey.model.items.schema import VERSION_ATTRIBUTE
 from sortkey.patterns.aggregate.extremes import Bound
 from sortkey.patterns.aggregate.step import Group, Step
 from sortkey.patterns.aggregate.target import Target
 from sortkey.patterns.aggregate.values import sum_exactly
 
 _CACHED_FORMS: Final = 64
-_NEW: Final = "attribute_not_exists(#m) OR #m < :first"
-_THERE_AND_NEW: Final = f"attribute_exists(#k) AND ({_NEW})"
+_NEW: Final = "(attribute_not_exists(#m) OR #m < :first)"
+_KNOWN_VERSION: Final = "(attribute_not_exists(#v) OR #v <= :v)"
 
 
 class Form(NamedTuple):
@@ -49,7 +53,8 @@ class ItemUpdate:
         self.target = target
         stamps = target.schema.stamps
         self._updated = () if stamps is None else stamps.updated
-        self._created = () if stamps is None else stamps.created
+        self.created = () if stamps is None else stamps.created
+        """The fields that are set when an item is created."""
         self._form = lru_cache(_CACHED_FORMS)(self._made_form)
 
     def request(
@@ -62,17 +67,21 @@ class ItemUpdate:
         row: Row | None = None,
         removed: Sequence[str] = (),
         exists: bool = False,
+        creates: bool | None = None,
     ) -> dict[str, Any]:
         """`mark` is the attribute of the shard's mark; `row` is the item as it was read, if it has extremes; `removed`
-        are marks that are no longer needed. With `exists`, the item must exist."""
+        are marks that are no longer needed. With `exists`, the item must exist, and has what follows from the group;
+        with `creates`, it must be missing, or, if that is False, exist."""
         key, sets = self.target.fixed(group)
-        form = self._form(None if exists else tuple(sets))
-        names = {"#m": mark, **form.names}
-        values: dict[str, Value] = {":last": {"S": steps[-1].mark}}
+        stamps = (*self._updated, *self.created) if creates else self._updated
+        form = self._form(() if exists else tuple(sets), stamps)
+        names = {"#m": mark, "#v": VERSION_ATTRIBUTE, **form.names}
+        version = {"N": str(self.target.schema.version)}
+        values: dict[str, Value] = {":last": {"S": steps[-1].mark}, ":v": version}
         if not exists:
             for index, value in enumerate(sets.values()):
                 values[f":s{index}"] = value
-        for index, field in enumerate(self._updated if exists else (*self._updated, *self._created)):
+        for index, field in enumerate(stamps):
             values[f":t{index}"] = self.target.encoded(field, now)
         for index, name in enumerate(self.target.sums):
             values[f":a{index}"] = self.target.encoded(name, self._delta(name, steps))
@@ -84,32 +93,31 @@ class ItemUpdate:
             changes.removed.append(f"#r{index}")
         if row is None:
             values[":first"] = {"S": steps[0].mark}
-            condition = _THERE_AND_NEW if exists else _NEW
+            condition = _NEW
         else:
             self._set_extremes(changes, row, steps)
             condition = self._unchanged(changes, mark, row)
+        if exists or creates is not None:
+            names["#k"] = self.target.schema.primary.partition.name
+            condition = f"{'attribute_not_exists' if creates else 'attribute_exists'}(#k) AND {condition}"
         return {
             "TableName": self.target.schema.table,
             "Key": key,
             "UpdateExpression": changes.expression + form.added,
-            "ConditionExpression": condition,
+            "ConditionExpression": f"{condition} AND {_KNOWN_VERSION}",
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-    def _made_form(self, attributes: tuple[str, ...] | None) -> Form:
-        """None is for an item that exists."""
+    def _made_form(self, attributes: tuple[str, ...], stamps: tuple[str, ...]) -> Form:
         assigned, added, names = ["#m = :last"], [], {}
-        if attributes is None:
-            names["#k"] = self.target.schema.primary.partition.name
-        for index, attribute in enumerate(attributes or ()):
+        for index, attribute in enumerate(attributes):
             names[f"#s{index}"] = attribute
             assigned.append(f"#s{index} = :s{index}")
-        for index, field in enumerate(self._updated if attributes is None else (*self._updated, *self._created)):
+        for index, field in enumerate(stamps):
             names[f"#t{index}"] = self.target.schema.codec.by_name[field].attribute
-            keeps = field in self._created
-            assigned.append(f"#t{index} = if_not_exists(#t{index}, :t{index})" if keeps else f"#t{index} = :t{index}")
+            assigned.append(f"#t{index} = :t{index}")
         for index, name in enumerate(self.target.sums):
             names[f"#a{index}"] = self.target.schema.codec.by_name[name].attribute
             added.append(f"#a{index} :a{index}")

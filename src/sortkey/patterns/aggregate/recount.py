@@ -157,6 +157,7 @@ async def count_anew(
     async for row in session.scan_rows(target.schema.owner, consistent=True):
         group = group_of(source, target, row, truth.now)
         if group is not None:
+            target.require_known(row)
             rows[group] = row
         done = _shown(done + 1, progress)
     reading = StreamReading(session, source)

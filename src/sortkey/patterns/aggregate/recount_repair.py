@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.version_tests import is_not_newer
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
@@ -153,6 +154,7 @@ class Comparison:
         members = {"TableName": self._target.schema.table, "Key": key, "ConsistentRead": True}
         answer = yield from self._context.send("GetItem", members, self._metered)
         row: Row = answer.get("Item", {})
+        self._target.require_known(row)
         return row
 
     def _sums_request(self, group: Group, row: Row, expected: Expected) -> dict[str, Any]:
@@ -217,6 +219,7 @@ class _Request:
         partition = self._placeholders.name(self._target.schema.primary.partition.name)
         self._tests.append(f"{'attribute_exists' if row else 'attribute_not_exists'}({partition})")
         self._tests += [self._placeholders.equal(name, row.get(name)) for name in attributes]
+        self._tests.append(is_not_newer(self._target.schema, self._placeholders))
 
     @property
     def members(self) -> dict[str, Any]:

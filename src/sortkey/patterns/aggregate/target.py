@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.comparable import comparable
-from sortkey.model.errors import DeclarationError
+from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.sessions.skipped_rows import key_text
 from sortkey.patterns.aggregate.extremes import Bound, Extreme, Kept
 from sortkey.patterns.aggregate.step import Group
 from sortkey.patterns.aggregate.values import Sum, zero_of
@@ -98,9 +99,8 @@ class Target:
         return self.schema.codec.by_name[name].encode(value)
 
     def sum_in(self, row: Row, name: str) -> Any:
-        """A sum that a row has."""
-        field = self.schema.codec.by_name[name]
-        return field.decode(row[field.attribute]) if field.attribute in row else self.zeros[name]
+        """A sum that a row has. Raises DecodeError."""
+        return self._value_in(row, name, self.zeros[name])
 
     def wrong_copies(self, row: Row, names: Iterable[str]) -> list[WrongCopy]:
         """The copies of these values that are not what the row has as the value."""
@@ -115,10 +115,31 @@ class Target:
         return found
 
     def bound_in(self, row: Row, name: str) -> Bound:
-        """An extreme that a row has."""
+        """An extreme that a row has. Raises DecodeError."""
+        return Bound(self._value_in(row, name, None), row.get(self.flags[name]) != {"BOOL": False})
+
+    def require_known(self, row: Row) -> None:
+        """Raises DecodeError for a row of a newer version, which may mean something else by its attributes."""
+        try:
+            self.schema.row_version(row)
+        except DecodeError as error:
+            raise self._unreadable(row, str(error)) from error
+
+    def _value_in(self, row: Row, name: str, absent: Any) -> Any:
         field = self.schema.codec.by_name[name]
-        value = field.decode(row[field.attribute]) if field.attribute in row else None
-        return Bound(value, row.get(self.flags[name]) != {"BOOL": False})
+        value = row.get(field.attribute)
+        if value is None:
+            return absent
+        try:
+            return field.decode(value)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = f"{self.schema.name}.{name}: {value!r} is not a value of this field"
+            raise self._unreadable(row, reason) from error
+
+    def _unreadable(self, row: Row, reason: str) -> DecodeError:
+        key = {name: row[name] for name in self._primary}
+        shown = key_text(self.schema, row)
+        return DecodeError(f"{reason}; this is the row of table {self.schema.table} with the key {shown}", key=key)
 
     def _attributes_of(self, name: str) -> tuple[str, ...]:
         copies = [part.name for _, part in self._index_parts() if part.fields == (name,)]
