@@ -128,6 +128,38 @@ def test_the_audit_rejects_a_row_in_the_wrong_shard(log: sk.Session) -> None:
     assert (found.kind, found.subject, found.repairable) == ("key-disagrees", "pk", 0)
 
 
+def misplace(db: sk.Session, key: sk.Path[Any]) -> dict[str, Any]:
+    """Copies a row to the next shard, as if the number of shards had been another; returns the key of the copy."""
+    row = db.client.get_item(TableName="sharded-log", Key=key.key())["Item"]
+    shard = (int(row["pk"]["S"][-2:]) + 1) % 8
+    kind = {"kind": {"S": "misplaced"}, "by_kindpk": {"S": "KIND#misplaced#00"}} if "kind" in row else {}
+    copy = {**row, **kind, "pk": {"S": f"DAY#mon#{shard:02}"}}
+    db.client.put_item(TableName="sharded-log", Item=copy)
+    return {"pk": copy["pk"], "sk": copy["sk"]}
+
+
+# Its fields make the key of another row, which a delete or a put by `item.key` would hit.
+def test_a_row_in_the_wrong_shard_is_not_recognised(log: sk.Session, caplog: pytest.LogCaptureFixture) -> None:
+    copies = [misplace(log, Event.key(day="mon", id="e07")), misplace(log, Note.key(day="mon", text="n1"))]
+    path = Event.key(day="mon")
+    assert ids(log.iterate(path)) == IDS
+    assert ids(log.page(path, first=50)) == IDS
+    assert log.count(path) == 40
+    assert log.count(Note.key(day="mon")) == 5
+    assert [each.kind for each in log.iterate(path.between("e07", "e07"), only=["kind"])] == ["click"]
+    assert sorted(ids(log.iterate(Event.by_size(day="mon")))) == IDS
+    assert list(log.iterate(Event.by_kind(kind="misplaced"))) == []
+    assert sorted(ids(log.scan(Event))) == IDS
+    assert log.count(sk.collection(Event.key, day="mon")) == 45
+    assert "its shard is not that of its fields, as if Event.key had had another number of shards" in caplog.text
+    assert log.meter.reading(Event.key).rows_unrecognised > 0
+    assert log.delete_all(path).items == 40
+    assert log.delete_all(Note, scan=True).items == 5
+    left = [{name: row[name] for name in ("pk", "sk")} for row in log.client.scan(TableName="sharded-log")["Items"]]
+    assert sorted(left, key=str) == sorted(copies, key=str)
+    assert {each.kind for each in log.audit(LOG).findings} == {"key-disagrees"}
+
+
 def test_declarations_that_cannot_be_are_rejected() -> None:
     with pytest.raises(sk.DeclarationError, match="its sort key, which does not contain size; use shards= on an index"):
         sk.Key("DAY#{day}", "EVENT#{id}", shards=sk.Shards(8, by="size"))

@@ -33,7 +33,7 @@ class Classifier:
 
         The index keys of a row that cannot be decoded, or that disagrees with its primary key, are not judged: what
         they should be is not known."""
-        declared = self._table.schema_of(row)
+        declared = self._table.schema_of(row) or self._table.schema_of_misplaced(row)
         if declared is None:
             return Verdict(None, (Finding(Kind.UNRECOGNISED),))
         schema = declared if self._native else declared.joined or declared

@@ -189,7 +189,12 @@ class Schema(Generic[T]):
 
     def recognises(self, row: Row) -> bool:
         """Whether the row's primary key has this class's form, and its tag, if the class has one, is that of this class
-        or of a subclass. The class that others derive from has the rows with unknown tags, too."""
+        or of a subclass. The class that others derive from has the rows with unknown tags, too. A sharded key must be
+        in the shard of its fields."""
+        return self.has_form(row) and (self.primary.sharding is None or not self.primary.is_misplaced(row))
+
+    def has_form(self, row: Row) -> bool:
+        """The same, in whatever shard the row is."""
         if not self.primary.matches(row) or (self.shares_fields and self.primary.parse(row) is None):
             return False
         return self.has_own_tag(row)

@@ -150,6 +150,15 @@ class KeyLayout:
         """Whether the row's key attributes have this layout; does not decode them."""
         return all(part.matches(row.get(part.name)) for part in self.attributes)
 
+    def is_misplaced(self, row: Row) -> bool:
+        """Whether a row with a primary key of this layout is in another shard than its fields say: its fields then make
+        the key of another row."""
+        part = self.partition
+        if not isinstance(part, ShardedAttribute):
+            return False
+        held = self.parse(row)
+        return held is None or not part.is_placed(row[part.name]["S"], [held[field] for field in part.sharding.by])
+
     def mismatch(self, given: Collection[str]) -> Mismatch:
         """Why these fields do not make an access path: it needs all partition fields, and sort fields without a gap."""
         wanted = [index for index, field in enumerate(self.sort_fields) if field in given]

@@ -48,6 +48,10 @@ class ShardedAttribute(TemplateAttribute):
         """The shard of a stored attribute value."""
         return int(value["S"].rpartition(SEPARATOR)[2])
 
+    def is_placed(self, text: str, values: Sequence[Any]) -> bool:
+        """Whether a stored partition key ends in the shard that the fields `by` decide."""
+        return text.endswith(SEPARATOR + shard_text(self.sharding.shard(*values)))
+
     def former_value(self, item: object) -> Value:
         """The attribute value of an item in the placement that `formerly` names."""
         values = [getattr(item, field) for field in self.held]

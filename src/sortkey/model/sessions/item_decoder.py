@@ -17,6 +17,7 @@ from sortkey.model.items.row_reader import NEEDS_CODEC
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.skipped_rows import undecodable
 
@@ -109,7 +110,7 @@ def decode_path_items(
 def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
         found = _read_all(path.schema, stored, _own_rows(path), given=_given_sort_fields(path))
-        if found is not None:
+        if found is not None and _are_placed(path.schema, found):
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
     return decode_rows(path.schema, stored.parsed(), decode, on_error)
@@ -119,7 +120,7 @@ def decode_class_items(schema: Schema[Any], stored: Unparsed, on_error: Undecoda
     """The items of a class among any rows of its table."""
     if not schema.shares_fields:
         found = _read_all(schema, stored, _rows_with_key(schema.primary))
-        if found is not None:
+        if found is not None and _are_placed(schema, found):
             return found
     return decode_rows(schema, stored.parsed(), schema.decode_own, on_error)
 
@@ -196,6 +197,18 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given
         return Decoded(items, rows)
     own = set(map(id, rows))
     return Decoded(items, rows, [reader.key_attributes(row) for row in read if id(row) not in own])
+
+
+def _are_placed(schema: Schema[Any], found: Decoded) -> bool:
+    """Whether all structures are in the shards of their items; if not, the codec sorts them out."""
+    part = schema.primary.partition
+    if not isinstance(part, ShardedAttribute):
+        return True
+    by = part.sharding.by
+    return all(
+        part.is_placed(row.partition.content, [getattr(item, field) for field in by])
+        for item, row in zip(found.items, found.rows, strict=True)
+    )
 
 
 def _given_sort_fields(path: Path[Any]) -> int | None:

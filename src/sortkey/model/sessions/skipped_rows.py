@@ -75,6 +75,12 @@ def key_text(schema: Schema[Any], row: Row) -> str:
 
 def advice(first: Schema[Any], row: Row) -> str:
     """The declaration that would read a row which no class recognises; `first` is a class of its table."""
+    misplaced = first.owner.__table__.schema_of_misplaced(row)
+    if misplaced is not None:
+        return (
+            f"its shard is not that of its fields, as if {misplaced.name}.{misplaced.primary.name} had had another "
+            f"number of shards; sortkey audit tells its shard"
+        )
     for schema in dict.fromkeys((first, *first.owner.__table__.schemas)):
         hints = [_hint(schema, part, row) for part in schema.primary.attributes]
         if None not in hints:

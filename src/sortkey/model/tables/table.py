@@ -145,6 +145,11 @@ class Table:
         found = next((schema for schema in self._schemas.values() if schema.recognises(row)), None)
         return found if found is None or found.family is None else found.family.schema_of(row) or found
 
+    def schema_of_misplaced(self, row: Row) -> Schema[Any] | None:
+        """The class of a row that no class recognises, because it is in another shard than its fields say."""
+        found = (schema for schema in self._schemas.values() if schema.primary.sharding and schema.has_form(row))
+        return next(found, None)
+
     def recognises(self, row: Row) -> bool:
         """Whether the row is of a declared class."""
         return self.schema_of(row) is not None
