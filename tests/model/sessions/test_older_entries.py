@@ -63,3 +63,58 @@ def test_further_conditions_compare_what_the_item_shows(shelf: sk.Session, where
 def test_the_field_that_orders_entries_has_a_value(shelf: sk.Session) -> None:
     with pytest.raises(sk.EncodeError, match=r"Offer\.at: cannot be compared with None"):
         shelf.put_entry(ONE, Shelf.offers, "a", Offer(2), newer_by="at")
+
+
+class Counted(sk.Item, table="older-entries-counted"):
+    id: str
+    number: int | None = None
+    state: str | None = None
+    notes: list[str] | None = None
+
+    offers = sk.Entries(Offer, "offer:")
+    key = sk.Key("COUNTED#{id}")
+
+
+class Dated(msgspec.Struct):
+    at: int
+
+
+class Calendar(sk.Item, table="older-entries-calendars"):
+    id: str
+
+    days = sk.Entries(Dated, "day:")
+    key = sk.Key("CALENDAR#{id}")
+
+
+# The item shows None, whether the attribute is NULL or absent.
+@pytest.mark.parametrize("stored", [{}, {name: {"NULL": True} for name in ("number", "state", "notes")}])
+def test_changes_are_of_what_the_item_shows(db: sk.Session, stored: dict[str, Any]) -> None:
+    db.create_tables(Counted)
+    db.client.put_item(TableName="older-entries-counted", Item={"pk": {"S": "COUNTED#1"}, **stored})
+    changes = {"number": sk.add(2), "state": sk.initially("new"), "notes": sk.append(["x"])}
+    path, offer = Counted.key(id="1"), Offer(2, revision=4)
+    written, item = db.put_entry(path, Counted.offers, "a", offer, newer_by="revision", changes=changes)
+    assert written
+    assert (item.number, item.state, item.notes, item.offers) == (2, "new", ["x"], {"a": offer})
+    again = db.put_entry(path, Counted.offers, "b", offer, newer_by="revision", changes=changes).item
+    assert (again.number, again.state, again.notes) == (4, "new", ["x", "x"])
+
+
+# Nobody knows whether it is older.
+@pytest.mark.parametrize("stored", [{"S": "x"}, {"NULL": True}, {"L": []}, {"M": {}}, {"M": {"at": {"S": "1"}}}])
+def test_what_is_no_entry_is_not_replaced(db: sk.Session, stored: dict[str, Any]) -> None:
+    db.create_tables(Calendar)
+    row = {"pk": {"S": "CALENDAR#1"}, "id": {"S": "1"}, "day:a": stored}
+    db.client.put_item(TableName="older-entries-calendars", Item=row)
+    with pytest.raises(sk.DecodeError, match=r"days\['a'\]"):
+        db.put_entry(Calendar.key(id="1"), Calendar.days, "a", Dated(5), newer_by="at")
+    assert list(db.scan_rows(Calendar.__table__)) == [row]
+
+
+@pytest.mark.parametrize("stored", [{"S": "x"}, {"NULL": True}, {"L": []}])
+def test_what_is_no_entry_shows_no_default(shelf: sk.Session, stored: dict[str, Any]) -> None:
+    row = {"pk": {"S": "SHELF#1"}, "id": {"S": "1"}, "offer:a": stored}
+    shelf.client.put_item(TableName="older-entries", Item=row)
+    with pytest.raises(sk.DecodeError, match=r"offers\['a'\]"):
+        shelf.put_entry(ONE, Shelf.offers, "a", Offer(2, revision=4), newer_by="revision")
+    assert list(shelf.scan_rows(Shelf.__table__)) == [row]

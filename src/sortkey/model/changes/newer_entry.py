@@ -1,7 +1,7 @@
 """The condition of `put_entry`: the stored entry is older by a field, or there is none.
 
 Like every condition, it is of what the entry shows: one that lacks the field has its default, and a time in the form of
-another program is a time.
+another program is a time. What cannot be read as an entry is not replaced: the program raises DecodeError.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class NewerEntry:
         inside = PlacePlaceholders(placeholders, self._put.attribute, (field.attribute,))
         older = condition_in_store(self._older, field, otherwise=False)
         tests = [] if older is None else [older.render(self._fields, name, inside)]
+        tests.append(placeholders.equal(self._put.attribute, None))
         default = codec.if_absent(name)
-        if default is NODEFAULT or self._is_older(default):
-            # Also if there is no entry.
-            tests.append(f"attribute_not_exists({inside.name(name)})")
-        else:
-            tests.append(placeholders.equal(self._put.attribute, None))
+        if default is not NODEFAULT and self._is_older(default):
+            # What is no entry lacks the field, too, and must not be lost.
+            is_map = f"attribute_type({placeholders.name(self._put.attribute)}, {placeholders.value({'S': 'M'})})"
+            tests.append(f"{is_map} AND attribute_not_exists({inside.name(name)})")
         if field.nullable:
             tests.append(f"{inside.name(name)} = {placeholders.value(dict(NULL))}")
         return any_of(*tests)

@@ -145,9 +145,10 @@ def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[st
     _reject_impossible(schema, changes)
     placeholders = Placeholders()
     entry = Clause(SET, f"{placeholders.name(put.entry.attribute)} = {placeholders.value(put.entry.value)}")
-    clauses = [entry, *_changes(schema, path, changes, placeholders)]
+    changed = _changes(schema, path, changes, row, placeholders)
+    clauses = [entry, *changed.clauses]
     newer = NewerEntry(put.entry)
-    tests = [newer.test(placeholders) if row is None else newer.unchanged(row, placeholders)]
+    tests = [newer.test(placeholders) if row is None else newer.unchanged(row, placeholders), *changed.tests]
     if exists is not None:
         test = "attribute_exists" if exists else "attribute_not_exists"
         tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
@@ -167,13 +168,30 @@ def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[st
     )
 
 
+class _Changed(NamedTuple):
+    clauses: list[Clause]
+    tests: list[str]
+    """That the store can apply the operators, and that what the program applied them to is unchanged."""
+
+
 def _changes(
-    schema: Schema[Any], path: Path[Any], changes: Mapping[str, Any], placeholders: Placeholders
-) -> list[Clause]:
+    schema: Schema[Any], path: Path[Any], changes: Mapping[str, Any], row: Row | None, placeholders: Placeholders
+) -> _Changed:
     operators = {name: change for name, change in changes.items() if isinstance(change, Operator)}
     assigned = {name: change for name, change in changes.items() if name not in operators}
+    tests = []
+    if row is not None:
+        item = schema.decode(row)
+        for name, operator in list(operators.items()):
+            attribute = attribute_of(schema, name)
+            if not operator.applies_to(row.get(attribute)):
+                del operators[name]
+                assigned[name] = operator.apply(getattr(item, name))
+                tests.append(placeholders.equal(attribute, row.get(attribute)))
+    for name, operator in operators.items():
+        tests += operator.tests(schema, name, placeholders)
     planned = plan_changes(schema, assigned, {})
-    return [
+    clauses = [
         *_key_fields(schema, path, placeholders),
         *(
             Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
@@ -182,6 +200,7 @@ def _changes(
         *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
         *(each for name, operator in operators.items() for each in operator.clauses(schema, name, placeholders)),
     ]
+    return _Changed(clauses, tests)
 
 
 def _key_fields(schema: Schema[Any], path: Path[Any], placeholders: Placeholders) -> Iterator[Clause]:
