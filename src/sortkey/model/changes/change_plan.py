@@ -143,6 +143,8 @@ class _Planner:
             self._require(part.name, self._keeping_out(layout))
             return
         self.used.update(part.fields)
+        if is_field and part.fields[0] in self.schema.required_in_templates:
+            self._use_keys()
         if part.name not in self.sets:
             self.sets[part.name] = part.value([self.values[field] for field in part.fields])
 
@@ -156,11 +158,12 @@ class _Planner:
         return frozenset(field.attribute for field in fields if field.left_out)
 
     def _may_lack(self, field: str) -> bool:
-        """Whether a row may lack the attribute of a field that its item shows: it has a default or is in the key."""
+        """Whether a row may lack the attribute of a field that its item shows: it has a default or is in a key."""
         codec = self.schema.codec
         if codec.by_name[field].annotation.optional:
             return False
-        return field in self.schema.primary.fields or codec.if_absent(field) is not NODEFAULT
+        held = field in self.schema.primary.fields or field in self.schema.required_in_templates
+        return held or codec.if_absent(field) is not NODEFAULT
 
     def _recompute(self, layout: KeyLayout, part: KeyAttribute) -> None:
         if part.name in self.schema.codec.attributes:
@@ -230,8 +233,12 @@ class _Planner:
                 self._require(attribute, frozenset())
                 continue
             self.used.add(field)
-            self.used_keys.update(part.name for each in self.schema.all_indexes for part in each.attributes)
+            self._use_keys()
             self._assign(attribute, self.schema.codec.encode_field(field, self.values[field]))
+
+    def _use_keys(self) -> None:
+        """Guards the index keys, since a field was taken from one."""
+        self.used_keys.update(part.name for each in self.schema.all_indexes for part in each.attributes)
 
     def _assign(self, attribute: str, value: Value | None) -> None:
         if value is None:

@@ -119,6 +119,19 @@ class Schema(Generic[T]):
         return {name: tuple(field for field in layout.fields if field in must) for name, layout in self.indexes.items()}
 
     @cached_property
+    def required_in_templates(self) -> frozenset[str]:
+        """The fields that a row must have, and may have in a computed attribute of an index key only."""
+        own = self.codec.attributes
+        return frozenset(
+            field
+            for layout in self.indexes.values()
+            for part in layout.computed
+            if part.name not in own
+            for field in part.held
+            if field in self.required_in(layout)
+        )
+
+    @cached_property
     def held_by_keys(self) -> frozenset[str]:
         """The fields that keys and indexes contain."""
         joined = frozenset() if self.joined is None else self.joined.held_by_keys
