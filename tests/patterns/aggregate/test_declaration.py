@@ -118,6 +118,15 @@ class Noted(sk.Item, table=sk.Table("noted-sums")):
     by_note = sk.Index("note", "{note}", "{window}")
 
 
+class Peaked(sk.Item, table=sk.Table("peaked-sums")):
+    customer: str
+    window: str
+    largest: Decimal | None = None
+    largest_exact: bool = True
+    key = sk.Key("{customer}", "{window}")
+    by_largest = sk.Index("largest", "PEAK#{window}", "{largest}")
+
+
 class Started(sk.Item, table=SUMMED):
     customer: str
     window: str
@@ -162,6 +171,7 @@ class Unstreamed(sk.Item, table="unstreamed-orders"):
         ({"into": Needy}, "Needy.note has no default"),
         ({"into": Ranked}, r'make "{orders}" alone the sort key'),
         ({"into": Noted}, "Noted.by_note has note, which the aggregate does not know"),
+        ({"into": Peaked, "values": {"largest": sk.maximum("total")}}, "Peaked.by_largest: .* must be a field itself"),
         ({"into": Started}, "has the default 5, but an aggregate starts from 0"),
         ({"marks": ""}, "marks='' must be the beginning"),
     ],

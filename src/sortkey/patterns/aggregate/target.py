@@ -152,6 +152,13 @@ class Target:
         """Raises DeclarationError for index keys that an update cannot compute."""
         known = {*self.group, *self.positions} | ({self._expires} if self._expires else set())
         for layout, part in self._index_parts():
+            extreme = next((field for field in layout.fields if field in self.extremes), None)
+            if extreme is not None and not isinstance(part, NativeAttribute):
+                raise DeclarationError(
+                    f"{self.schema.name}.{layout.name}: items get {part!r} only if {extreme} is known when they are "
+                    "created, and it is not; with an extreme, each attribute of an index key must be a field itself, "
+                    "by names="
+                )
             for field in part.fields:
                 if field not in known:
                     raise DeclarationError(
