@@ -17,9 +17,12 @@ TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")
 
 # A busy machine makes a single example slow, which says nothing about the code.
-settings.register_profile("sortkey", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-# `make quick` tries fewer examples of each property; `make test` all of them.
+settings.register_profile(
+    "sortkey", deadline=None, print_blob=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+# `make quick` tries fewer examples of each property; HYPOTHESIS_PROFILE=thorough tries many, by hand.
 settings.register_profile("quick", settings.get_profile("sortkey"), max_examples=20)
+settings.register_profile("thorough", settings.get_profile("sortkey"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sortkey"))
 
 

@@ -38,9 +38,9 @@ def test_every_mutated_request_gets_its_answer() -> None:
     with Servers() as servers:
         result = Campaign(servers, SEED).run(CASES)
     assert result.failures == [], summary(result, SEED)
-    # It gets through: a good part is accepted, and by the services, too.
+    # It gets through: a good part is accepted, and by the services, too. Only campaigns, on one of ten routes, get 202.
     assert result.statuses[200] > CASES / 10
-    assert result.statuses[202] > CASES / 1000
+    assert result.statuses[202] > CASES / 10_000
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,8 @@ def test_caches_of_expressions_are_full_before_the_first_case() -> None:
     corpus.lay_out(call, set())
     fill_caches(call)
     database.close()
+    # `get_objects` leaves out what was frozen after the tests were collected.
+    gc.unfreeze()
     caches = [each for each in gc.get_objects() if isinstance(each, _lru_cache_wrapper)]
     compiled = [each.cache_info() for each in caches if each.__name__ in ("_program", "_compiled", "parse_projection")]
     assert len(compiled) == 8

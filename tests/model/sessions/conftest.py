@@ -15,6 +15,22 @@ from tests.stores import dynamodb_local, our_endpoint, store
 __all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
 
 
+ASYNC_STORES = ("memory", "endpoint")
+"""Both sessions send the same requests. Their clients differ, and there are two async ones: embedded, and remote."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the async session on other stores: 1,278 tests of 15,134."""
+    others = [item for item in items if _is_async_elsewhere(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if not _is_async_elsewhere(item)]
+
+
+def _is_async_elsewhere(item: pytest.Item) -> bool:
+    chosen = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return chosen.get("db") == "async" and chosen.get("store") not in ASYNC_STORES
+
+
 class Awaited:
     """An async session, or its client, with blocking calls."""
 
