@@ -19,7 +19,7 @@ run: $(RUNS) ## Serve everything on ./data, with demonstration data
 test: $(READY) oracle kafka browser ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
-quick: $(READY) ## Run the unit tests, on stores in memory, in less than a minute
+quick: $(READY) ## Run the unit tests, on stores in memory
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(OTHER)
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)

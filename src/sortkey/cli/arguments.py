@@ -36,6 +36,13 @@ def add_allow_host_argument(command: Parser) -> None:
     )
 
 
+def add_status_arguments(command: Parser) -> None:
+    """Where a command that serves nothing else serves its state."""
+    command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
+    add_allow_host_argument(command)
+    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
+
+
 def host_name(text: str) -> str:
     """A name, or an IPv4 address. A web page could have any name, so there are no patterns."""
     if not _HOST_NAME.fullmatch(text):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
+from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
@@ -52,9 +52,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--kafka", metavar="BOOTSTRAP", help="brokers of the topic of dead letters")
     command.add_argument("--dead-letters", metavar="TOPIC", help="a topic that also gets the dead letters")
     command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
-    command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
-    add_allow_host_argument(command)
-    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
+    add_status_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
+from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
@@ -54,9 +54,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
     add_store_argument(command)
     command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
-    command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")
-    add_allow_host_argument(command)
-    command.add_argument("--metrics-port", metavar="PORT", type=int, default=0, help="a free port by default")
+    add_status_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
