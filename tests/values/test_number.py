@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sortkey.errors import ValidationException
 from sortkey.values import errors, number
@@ -184,6 +186,21 @@ def test_a_sum_that_does_not_fit_is_rejected(a: str, b: str, message: str) -> No
 )
 def test_size_counts_pairs_of_digits_around_the_point(text: str, size: int) -> None:
     assert number.size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "007", "10", "1.50", "0.5", "-3", "+3", "1e3", "٣", "1.٣", DIGITS_38 + "1", "3.", ".3"]
+)
+def test_other_text_is_no_plain_number(text: str) -> None:
+    assert number.plain_size(text) == 0
+
+
+@given(st.from_regex(r"[0-9]{1,40}(\.[0-9]{1,40})?", fullmatch=True))
+def test_a_plain_number_is_canonical_and_has_its_size(text: str) -> None:
+    size = number.plain_size(text)
+    if size:
+        assert number.canonical(text) == text
+        assert number.size(text) == size
 
 
 # The layout is a file format: after a change, no stored key would be found.

@@ -79,6 +79,8 @@ class Program(NamedTuple):
     removals: tuple[int, ...]
     checks: tuple[Check, ...] = ()
     nested: frozenset[str] = frozenset()
+    shallow: bool = True
+    """Whether it writes whole attributes only."""
 
     def bind(self, bindings: Bindings) -> Update:
         paths = resolve(self.paths, bindings)
@@ -97,8 +99,7 @@ class Update:
         self._names = [str(path[0]) for path in paths]
         self.attributes = frozenset(self._names)
         """The top-level attributes that it writes."""
-        self.shallow = sum(map(len, paths)) == len(paths)
-        """Whether it writes whole attributes only."""
+        self.shallow = program.shallow
         self.nested = bindings.attributes(program.nested) if program.nested else program.nested
         """The top-level attributes that it reads or writes in part, by a longer path."""
 
@@ -181,8 +182,16 @@ def _program(text: str) -> Program:
     except InvalidExpression as error:
         compilation.reject(error)
     paths = tuple(action.path for action in actions)
-    nested = compilation.nested | roots([path for path in paths if len(path.parts) > 1])
-    return Program(paths, tuple(assignments), tuple(merges), tuple(removals), tuple(compilation.checks), nested)
+    long = [path for path in paths if len(path.parts) > 1]
+    return Program(
+        paths,
+        tuple(assignments),
+        tuple(merges),
+        tuple(removals),
+        tuple(compilation.checks),
+        compilation.nested | roots(long),
+        shallow=not long,
+    )
 
 
 def _operand(action: Add | Delete, compilation: Compilation, allowed: frozenset[str]) -> str:

@@ -96,10 +96,17 @@ class _Walk:
         for name, value in members.items():
             if not short:
                 text_bytes += _name_size(name)
-            # Most attributes are strings, which are always canonical: this saves two calls.
-            if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str:
-                text_bytes += len(text) if text.isascii() else len(text.encode())
-                continue
+            # Most are strings, plain numbers and flags. Without a call of `value`, a third of the time is saved.
+            if type(value) is dict and len(value) == 1:
+                if type(text := value.get("S")) is str:
+                    text_bytes += len(text) if text.isascii() else len(text.encode())
+                    continue
+                if type(text := value.get("N")) is str and (plain := number.plain_size(text)):
+                    text_bytes += plain
+                    continue
+                if type(value.get("BOOL")) is bool:
+                    text_bytes += size.FLAG
+                    continue
             if value is None:
                 raise errors.null_attribute(name)
             walked = self.value(value)
@@ -139,6 +146,9 @@ class _Walk:
     def number(self, content: Any) -> str:
         if not isinstance(content, str):
             raise errors.wrong_type(errors.TEXT, content)
+        if plain := number.plain_size(content):
+            self.size += plain
+            return content
         text = number.canonical(content)
         self.size += number.size(text)
         return text

@@ -28,6 +28,8 @@ from sortkey.values import errors
 # Text that is canonical and certainly in range: nearly every number.
 _is_canonical_fast = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18})\.[0-9]{0,18}[1-9])").fullmatch
 
+_is_plain_fraction = re.compile(r"[1-9][0-9]{0,17}\.[0-9]{0,17}[1-9]").fullmatch
+
 # Decimal would also accept blanks, underscores, the digits of other scripts, NaN and Infinity. Exponents of more than
 # ten digits are rejected here, before Decimal sees them.
 _is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?", re.ASCII).fullmatch
@@ -65,7 +67,9 @@ def _write(number: Decimal) -> str:
         raise ValidationException(errors.OVERFLOW)
     if exponent < NUMBER_MIN_EXPONENT:
         raise ValidationException(errors.UNDERFLOW)
-    return format(shortest, "f")
+    # For most numbers this is the decimal notation too, and takes a third of the time.
+    text = str(shortest)
+    return format(shortest, "f") if "E" in text else text
 
 
 def add(a: str, b: str) -> str:
@@ -116,6 +120,21 @@ def _scientific(magnitude: str) -> tuple[int, str]:
     return len(digits) - len(fraction) - 1, digits
 
 
+def plain_size(text: str) -> int:
+    """The size of a plain number; 0 for any other text.
+
+    Plain are canonical positive numbers, except those below 1 and whole numbers that end with 0. Most numbers are. They
+    need neither `canonical` nor `size`, which take twice as long.
+    """
+    if text.isdigit():
+        if text[0] != "0" != text[-1] and len(text) <= NUMBER_DIGITS and text.isascii():
+            return (len(text) + 3) // 2
+    elif _is_plain_fraction(text):
+        point = text.index(".")
+        return (point + 1) // 2 + (len(text) - point) // 2 + 1
+    return 0
+
+
 def size(text: str) -> int:
     """Bytes that DynamoDB counts: one, one more for a minus sign, and one for every two significant digits.
 
@@ -125,6 +144,9 @@ def size(text: str) -> int:
         return (len(text) + 3) // 2
     if text == "0":
         return 1
+    point = text.find(".")
+    if point > 0 and text[0] not in "-0":
+        return min((point + 1) // 2 + (len(text) - point) // 2 + 1, _LARGEST_SIZE)
     whole, _, fraction = text.lstrip("-").partition(".")
     if fraction and whole != "0":
         pairs = (len(whole) + 1) // 2 + (len(fraction) + 1) // 2

@@ -136,17 +136,13 @@ class CommitScheduler:
         """Of their requests."""
 
     def submit(self, write: PendingWrite) -> None:
-        if write.size <= LARGE_BYTES:
+        size = write.size
+        if size > LARGE_BYTES:
+            self._large.append(write)
+        if size <= LARGE_BYTES or len(self._large) == 1:
             self._enqueue(write)
-        else:
-            self._submit_large(write)
         self.queued += 1
-        self.queued_bytes += write.size
-
-    def _submit_large(self, write: PendingWrite) -> None:
-        self._large.append(write)
-        if len(self._large) == 1:
-            self._enqueue(write)
+        self.queued_bytes += size
 
     def _enqueue(self, write: PendingWrite) -> None:
         self._queue.enqueue(write)
