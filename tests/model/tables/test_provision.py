@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 
 import sortkey as sk
 from sortkey.client.capabilities import ALTERNATOR, AWS, EMBEDDED, Capabilities
-from sortkey.model.tables.provision import create_request, require_support
+from sortkey.model.tables.provision import create_request, require_support, ttl_request
 from tests.model.sessions.shop import SHOP, Order, Parcel
 from tests.stores import dynamodb_local, our_endpoint, store
 
@@ -63,6 +65,29 @@ def test_tables_are_made_once(store: str) -> None:
         assert db.diff_tables() == []
         ttl = db.client.describe_time_to_live(TableName="shop")["TimeToLiveDescription"]
         assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires")
+
+
+def test_several_programs_may_create_the_tables_at_the_same_time(store: str) -> None:
+    with sk.connect(store, tables=[Order]) as db, ThreadPoolExecutor() as programs:
+        created = [programs.submit(db.create_tables) for _ in range(4)]
+        assert sorted(table for each in created for table in each.result()) == ["shop"]
+        assert db.diff_tables() == []
+
+
+def test_the_ttl_of_a_table_that_another_program_creates_is_waited_for(store: str) -> None:
+    with sk.connect(store, tables=[Order]) as db, ThreadPoolExecutor() as programs:
+        db.client.create_table(**create_request(SHOP))
+        waiting = programs.submit(db.create_tables)
+        assert not wait([waiting], timeout=0.2).done
+        db.client.update_time_to_live(**ttl_request(SHOP))
+        assert waiting.result() == []
+
+
+def test_a_table_without_its_ttl_is_told(store: str) -> None:
+    with sk.connect(store, tables=[Order]) as db:
+        db.client.create_table(**create_request(SHOP))
+        with pytest.raises(sk.TablesDiffer, match="its TTL attribute is None, but expires is declared"):
+            db.create_tables()
 
 
 def test_differences_are_told_and_not_ignored(store: str) -> None:

@@ -11,8 +11,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
 from sortkey.clock import SystemClock
 from sortkey.feeds.changes.catching_up import caught_up
 from sortkey.feeds.changes.change_feed import ChangeFeed
@@ -22,7 +20,6 @@ from sortkey.feeds.changes.lease import FEEDS
 from sortkey.http.prometheus import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import code_of
 
 LEASE_SECONDS: Final = 10.0
 _NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.Follower(…) as follower`"
@@ -68,7 +65,7 @@ class Follower:
         starting: a missing table, a table without a stream, an unreachable store."""
         if self._runners:
             raise RuntimeError("a follower runs once; make another one")
-        await self._create_tables()
+        await self._session.create_tables(FEEDS, DEAD_LETTERS)
         runners = [FeedRunner(self._session, feed, self.id, self._settings) for feed in self._feeds]
         try:
             for runner in runners:
@@ -142,15 +139,3 @@ class Follower:
 
     async def _finish(self) -> None:
         await asyncio.gather(*(runner.finish() for runner in self._runners))
-
-    async def _create_tables(self) -> None:
-        while True:
-            try:
-                await self._session.create_tables(FEEDS, DEAD_LETTERS)
-            except ClientError as error:
-                if code_of(error) != "ResourceInUseException":
-                    raise
-                # Another follower starts at the same time.
-                await asyncio.sleep(0.1)
-            else:
-                return

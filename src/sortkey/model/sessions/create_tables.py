@@ -14,6 +14,8 @@ from sortkey.model.tables.table import Table
 
 _PROVISIONING: Final = "provisioning"
 POLL: Final = Pause(0.5)
+TTL_POLLS: Final = 4
+"""How often to look again for the TTL of a table that another program may just have created."""
 
 
 def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
@@ -22,11 +24,10 @@ def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]
     differences: list[str] = []
     for table in tables:
         description = yield from describe(context, table.name)
-        if description is None:
-            yield from _create(context, table)
+        if description is None and (yield from _create(context, table)):
             created.append(table.name)
         else:
-            differences += yield from _compare(context, table, description)
+            differences += yield from _compare_active(context, table)
     if differences:
         raise TablesDiffer("; ".join(differences))
     return created
@@ -41,18 +42,40 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
     return found
 
 
-def _create(context: Context, table: Table) -> Steps[None]:
-    yield from table_request(
-        context, "CreateTable", provision.create_request(table, native=context.multi_attribute_keys)
-    )
-    while True:
-        description = yield from describe(context, table.name)
-        if description is not None and description["TableStatus"] == "ACTIVE":
-            break
-        yield POLL
+def _create(context: Context, table: Table) -> Steps[bool]:
+    """False if another program creates the table at the same time."""
+    request = provision.create_request(table, native=context.multi_attribute_keys)
+    try:
+        yield from table_request(context, "CreateTable", request)
+    except ClientError as error:
+        if code_of(error) != "ResourceInUseException":
+            raise
+        return False
+    yield from _active(context, table)
     ttl = provision.ttl_request(table)
     if ttl is not None:
         yield from table_request(context, "UpdateTimeToLive", ttl)
+    return True
+
+
+def _active(context: Context, table: Table) -> Steps[dict[str, Any]]:
+    """The description of a table, once it is no longer being created."""
+    while True:
+        description = yield from describe(context, table.name)
+        if description is not None and description["TableStatus"] != "CREATING":
+            return description
+        yield POLL
+
+
+def _compare_active(context: Context, table: Table) -> Steps[list[str]]:
+    """Another program may have created the table and not set its TTL yet."""
+    description = yield from _active(context, table)
+    for _ in range(TTL_POLLS):
+        differences = yield from _compare(context, table, description)
+        if not provision.lacks_only_ttl(table, differences):
+            return differences
+        yield POLL
+    return differences
 
 
 def _compare(context: Context, table: Table, description: dict[str, Any] | None) -> Steps[list[str]]:

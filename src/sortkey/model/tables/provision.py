@@ -128,11 +128,24 @@ def differences(
         found.append(f"its stream is {stream}, but {table.settings.stream} is declared")
     attribute = (ttl or {}).get("AttributeName") if _is_on(ttl) else None
     if attribute != table.ttl_attribute:
-        found.append(f"its TTL attribute is {attribute}, but {table.ttl_attribute} is declared")
+        found.append(_ttl_difference(table, attribute))
     billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if billing != declared["BillingMode"]:
         found.append(f"its billing mode is {billing}, but {declared['BillingMode']} is declared")
-    return [f"table {table.name}: {each}" for each in found]
+    return [_of_table(table, each) for each in found]
+
+
+def lacks_only_ttl(table: Table, found: list[str]) -> bool:
+    """Whether these differences are that a table has no TTL though one is declared, and nothing else."""
+    return table.ttl_attribute is not None and found == [_of_table(table, _ttl_difference(table, None))]
+
+
+def _ttl_difference(table: Table, attribute: str | None) -> str:
+    return f"its TTL attribute is {attribute}, but {table.ttl_attribute} is declared"
+
+
+def _of_table(table: Table, difference: str) -> str:
+    return f"table {table.name}: {difference}"
 
 
 def has_index(description: Mapping[str, Any], index: str) -> bool:
