@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC
-from typing import Final
+from typing import Any, Final
 
 import sortkey as sk
-from benchmarks._favourites import Favourite, FavouriteCount
+from benchmarks._favourites import Favourite, FavouriteCount, windows
 
 LARGEST_TRANSACTION: Final = 100
 
@@ -31,30 +30,25 @@ class AddInTransactions:
             for item, sign in ((change.new, 1), (change.old, -1)) if change.kind != "MODIFY" else ():
                 if item is not None:
                     deltas.update({(item.restaurant, window): sign for window in windows(item)})
-        updates = [self._update(*group, delta) for group, delta in deltas.items() if delta]
+        updates = [{"Update": add(*group, delta)} for group, delta in deltas.items() if delta]
         for start in range(0, len(updates), LARGEST_TRANSACTION):
             await self._db.client._call(
                 "TransactWriteItems",
                 {"TransactItems": updates[start : start + LARGEST_TRANSACTION], "ReturnConsumedCapacity": "TOTAL"},
             )
 
-    def _update(self, restaurant: str, window: str, delta: int) -> dict[str, object]:
-        return {
-            "Update": {
-                "TableName": FavouriteCount.__table__.name,
-                "Key": FavouriteCount.key(restaurant=restaurant, window=window).key(),
-                "UpdateExpression": "SET #r = :r, #w = :w, #t = :t ADD #c :d",
-                "ExpressionAttributeNames": {"#r": "restaurant", "#w": "window", "#t": "toppk", "#c": "count"},
-                "ExpressionAttributeValues": {
-                    ":r": {"S": restaurant},
-                    ":w": {"S": window},
-                    ":t": {"S": f"TOP#{window}"},
-                    ":d": {"N": str(delta)},
-                },
-            }
-        }
 
-
-def windows(item: Favourite) -> list[str]:
-    day = f"{item.since.astimezone(UTC):%Y-%m-%d}"
-    return ["ALL_TIME", day[:4], day[:7], day]
+def add(restaurant: str, window: str, delta: int) -> dict[str, Any]:
+    """Members of an UpdateItem that adds to a count, and makes it if there is none."""
+    return {
+        "TableName": FavouriteCount.__table__.name,
+        "Key": FavouriteCount.key(restaurant=restaurant, window=window).key(),
+        "UpdateExpression": "SET #r = :r, #w = :w, #t = :t ADD #c :d",
+        "ExpressionAttributeNames": {"#r": "restaurant", "#w": "window", "#t": "toppk", "#c": "count"},
+        "ExpressionAttributeValues": {
+            ":r": {"S": restaurant},
+            ":w": {"S": window},
+            ":t": {"S": f"TOP#{window}"},
+            ":d": {"N": str(delta)},
+        },
+    }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final
@@ -39,6 +40,20 @@ COUNTED: Final = sk.aggregate(
     window=sk.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
     values={"count": sk.count()},
 )
+
+
+def windows(item: Favourite) -> list[str]:
+    day = f"{item.since.astimezone(UTC):%Y-%m-%d}"
+    return ["ALL_TIME", day[:4], day[:7], day]
+
+
+def right_counts(favourites: Iterable[Favourite]) -> Counter[tuple[str, str]]:
+    """By restaurant and window."""
+    return Counter((each.restaurant, window) for each in favourites for window in windows(each))
+
+
+async def stored_counts(db: sk.AsyncSession) -> dict[tuple[str, str], int]:
+    return {(each.restaurant, each.window): each.count async for each in db.scan(FavouriteCount, consistent=True)}
 
 
 def history(count: int, random: Random) -> tuple[list[sk.Change[Favourite]], list[Favourite]]:

@@ -8,7 +8,6 @@ batch is delivered again. A count is wrong if it is not that of the favourites t
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from time import process_time
@@ -17,17 +16,19 @@ from typing import Any, Final, NamedTuple, Protocol
 from botocore.exceptions import ClientError
 
 import sortkey as sk
-from benchmarks._add_in_transactions import AddInTransactions, windows
+from benchmarks._add_in_transactions import AddInTransactions
 from benchmarks._favourites import (
     COUNTED,
     COUNTS,
     FAVOURITES,
     Favourite,
-    FavouriteCount,
     LostAnswers,
     deliveries,
     history,
+    right_counts,
+    stored_counts,
 )
+from benchmarks._other_ways import InOneTransaction, OneByOne, count_by_scan, count_in_requests
 from sortkey.cli.bench import Result
 
 CHANGES: Final = 20_000
@@ -65,6 +66,18 @@ def run() -> Iterator[Result]:
     ours, theirs = (measure(counting, TWICE, LOST, SMALL_BATCH) for counting in (COUNTED.aggregator, AddInTransactions))
     yield Result("counts that are wrong after faults", ours.wrong, "%", peers={_ADD: theirs.wrong})
     yield Result("sum of errors after faults", ours.off, "%", peers={_ADD: theirs.off})
+    yield from other_ways()
+
+
+def other_ways() -> Iterator[Result]:
+    """What the request that marks a favourite could do itself, and a job once a day."""
+    for name, way in {"one by one": OneByOne, "in a transaction": InOneTransaction}.items():
+        counted = count_in_requests(way, LOST, CHANGES)
+        yield Result(f"in the request, {name}: write units per change", counted.units, "units")
+        yield Result(f"in the request, {name}: counts that are wrong after faults", counted.wrong, "%")
+    scanned = count_by_scan(CHANGES)
+    yield Result("by a scan: read units per million favourites", 1e6 * scanned.read_units, "units")
+    yield Result("by a scan: counts that are wrong before the next", scanned.wrong, "%")
 
 
 def measure(
@@ -87,8 +100,8 @@ async def _measured(
         for delivered in deliveries(made, batch, Random(SEED), twice):
             await _deliver(consumer, delivered)
         seconds = process_time() - started
-        found = {(each.restaurant, each.window): each.count async for each in db.scan(FavouriteCount, consistent=True)}
-    expected = Counter((each.restaurant, window) for each in left for window in windows(each))
+        found = await stored_counts(db)
+    expected = right_counts(left)
     groups = {*found, *expected}
     errors = [abs(found.get(group, 0) - expected[group]) for group in groups]
     wrong = sum(error > 0 for error in errors)

