@@ -79,7 +79,7 @@ def test_the_ttl_of_a_table_that_another_program_creates_is_waited_for(store: st
         db.client.create_table(**create_request(SHOP))
         waiting = programs.submit(db.create_tables)
         assert not wait([waiting], timeout=0.2).done
-        db.client.update_time_to_live(**ttl_request(SHOP))
+        db.client.update_time_to_live(**(ttl_request(SHOP) or {}))
         assert waiting.result() == []
 
 
