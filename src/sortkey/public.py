@@ -99,6 +99,11 @@ from sortkey.patterns.aggregate.recount_report import RecountReport as RecountRe
 from sortkey.patterns.aggregate.values import count as count
 from sortkey.patterns.aggregate.values import total as total
 from sortkey.patterns.aggregate.windows import window as window
+from sortkey.patterns.bounded.answer import Bounded as Bounded
+from sortkey.patterns.bounded.bounded_rows import BoundedRows as BoundedRows
+from sortkey.patterns.bounded.bounded_rows import bounded_rows as bounded_rows
+from sortkey.patterns.bounded.bounded_set import BoundedSet as BoundedSet
+from sortkey.patterns.bounded.bounded_set import bounded as bounded
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings
 from sortkey.service_interface import NotFound as NotFound

@@ -97,7 +97,7 @@ class Transaction:
         self._add(Action(DeleteOrCheck("ConditionCheck", path, where)))
 
 
-def transact(context: Context, transaction: Transaction) -> Steps[None]:
+def transact(context: Context, transaction: Transaction, metered: str = "transaction") -> Steps[None]:
     if not isinstance(transaction, Transaction):
         raise TypeError(f"expected an sk.Transaction, not {type(transaction).__name__}")
     context.require_transactions("transact")
@@ -116,7 +116,7 @@ def transact(context: Context, transaction: Transaction) -> Steps[None]:
             members["ClientRequestToken"] = transaction.token
             transaction.sent = items
         try:
-            yield from context.send("TransactWriteItems", members, "transaction")
+            yield from context.send("TransactWriteItems", members, metered)
         except ClientError as error:
             if code_of(error) == _CANCELLED:
                 # The store has written nothing, so the next attempt may differ.

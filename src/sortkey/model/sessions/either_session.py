@@ -1,0 +1,23 @@
+"""Runs the steps of a pattern in a session of either kind: a sync one returns the result, an async one awaits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, overload
+
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.sync_session import Session
+
+T = TypeVar("T")
+
+
+@overload
+def run_in(session: Session, make_steps: Callable[[Context], Steps[T]]) -> T: ...
+@overload
+def run_in(session: AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> Coroutine[Any, Any, T]: ...
+def run_in(session: Session | AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> T | Coroutine[Any, Any, T]:
+    """Carry out the steps, with the session's timeout, retries and meter."""
+    if not isinstance(session, Session | AsyncSession):
+        raise TypeError(f"expected an open session, of sk.connect or sk.open, not {session!r}")
+    return session._run(make_steps(session._context))

@@ -1,0 +1,65 @@
+"""Any sequence of changes of a bounded set, and of bounded rows, answers what a plain set answers."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sortkey as sk
+from tests.patterns.bounded.boards import ADA, ALBUMS, BOARDS, HOLIDAYS, Album, Board, Picture, picture, picture_key
+
+
+class Change(NamedTuple):
+    kind: Literal["add", "remove"]
+    member: str
+
+
+CHANGES = st.lists(st.builds(Change, st.sampled_from(["add", "remove"]), st.sampled_from("abcdef")), max_size=40)
+
+
+def expected(members: set[str], change: Change, limit: int) -> sk.Bounded:
+    """Changes the plain set, and says what the answer must be."""
+    if change.kind == "remove":
+        outcome: Literal["removed", "absent"] = "removed" if change.member in members else "absent"
+        members.discard(change.member)
+        return sk.Bounded(outcome, len(members))
+    if change.member in members:
+        return sk.Bounded("present", len(members))
+    if len(members) >= limit:
+        return sk.Bounded("full", len(members))
+    members.add(change.member)
+    return sk.Bounded("added", len(members))
+
+
+@given(changes=CHANGES, limit=st.integers(1, 5), stored=st.sets(st.sampled_from("abcdef")))
+def test_a_bounded_set_is_a_plain_set_with_a_limit(changes: list[Change], limit: int, stored: set[str]) -> None:
+    pins, members = sk.bounded(Board, "pins", limit=limit), set(stored)
+    with sk.connect("memory:") as db:
+        db.create_tables(BOARDS)
+        db.put(Board(user="ada", pins=set(stored)))
+        for change in changes:
+            made = pins.add if change.kind == "add" else pins.remove
+            assert made(db, ADA, change.member) == expected(members, change, limit)
+        board = db.get(ADA)
+        assert board is not None
+        assert board.pins == members
+
+
+@given(changes=CHANGES, limit=st.integers(1, 5))
+def test_bounded_rows_are_a_plain_set_with_a_limit(changes: list[Change], limit: int) -> None:
+    pictures, members = sk.bounded_rows(Album, "pictures", Picture, limit=limit, by={"id": "album"}), set[str]()
+    with sk.connect("memory:") as db:
+        db.create_tables(ALBUMS)
+        db.put(Album(id="holidays"))
+        for change in changes:
+            if change.kind == "add":
+                answer = pictures.add(db, picture(change.member))
+            else:
+                answer = pictures.remove(db, picture_key(change.member))
+            assert answer == expected(members, change, limit)
+        album = db.get(HOLIDAYS)
+        assert album is not None
+        assert album.pictures == len(members)
+        assert {each.name for each in db.iterate(Picture.key(album="holidays"))} == members
