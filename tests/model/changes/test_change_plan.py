@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 import sortkey as sk
-from sortkey.model.changes.change_plan import dependents, plan_changes
+from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.items.item import schema_of
 from tests.model.declared import Order, Price, Score
 
@@ -124,9 +124,3 @@ def test_an_index_that_shares_an_attribute_of_the_primary_key() -> None:
     plan = plan_changes(schema_of(Plot), {"tree": "oak"}, {"id": "1"})
     assert plan.sets.keys() == {"tree", "plot", "plot_tree", "tree_id"}
     assert plan.beside == {}
-
-
-def test_dependents() -> None:
-    assert dependents(TASKS, ["state"]) == {"gsi1sk"}
-    assert dependents(TASKS, ["due"]) == {"gsi2pk", "gsi2sk"}
-    assert dependents(TASKS, ["id"]) == {"pk", "gsi1sk"}

@@ -42,16 +42,6 @@ class ChangePlan:
     named with it is absent, which keeps the item out of the index."""
 
 
-def dependents(schema: Schema[Any], fields: Collection[str]) -> frozenset[str]:
-    """The key attributes that change with these fields."""
-    return frozenset(
-        part.name
-        for layout in schema.layouts.values()
-        for part in layout.computed
-        if not _dependencies(layout, part).isdisjoint(fields)
-    )
-
-
 def _dependencies(layout: KeyLayout, part: KeyAttribute) -> frozenset[str]:
     """The attribute's own fields, and those that remove the item from the index when they are None."""
     return layout.sparse.union(part.fields)

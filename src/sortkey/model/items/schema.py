@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
@@ -99,14 +99,14 @@ class Schema(Generic[T]):
     @cached_property
     def recomputed(self) -> frozenset[str]:
         """The fields that index keys are computed from; native attributes are not computed."""
-        own = self.codec.attributes
-        return frozenset(
-            field
-            for layout in self.indexes.values()
-            for part in layout.computed
-            if part.name not in own
-            for field in layout.sparse.union(part.fields)
-        )
+        return frozenset(field for layout, part in self._templates() for field in layout.sparse.union(part.fields))
+
+    def _templates(self) -> Iterator[tuple[KeyLayout, KeyAttribute]]:
+        """The attributes of index keys that are computed, and are not fields themselves."""
+        for layout in self.indexes.values():
+            for part in layout.computed:
+                if part.name not in self.codec.attributes:
+                    yield layout, part
 
     def required_in(self, layout: KeyLayout) -> tuple[str, ...]:
         """The fields of an index that a row must have, and may have in the key of the index only."""
@@ -121,14 +121,8 @@ class Schema(Generic[T]):
     @cached_property
     def required_in_templates(self) -> frozenset[str]:
         """The fields that a row must have, and may have in a computed attribute of an index key only."""
-        own = self.codec.attributes
         return frozenset(
-            field
-            for layout in self.indexes.values()
-            for part in layout.computed
-            if part.name not in own
-            for field in part.held
-            if field in self.required_in(layout)
+            field for layout, part in self._templates() for field in part.held if field in self.required_in(layout)
         )
 
     @cached_property
