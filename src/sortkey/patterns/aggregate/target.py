@@ -20,9 +20,9 @@ from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.skipped_rows import key_text
 from sortkey.patterns.aggregate.extremes import Bound, Extreme, Kept
-from sortkey.patterns.aggregate.ranges import AnyWindow
 from sortkey.patterns.aggregate.step import Group
 from sortkey.patterns.aggregate.values import Sum, zero_of
+from sortkey.patterns.aggregate.windows import Window
 
 _CACHED_ITEMS: Final = 16_384
 
@@ -50,7 +50,7 @@ class Target:
         schema: Schema[Any],
         group: tuple[str, ...],
         values: Mapping[str, Kept],
-        window: AnyWindow | None,
+        window: Window | None,
         prefix: str,
     ) -> None:
         self.schema = schema
@@ -77,13 +77,17 @@ class Target:
             *self.flags.values()
         }
         self._primary = frozenset(part.name for part in schema.primary.attributes)
+        known = {*group, self._expires}
+        # Another aggregate, or the program, may keep something there: a write must not set it to its default.
+        self._others = {field.attribute for name, field in fields.items() if name not in known}
         self.fixed = lru_cache(_CACHED_ITEMS)(self._fixed)
         """The key of a group's item, and what each write sets."""
 
     def _fixed(self, group: Group) -> Fixed:
         row = self.schema.encode(self._item(group))
         key = {name: row[name] for name in self._primary}
-        return Fixed(key, {name: row[name] for name in row if name not in self._primary | self._written})
+        left_out = self._primary | self._written | self._others
+        return Fixed(key, {name: row[name] for name in row if name not in left_out})
 
     def _item(self, group: Group) -> Any:
         """The item of a group with nothing counted."""
