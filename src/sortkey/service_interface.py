@@ -38,6 +38,17 @@ class BadRequest(Exception):
         self.details = tuple(details)
 
 
+class Conflict(Exception):
+    """The request is valid, but the state of what it names forbids it: answered with 409. `code` tells programs why.
+
+    raise sk.Conflict("there are 100 pins already; remove one first", code="full")
+    """
+
+    def __init__(self, message: str, code: str = "conflict") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
     `sortkey worker` is a `Consumer`, too."""

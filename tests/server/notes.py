@@ -177,6 +177,7 @@ FAILURES: Mapping[str, Any] = {
     "full": lambda _: _error("InternalServerError"),
     "rejected": lambda _: _error("ValidationException"),
     "late": lambda _: sk.DeadlineExceeded("not done within 30 s"),
+    "conflict": lambda _: sk.Conflict("the shelf is full", code="shelf_full"),
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }
 

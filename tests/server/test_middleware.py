@@ -96,6 +96,7 @@ def test_a_missing_body(with_app: WithApp, path: str) -> None:
         ("DELETE", "/notes/s/late", 503, "overloaded"),
         ("DELETE", "/notes/s/full", 503, "store_unavailable"),
         ("DELETE", "/notes/s/cursor", 400, "invalid_request"),
+        ("DELETE", "/notes/s/conflict", 409, "shelf_full"),
         ("DELETE", "/notes/s/rejected", 500, "internal"),
         ("DELETE", "/notes/s/unexpected", 500, "internal"),
         ("GET", "/notes-raw-broken", 500, "internal"),

@@ -15,7 +15,7 @@ from litestar.exceptions import HTTPException
 
 from sortkey.http.response import RETRY_SECONDS
 from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
-from sortkey.service_interface import BadRequest, NotFound
+from sortkey.service_interface import BadRequest, Conflict, NotFound
 
 INVALID: Final = "invalid_request"
 MALFORMED: Final = "malformed_json"
@@ -109,6 +109,8 @@ def error_answer(error: Exception, request_id: str) -> ErrorAnswer:
             return ErrorAnswer(404, CODES[404], str(error))
         case BadRequest():
             return ErrorAnswer(400, INVALID, str(error), tuple(map(Detail, error.details)))
+        case Conflict():
+            return ErrorAnswer(409, error.code, str(error))
         case CursorError() | KeyPartError():
             # A value that no key can hold is the client's error, even if its type allows it.
             return ErrorAnswer(400, INVALID, str(error))

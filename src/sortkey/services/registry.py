@@ -8,5 +8,8 @@ from typing import Final
 import sortkey as sk
 from sortkey.services.boosts.service_definition import BOOSTS
 from sortkey.services.favourites.service_definition import FAVOURITES
+from sortkey.services.social.service_definition import SOCIAL
 
-SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {service.name: service for service in (BOOSTS, FAVOURITES)}
+SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {
+    service.name: service for service in (BOOSTS, FAVOURITES, SOCIAL)
+}

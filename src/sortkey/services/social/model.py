@@ -1,0 +1,100 @@
+"""The items: one table and one index, which every class uses in its own way.
+
+    social          User           USER#{user}        PROFILE              who is it
+                    PinBoard       USER#{user}        PINS                 which posts are pinned
+                    Follow         USER#{user}        FOLLOWS#{followed}   whom does the user follow
+                    Order          ORDER#{order}      STATUS               one order
+                    CustomerOrder  ORDER#{order}      CUSTOMER             the same, for its customer's list
+                    Product        PRODUCT#{product}  CATEGORY             one product
+
+      its index     User           CITY#{city}          USER#{user}          who lives in the city
+      gsi1          Follow         USER#{followed}      FOLLOWED_BY#{user}   who follows the user
+                    Order          STATUS#{status}      {placed}#{order}     orders of a status, by day
+                    CustomerOrder  CUSTOMER#{customer}  {placed}#{order}     orders of a customer, by day
+                    Product        CATEGORY#{category}  PRODUCT#{product}    products of a category
+
+    social-counts   FollowCounts   USER#{user}                             how many
+
+A row has one place in the index, and an order needs two: among those of its status, and among those of its customer. So
+it has two rows, which one transaction writes. Pins have a row of their own, because the index would copy them.
+The counts follow from the table's changes (`counts.py`).
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Final
+
+import sortkey as sk
+
+SOCIAL: Final = sk.Table("social", stream="NEW_AND_OLD_IMAGES", transactions=True)
+COUNTS: Final = sk.Table("social-counts")
+
+
+class User(sk.Item, table=SOCIAL):
+    user: Annotated[str, sk.in_key]
+    name: str
+    city: str
+
+    key = sk.Key("USER#{user}", "PROFILE")
+    by_city = sk.Index("gsi1", "CITY#{city}", "USER#{user}")
+
+
+class PinBoard(sk.Item, table=SOCIAL):
+    """Made together with its user."""
+
+    user: Annotated[str, sk.in_key]
+    pins: set[str] = sk.field(default_factory=set)
+
+    key = sk.Key("USER#{user}", "PINS")
+
+
+class Follow(sk.Item, table=SOCIAL):
+    user: Annotated[str, sk.in_key]
+    followed: Annotated[str, sk.in_key]
+    since: datetime
+
+    key = sk.Key("USER#{user}", "FOLLOWS#{followed}")
+    followers = sk.Index("gsi1", "USER#{followed}", "FOLLOWED_BY#{user}")
+
+
+class Order(sk.Item, table=SOCIAL):
+    order: Annotated[str, sk.in_key]
+    customer: str
+    status: str
+    placed: date
+    total: Decimal
+
+    key = sk.Key("ORDER#{order}", "STATUS")
+    by_status = sk.Index("gsi1", "STATUS#{status}", "{placed}#{order}")
+
+
+class CustomerOrder(sk.Item, table=SOCIAL):
+    """An order once more, in its customer's list."""
+
+    order: Annotated[str, sk.in_key]
+    customer: str
+    status: str
+    placed: date
+    total: Decimal
+
+    key = sk.Key("ORDER#{order}", "CUSTOMER")
+    by_customer = sk.Index("gsi1", "CUSTOMER#{customer}", "{placed}#{order}")
+
+
+class Product(sk.Item, table=SOCIAL):
+    product: Annotated[str, sk.in_key]
+    name: str
+    category: str
+
+    key = sk.Key("PRODUCT#{product}", "CATEGORY")
+    by_category = sk.Index("gsi1", "CATEGORY#{category}", "PRODUCT#{product}")
+
+
+class FollowCounts(sk.Item, table=COUNTS):
+    user: Annotated[str, sk.in_key]
+    following: int = 0
+    followers: int = 0
+
+    key = sk.Key("USER#{user}")

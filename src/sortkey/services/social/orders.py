@@ -1,0 +1,71 @@
+"""Orders: of a status by day, and of a customer by day. Both ends of every span are included."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+import sortkey as sk
+from sortkey.services.page_answers import PageArguments
+from sortkey.services.social.checks import Days, check_id
+from sortkey.services.social.model import CustomerOrder, Order
+
+CENT: Final = Decimal("0.01")
+MAX_TOTAL: Final = Decimal(10) ** 12
+"""Beyond it, a JSON number with two decimals would not be exact."""
+
+
+class OrderDetails(NamedTuple):
+    customer: str
+    status: str
+    placed: date
+    total: Decimal
+
+
+class Orders:
+    def __init__(self, session: sk.AsyncSession) -> None:
+        self._session = session
+
+    async def put(self, order: str, details: OrderDetails) -> Order:
+        """Makes the order or replaces it: both of its rows, or none."""
+        check_id("order", order)
+        _check(details)
+        rows = order_rows(order, details)
+        both = sk.Transaction()
+        for row in rows:
+            both.put(row)
+        await self._session.transact(both)
+        return rows[0]
+
+    async def get(self, order: str) -> Order:
+        """Raises NotFound."""
+        check_id("order", order)
+        found = await self._session.get(Order.key(order=order), consistent=True)
+        if found is None:
+            raise sk.NotFound(f"there is no order {order!r}")
+        return found
+
+    async def of_status(self, status: str, days: Days, page: PageArguments) -> sk.Page[Order]:
+        """By day upward, then by id."""
+        check_id("status", status)
+        return await self._session.page(Order.by_status(status=status).between(*days), **page)
+
+    async def of_customer(self, customer: str, days: Days, page: PageArguments) -> sk.Page[CustomerOrder]:
+        """By day upward, then by id."""
+        check_id("customer", customer)
+        return await self._session.page(CustomerOrder.by_customer(customer=customer).between(*days), **page)
+
+
+def order_rows(order: str, details: OrderDetails) -> tuple[Order, CustomerOrder]:
+    """The two rows of an order, one for each of its places in the index."""
+    fields = details._asdict()
+    return Order(order=order, **fields), CustomerOrder(order=order, **fields)
+
+
+def _check(details: OrderDetails) -> None:
+    check_id("customer", details.customer)
+    check_id("status", details.status)
+    total = details.total
+    if not total.is_finite() or abs(total) >= MAX_TOTAL or total != total.quantize(CENT):
+        raise sk.BadRequest(f"total: must be an amount with at most two decimals, below {MAX_TOTAL:,}, not {total}")

@@ -1,0 +1,65 @@
+"""Users: who they are, and who lives in a city."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sortkey as sk
+from sortkey.services.page_answers import PageArguments
+from sortkey.services.social.checks import check_id, check_text
+from sortkey.services.social.model import FollowCounts, PinBoard, User
+
+
+class CountedUser(NamedTuple):
+    user: User
+    counts: FollowCounts
+
+
+class Users:
+    def __init__(self, session: sk.AsyncSession) -> None:
+        self._session = session
+
+    async def put(self, user: str, name: str, city: str) -> CountedUser:
+        """A user who exists gets another name and city, and keeps pins and follows."""
+        check_id("user", user)
+        check_text("name", name)
+        check_id("city", city)
+        # Before the profile: a user who exists has a pin board, even if this ends in between.
+        await self._session.put(PinBoard(user=user), if_absent=True)
+        await self._session.put(User(user=user, name=name, city=city))
+        return await self.get(user)
+
+    async def get(self, user: str) -> CountedUser:
+        """Raises NotFound."""
+        paths = (user_path(user), FollowCounts.key(user=user))
+        profile, counts = await self._session.get_many(paths, consistent=True)
+        if profile is None:
+            raise no_user(user)
+        return CountedUser(profile, counts or FollowCounts(user=user))
+
+    async def in_city(self, city: str, page: PageArguments) -> sk.Page[User]:
+        """By id."""
+        check_id("city", city)
+        return await self._session.page(User.by_city(city=city), **page)
+
+    async def counts_of(self, users: Sequence[User]) -> dict[str, FollowCounts]:
+        """Those of each, in one batch."""
+        found = await self._session.lookup(FollowCounts.key, sk.each(user=[each.user for each in users]))
+        return {each.user: counts or FollowCounts(user=each.user) for each, counts in zip(users, found, strict=True)}
+
+    async def require(self, *users: str) -> None:
+        """Raises NotFound for the first one who does not exist."""
+        found = await self._session.get_many([user_path(user) for user in users], consistent=True)
+        for user, profile in zip(users, found, strict=True):
+            if profile is None:
+                raise no_user(user)
+
+
+def user_path(user: str) -> sk.Path[User]:
+    check_id("user", user)
+    return User.key(user=user)
+
+
+def no_user(user: str) -> sk.NotFound:
+    return sk.NotFound(f"there is no user {user!r}")

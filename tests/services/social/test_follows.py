@@ -1,0 +1,122 @@
+"""Who follows whom, in both directions, counted, on every store."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import sortkey as sk
+from sortkey.services.page_answers import page_arguments
+from sortkey.services.social.model import Follow, User
+from tests.services.social.conftest import NOON, Service
+
+
+def following(service: Service, user: str) -> list[str]:
+    return [each.followed for each in service.wait(service.social.follows.following(user, page_arguments()))]
+
+
+def followers(service: Service, user: str) -> list[str]:
+    return [each.user for each in service.wait(service.social.follows.followers(user, page_arguments()))]
+
+
+def test_each_direction_has_the_edge_and_both_users_are_counted(service: Service) -> None:
+    service.users("ada", "bob", "cleo")
+    service.follow(("ada", "cleo"), ("ada", "bob"), ("bob", "cleo"))
+    assert following(service, "ada") == ["bob", "cleo"]
+    assert followers(service, "cleo") == ["ada", "bob"]
+    assert (following(service, "cleo"), followers(service, "ada")) == ([], [])
+    service.count()
+    assert {user: service.counts(user) for user in ("ada", "bob", "cleo")} == {
+        "ada": (2, 0),
+        "bob": (1, 1),
+        "cleo": (0, 2),
+    }
+
+
+def test_following_twice_is_one_edge_and_keeps_its_since(service: Service) -> None:
+    service.users("ada", "bob")
+    service.follow(("ada", "bob"))
+    service.clock.advance(3600)
+    assert service.wait(service.social.follows.follow("ada", "bob")) == NOON
+    assert service.wait(service.social.follows.since("ada", "bob")) == NOON
+    assert service.wait(service.social.follows.since("bob", "ada")) is None
+    service.count()
+    assert service.counts("bob") == (0, 1)
+
+
+def test_ending_it_takes_it_out_of_both_lists_and_counts_also_twice(service: Service) -> None:
+    service.users("ada", "bob")
+    service.follow(("ada", "bob"), ("bob", "ada"))
+    service.count()
+    service.unfollow("ada", "bob")
+    service.unfollow("ada", "bob")
+    assert (following(service, "ada"), followers(service, "bob")) == ([], [])
+    service.count()
+    assert (service.counts("ada"), service.counts("bob")) == ((0, 1), (1, 0))
+
+
+def test_nobody_follows_oneself(service: Service) -> None:
+    service.users("ada")
+    for call in (service.social.follows.follow, service.social.follows.since, service.social.follows.unfollow):
+        with pytest.raises(sk.BadRequest, match="nobody follows oneself"):
+            service.wait(call("ada", "ada"))
+
+
+def test_there_are_no_edges_of_users_who_do_not_exist(service: Service) -> None:
+    service.users("ada")
+    for user, other in (("ada", "nobody"), ("nobody", "ada")):
+        with pytest.raises(sk.NotFound, match="there is no user 'nobody'"):
+            service.follow((user, other))
+    with pytest.raises(sk.NotFound, match="'nobody'"):
+        following(service, "nobody")
+    assert followers(service, "ada") == []
+
+
+@pytest.mark.parametrize("text", ["a#b", "FOLLOWS#", "ü/ß", "日本", "x" * 256])
+def test_ids_may_have_any_characters(service: Service, text: str) -> None:
+    service.users("ada", text, city=text)
+    service.follow(("ada", text), (text, "ada"))
+    assert following(service, "ada") == followers(service, "ada") == [text]
+    assert [each.user for each in service.wait(service.social.users.in_city(text, page_arguments()))] == sorted(
+        ["ada", text]
+    )
+    service.count()
+    assert service.counts(text) == (1, 1)
+
+
+# The profile lies in the partition of the user's edges, as in the adjacency list of the textbook.
+def test_a_collection_has_the_user_and_all_whom_the_user_follows(service: Service) -> None:
+    service.users("ada", "bob", "cleo")
+    service.follow(("ada", "bob"), ("ada", "cleo"))
+
+    async def collected() -> list[sk.Item]:
+        return [item async for item in service.session.iterate(sk.collection(User.key, user="ada"))]
+
+    rows = service.wait(collected())
+    assert [type(row).__name__ for row in rows] == ["Follow", "Follow", "PinBoard", "User"]
+
+
+def test_a_page_is_one_query_in_each_direction(service: Service) -> None:
+    service.users("ada", "bob")
+    service.follow(("ada", "bob"), ("bob", "ada"))
+    following(service, "ada")
+    followers(service, "ada")
+    assert service.session.meter.reading(Follow.key).calls >= 1
+    assert service.session.meter.reading(Follow.followers).calls == 1
+    assert service.session.explain(Follow.followers(followed="ada")).index == "gsi1"
+
+
+def test_a_changed_profile_moves_to_its_city_and_keeps_the_follows(service: Service) -> None:
+    service.users("ada", "bob", "cleo")
+    service.follow(("ada", "bob"))
+    service.clock.advance(timedelta(days=1).total_seconds())
+    service.users("ada", city="Paris")
+    service.count()
+
+    async def living(city: str) -> list[str]:
+        return [each.user for each in await service.social.users.in_city(city, page_arguments())]
+
+    assert service.wait(living("London")) == ["bob", "cleo"]
+    assert service.wait(living("Paris")) == ["ada"]
+    assert service.counts("ada") == (1, 0)
