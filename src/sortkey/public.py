@@ -94,6 +94,7 @@ from sortkey.patterns.aggregate.declaration import Aggregate as Aggregate
 from sortkey.patterns.aggregate.declaration import aggregate as aggregate
 from sortkey.patterns.aggregate.extremes import maximum as maximum
 from sortkey.patterns.aggregate.extremes import minimum as minimum
+from sortkey.patterns.aggregate.ranges import ranges as ranges
 from sortkey.patterns.aggregate.recount_report import Difference as Difference
 from sortkey.patterns.aggregate.recount_report import RecountReport as RecountReport
 from sortkey.patterns.aggregate.values import count as count
@@ -104,6 +105,10 @@ from sortkey.patterns.bounded.bounded_rows import BoundedRows as BoundedRows
 from sortkey.patterns.bounded.bounded_rows import bounded_rows as bounded_rows
 from sortkey.patterns.bounded.bounded_set import BoundedSet as BoundedSet
 from sortkey.patterns.bounded.bounded_set import bounded as bounded
+from sortkey.patterns.ranking.ranking import Rank as Rank
+from sortkey.patterns.ranking.ranking import Ranked as Ranked
+from sortkey.patterns.ranking.ranking import Ranking as Ranking
+from sortkey.patterns.ranking.ranking import ranking as ranking
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings
 from sortkey.service_interface import Conflict as Conflict

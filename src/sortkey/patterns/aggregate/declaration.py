@@ -17,10 +17,10 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.patterns.aggregate.aggregator import Aggregator
 from sortkey.patterns.aggregate.extremes import Extreme, Kept
+from sortkey.patterns.aggregate.ranges import AnyWindow
 from sortkey.patterns.aggregate.shares import By, Source
 from sortkey.patterns.aggregate.target import Target
 from sortkey.patterns.aggregate.values import Sum
-from sortkey.patterns.aggregate.windows import Window
 
 _STREAM: Final = "NEW_AND_OLD_IMAGES"
 
@@ -33,7 +33,7 @@ class Aggregate:
         counted: type[Item],
         into: type[Item],
         by: By,
-        window: Window | None,
+        window: AnyWindow | None,
         values: Mapping[str, Kept],
         where: Where | None,
         marks: str,
@@ -44,7 +44,7 @@ class Aggregate:
         self.values = dict(values)
         self._marks = marks
         schema = schema_of(into)
-        group = (*by, *(() if window is None else (window.field,)))
+        group = (*by, *(() if window is None else window.fields))
         _check_stream(counted)
         _check_target(schema, group, self.values, window)
         _check_values(schema_of(counted), schema, self.values)
@@ -75,7 +75,7 @@ def aggregate(
     into: type[Item],
     by: Sequence[str] | Mapping[str, str | Callable[[Any], Any]],
     values: Mapping[str, Kept],
-    window: Window | None = None,
+    window: AnyWindow | None = None,
     where: Where | None = None,
     marks: str = "m",
 ) -> Aggregate:
@@ -115,7 +115,9 @@ def _check_stream(counted: type[Item]) -> None:
         )
 
 
-def _check_target(schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept], window: Window | None) -> None:
+def _check_target(
+    schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept], window: AnyWindow | None
+) -> None:
     fields = schema.codec.by_name
     for name in (*group, *values):
         if name not in fields:

@@ -10,7 +10,7 @@ the time, which is an argument: windows that are no longer kept get no shares.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -21,8 +21,8 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.patterns.aggregate.extremes import Extreme, Kept
+from sortkey.patterns.aggregate.ranges import AnyWindow
 from sortkey.patterns.aggregate.step import Group, Share
-from sortkey.patterns.aggregate.windows import Window
 
 Shares = Mapping[Group, Share]
 By = Mapping[str, str | Callable[[Any], Any]]
@@ -36,7 +36,7 @@ class Source:
     """The items that an aggregate counts."""
 
     def __init__(
-        self, counted: type[Item], target: Schema[Any], by: By, window: Window | None, values: Mapping[str, Kept]
+        self, counted: type[Item], target: Schema[Any], by: By, window: AnyWindow | None, values: Mapping[str, Kept]
     ) -> None:
         self.schema = schema_of(counted)
         self.counted = counted
@@ -49,8 +49,9 @@ class Source:
         ]
         self._accepts: Callable[[Any], bool] | None = None
         if window is not None:
-            self._check_time(window)
-            self._time = attrgetter(window.time)
+            field = self.schema.codec.by_name[self._known(window.of)]
+            window.check(f"{self.schema.name}.{window.of}", field.annotation.declared)
+            self._divided = attrgetter(window.of)
             self._expiry = lru_cache(_CACHED_WINDOWS)(window.expiry)
 
     def only(self, where: Where | None) -> None:
@@ -69,12 +70,12 @@ class Source:
         share = tuple([read(item) for read in self._values])
         if self.window is None:
             return {group: share}
-        texts = self.window.texts(self._time(item))
+        windows = self.window.windows(self._divided(item))
         if not self.window.keep:
-            return {(*group, text): share for text in texts}
-        return {(*group, text): share for text in texts if self._is_kept(text, now)}
+            return {group + window: share for window in windows}
+        return {group + window: share for window in windows if self._is_kept(window[-1], now)}
 
-    def _is_kept(self, window: str, now: datetime) -> bool:
+    def _is_kept(self, window: Any, now: datetime) -> bool:
         expiry = self._expiry(window)
         return expiry is None or expiry > now
 
@@ -86,12 +87,3 @@ class Source:
         if field not in fields:
             raise DeclarationError(f"{self.schema.name} has no field {field!r}{suggestion(field, fields)}")
         return field
-
-    def _check_time(self, window: Window) -> None:
-        kind = self.schema.codec.by_name[self._known(window.time)].annotation.declared
-        if kind not in (datetime, date):
-            raise DeclarationError(
-                f"{self.schema.name}.{window.time} must be a datetime or a date to be in a window, not {kind}"
-            )
-        if kind is date and "HOUR" in window.kinds:
-            raise DeclarationError(f"{self.schema.name}.{window.time} is a date, which has no hour")

@@ -20,9 +20,9 @@ from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.skipped_rows import key_text
 from sortkey.patterns.aggregate.extremes import Bound, Extreme, Kept
+from sortkey.patterns.aggregate.ranges import AnyWindow
 from sortkey.patterns.aggregate.step import Group
 from sortkey.patterns.aggregate.values import Sum, zero_of
-from sortkey.patterns.aggregate.windows import Window
 
 _CACHED_ITEMS: Final = 16_384
 
@@ -50,7 +50,7 @@ class Target:
         schema: Schema[Any],
         group: tuple[str, ...],
         values: Mapping[str, Kept],
-        window: Window | None,
+        window: AnyWindow | None,
         prefix: str,
     ) -> None:
         self.schema = schema

@@ -29,12 +29,12 @@ class Window:
     def __init__(
         self, time: str, kinds: Sequence[str], zone: str, keep: Mapping[str, timedelta] | None, field: str
     ) -> None:
-        self.time = time
+        self.of = time
         """The field of the counted items that has the time."""
         self.kinds = tuple(kinds)
         self.zone = _zone(zone)
         self.keep = dict(keep or {})
-        self.field = field
+        self.fields = (field,)
         """The field of the aggregate's items that has the window."""
         _check(self.kinds, self.keep)
         self._all_time = (ALL_TIME,) if ALL_TIME in kinds else ()
@@ -42,7 +42,18 @@ class Window:
         self._hours = "HOUR" in kinds
 
     def __repr__(self) -> str:
-        return f"window({self.time!r}, {', '.join(map(repr, self.kinds))}, zone={self.zone.key!r})"
+        return f"window({self.of!r}, {', '.join(map(repr, self.kinds))}, zone={self.zone.key!r})"
+
+    def check(self, name: str, kind: Any) -> None:
+        """Raises DeclarationError unless the field `name` has times that can be in these windows."""
+        if kind not in (datetime, date):
+            raise DeclarationError(f"{name} must be a datetime or a date to be in a window, not {kind}")
+        if kind is date and self._hours:
+            raise DeclarationError(f"{name} is a date, which has no hour")
+
+    def windows(self, moment: datetime | date | None) -> list[tuple[str]]:
+        """`texts`, each as the fields of its window."""
+        return [(text,) for text in self.texts(moment)]
 
     def texts(self, moment: datetime | date | None) -> list[str]:
         """The windows that a moment is in; without a moment, ALL_TIME alone. Raises ValueError."""
@@ -53,7 +64,7 @@ class Window:
             day = moment.isoformat()
             return [*self._all_time, *(day[:length] for length in self._lengths)]
         if moment.tzinfo is None:
-            raise ValueError(f"{self.time}: {moment} has no time zone, so its windows are unknown")
+            raise ValueError(f"{self.of}: {moment} has no time zone, so its windows are unknown")
         local = moment.astimezone(self.zone)
         text = local.isoformat(timespec="hours")
         texts = [*self._all_time, *[text[:length] for length in self._lengths]]

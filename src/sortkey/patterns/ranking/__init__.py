@@ -1,0 +1,1 @@
+"""Ranks and top lists of items by a number that they have."""

@@ -1,0 +1,43 @@
+"""Rankings on every store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+import sortkey as sk
+from tests.patterns.ranking.scoreboard import BOARD_RANGES, BOARD_SCORES, feed_of
+from tests.stores import dynamodb_local, our_endpoint, store
+
+__all__ = ["db", "dynamodb_local", "follower", "our_endpoint", "runner", "store"]
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def db(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
+    """An open session with all tables."""
+
+    async def opened() -> sk.AsyncSession:
+        session = await sk.open(store, tables=[BOARD_SCORES, BOARD_RANGES])
+        await session.create_tables()
+        return session
+
+    session = runner.run(opened())
+    yield session
+    runner.run(session.close())
+
+
+@pytest.fixture
+def follower(db: sk.AsyncSession, runner: asyncio.Runner) -> Iterator[sk.Follower]:
+    """One that counts as long as the test runs."""
+    follower = sk.Follower(db, [feed_of(db)])
+    runner.run(follower.__aenter__())
+    yield follower
+    runner.run(follower.__aexit__(None, None, None))
