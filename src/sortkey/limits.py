@@ -26,6 +26,10 @@ TRANSACTION_ACTIONS: Final = 100
 TRANSACTION_BYTES: Final = 4 * MIB
 TRANSACTION_TOKEN_SECONDS: Final = 10 * 60
 
+PARTITION_READ_UNITS: Final = 3000
+PARTITION_WRITE_UNITS: Final = 1000
+"""What one partition serves in a second; DynamoDB throttles what exceeds it."""
+
 EXPRESSION_BYTES: Final = 4 * KIB
 EXPRESSION_OPERATORS: Final = 300
 EXPRESSION_IN_OPERANDS: Final = 100

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from sortkey.model.paths.partition_meter import PartitionMeter, PartitionReading
+
 AMPLIFICATION: Final = 10
 """The ratio of rows read to rows returned above which a warning is logged."""
 _FEW_ROWS: Final = 10
@@ -98,14 +100,18 @@ class Meter:
         self._lock = threading.Lock()
         self._paths: defaultdict[str, _Sums] = defaultdict(_Sums)
         self._misplaced: set[str] = set()
+        self.partitions = PartitionMeter()
+        """What `hottest` shows."""
 
     def requested(
         self, path: str, operation: str, answer: Mapping[str, Any], seconds: float, consistent: bool = False
-    ) -> None:
-        """Adds an answered request; the rows returned are added by `returned`."""
+    ) -> float:
+        """Adds an answered request and returns its units; the rows returned are added by `returned`."""
         count = _ROWS_READ.get(operation)
         read = 0 if count is None else count(answer)
-        self.add(path, read, 0, units_of(answer.get("ConsumedCapacity")), seconds, consistent)
+        units = units_of(answer.get("ConsumedCapacity"))
+        self.add(path, read, 0, units, seconds, consistent)
+        return units
 
     def add(self, path: str, read: int, returned: int, units: float, seconds: float, consistent: bool = False) -> None:
         """Adds one request."""
@@ -174,6 +180,11 @@ class Meter:
         name = path if isinstance(path, str) else path.name
         with self._lock:
             return self._paths[name].reading(name) if name in self._paths else Reading(name)
+
+    def hottest(self, n: int = 10) -> list[PartitionReading]:
+        """The partitions of tables and indexes that this session has used most in the last minute or two, by their
+        share of what DynamoDB allows one partition: 3,000 read units and 1,000 write units a second."""
+        return self.partitions.hottest(n)
 
     def __str__(self) -> str:
         lines = [

@@ -351,7 +351,7 @@ class AsyncSession(AsyncMaintenance):
         else:
             answer = await self.client._call(call.operation, call.members)
         seconds = time.perf_counter() - started
-        self._context.meter.requested(call.path, call.operation, answer, seconds, call.is_consistent)
+        self._context.answered(call, answer, seconds)
         return answer
 
     async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:

@@ -3,9 +3,11 @@ read."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -18,12 +20,15 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import reject_key, reject_path
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.item_decoder import decode_item, decode_items_by_key
+from sortkey.model.sessions.requested_partitions import partition_of_key
 from sortkey.values.key_product import KeyProduct
 
 T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
 Keys = Sequence[Mapping[str, Any]] | Each
+
+_PARTITION: Final = itemgetter(0)
 
 
 def as_sequence(keys: Iterable[Mapping[str, Any]]) -> Keys:
@@ -46,6 +51,7 @@ class FastReads:
             path.table, to_dynamodb_json(key) if path.layout.binary else key, consistent
         )
         seconds = perf_counter() - started
+        self._meter.partitions.read(partition_of_key(path.table, key), units)
         if stored is None:
             self._meter.add(path.name, 0, 0, units, seconds, consistent)
             return None
@@ -81,7 +87,17 @@ class FastReads:
             return None
         stored, count, units = found
         self._meter.add(key.name, count, count, units, perf_counter() - started, consistent)
+        self._count_partitions(key.schema.table, pairs, units / len(pairs))
         return stored
+
+    def _count_partitions(self, table: str, pairs: TextKeys, units: float) -> None:
+        if isinstance(pairs, KeyProduct):
+            keys = len(pairs.sorts)
+            for text in pairs.partitions:
+                self._meter.partitions.read((table, None, text), units * keys, keys)
+            return
+        for text, keys in Counter(map(_PARTITION, pairs)).items():
+            self._meter.partitions.read((table, None, text), units * keys, keys)
 
 
 def _text_keys(key: BoundKey[Any], keys: Keys) -> TextKeys:

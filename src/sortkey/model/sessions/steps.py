@@ -26,6 +26,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import reject_path
 from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.requested_partitions import count_partitions
 
 T = TypeVar("T")
 Answer = dict[str, Any]
@@ -155,6 +156,12 @@ class Context:
         if self.capabilities.consumed_capacity:
             members["ReturnConsumedCapacity"] = "TOTAL"
         return Call(operation, members, path, unparsed=True, binary=binary)
+
+    def answered(self, call: Call, answer: Answer, seconds: float) -> None:
+        """Tells the meter what a request took."""
+        consistent = call.is_consistent
+        units = self.meter.requested(call.path, call.operation, answer, seconds, consistent)
+        count_partitions(self.meter.partitions, call.operation, call.members, answer, units, consistent)
 
     def send(self, operation: str, members: dict[str, Any], path: str) -> Steps[Answer]:
         return self.with_retries(self.call(operation, members, path))

@@ -327,7 +327,7 @@ class Session(SyncMaintenance):
         left = None if self._context.capabilities is EMBEDDED else deadline.left()
         answer = self._send(call) if left is None else self._send_within(left, call, deadline)
         seconds = time.perf_counter() - started
-        self._context.meter.requested(call.path, call.operation, answer, seconds, call.is_consistent)
+        self._context.answered(call, answer, seconds)
         return answer
 
     def _send(self, call: Call) -> Answer:

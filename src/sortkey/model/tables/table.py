@@ -17,6 +17,7 @@ from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import keys_may_collide
 from sortkey.model.keys.key_layout import KeyLayout, Projection
+from sortkey.model.keys.partition_attributes import declare_partition
 from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.tables.table_settings import StreamView, TableSettings
 
@@ -71,6 +72,8 @@ class Table:
                 self._reject_conflict(other, schema)
         self._join_family(schema, self._schemas.get(name))
         self._schemas[name] = schema
+        for layout in schema.layouts.values():
+            declare_partition(self.name, layout)
 
     def _join_family(self, schema: Schema[Any], replaced: Schema[Any] | None) -> None:
         if schema.tag is None:
