@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Generic, Literal, NamedTuple, TypeVar
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from tests.patterns.bounded.boards import ADA, ALBUMS, BOARDS, HOLIDAYS, Album, Board, Picture, picture, picture_key
+from tests.patterns.bounded.boards import (
+    ADA,
+    ALBUMS,
+    BOARDS,
+    HOLIDAYS,
+    Album,
+    Board,
+    Picture,
+    picture,
+    picture_key,
+    store_ids,
+)
+
+M = TypeVar("M")
 
 
-class Change(NamedTuple):
+class Change(NamedTuple, Generic[M]):
     kind: Literal["add", "remove"]
-    member: str
+    member: M
 
 
-CHANGES = st.lists(st.builds(Change, st.sampled_from(["add", "remove"]), st.sampled_from("abcdef")), max_size=40)
+def changes_of(members: Sequence[M]) -> st.SearchStrategy[list[Change[M]]]:
+    return st.lists(st.builds(Change, st.sampled_from(["add", "remove"]), st.sampled_from(members)), max_size=40)
 
 
-def expected(members: set[str], change: Change, limit: int) -> sk.Bounded:
+IDS = [UUID(f"{letter * 8}-0000-0000-0000-000000000000") for letter in "abc"]
+
+
+def expected(members: set[M], change: Change[M], limit: int) -> sk.Bounded:
     """Changes the plain set, and says what the answer must be."""
     if change.kind == "remove":
         outcome: Literal["removed", "absent"] = "removed" if change.member in members else "absent"
@@ -33,8 +52,8 @@ def expected(members: set[str], change: Change, limit: int) -> sk.Bounded:
     return sk.Bounded("added", len(members))
 
 
-@given(changes=CHANGES, limit=st.integers(1, 5), stored=st.sets(st.sampled_from("abcdef")))
-def test_a_bounded_set_is_a_plain_set_with_a_limit(changes: list[Change], limit: int, stored: set[str]) -> None:
+@given(changes=changes_of("abcdef"), limit=st.integers(1, 5), stored=st.sets(st.sampled_from("abcdef")))
+def test_a_bounded_set_is_a_plain_set_with_a_limit(changes: list[Change[str]], limit: int, stored: set[str]) -> None:
     pins, members = sk.bounded(Board, "pins", limit=limit), set(stored)
     with sk.connect("memory:") as db:
         db.create_tables(BOARDS)
@@ -47,8 +66,8 @@ def test_a_bounded_set_is_a_plain_set_with_a_limit(changes: list[Change], limit:
         assert board.pins == members
 
 
-@given(changes=CHANGES, limit=st.integers(1, 5))
-def test_bounded_rows_are_a_plain_set_with_a_limit(changes: list[Change], limit: int) -> None:
+@given(changes=changes_of("abcdef"), limit=st.integers(1, 5))
+def test_bounded_rows_are_a_plain_set_with_a_limit(changes: list[Change[str]], limit: int) -> None:
     pictures, members = sk.bounded_rows(Album, "pictures", Picture, limit=limit, by={"id": "album"}), set[str]()
     with sk.connect("memory:") as db:
         db.create_tables(ALBUMS)
@@ -63,3 +82,23 @@ def test_bounded_rows_are_a_plain_set_with_a_limit(changes: list[Change], limit:
         assert album is not None
         assert album.pictures == len(members)
         assert {each.name for each in db.iterate(Picture.key(album="holidays"))} == members
+
+
+@given(
+    stored=st.sets(st.sampled_from([form for each in IDS for form in (str(each), str(each).upper())])),
+    changes=changes_of(IDS),
+    limit=st.integers(1, 3),
+)
+def test_members_in_several_forms_are_a_plain_set_too(
+    stored: set[str], changes: list[Change[UUID]], limit: int
+) -> None:
+    ids, members = sk.bounded(Board, "ids", limit=limit), set(map(UUID, stored))
+    with sk.connect("memory:") as db:
+        db.create_tables(BOARDS)
+        store_ids(db, *stored)
+        for change in changes:
+            made = ids.add if change.kind == "add" else ids.remove
+            assert made(db, ADA, change.member) == expected(members, change, limit)
+        board = db.get(ADA)
+        assert board is not None
+        assert board.ids == members

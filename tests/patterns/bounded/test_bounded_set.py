@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -43,6 +44,7 @@ def test_a_missing_item_is_an_error_and_stays_missing(db: sk.Session) -> None:
         ("prices", [Decimal("1.50"), Decimal(2), Decimal(3)]),
         ("hashes", [b"\0", b"\1", b"\2"]),
         ("seen", [datetime(2026, 8, day, tzinfo=UTC) for day in (1, 2, 3)]),
+        ("ids", [UUID(int=number) for number in (10, 11, 12)]),
     ],
 )
 def test_members_are_of_any_type_that_a_set_can_have(db: sk.Session, field: str, members: list[Any]) -> None:
@@ -139,6 +141,7 @@ def test_what_is_no_session_path_or_member_is_named(memory: sk.Session) -> None:
         ("name", 2, "Board.name: the field must be a set"),
         ("pins", 0, "limit= is the largest number of members, an int of at least 1, not 0"),
         ("pins", True, "not True"),
+        ("chosen", 2, "the default has members; a bounded set is empty at first"),
     ],
 )
 def test_declarations_that_cannot_work_are_rejected(field: str, limit: int, message: str) -> None:

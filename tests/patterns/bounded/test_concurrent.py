@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from uuid import NAMESPACE_OID, uuid5
 
 import sortkey as sk
+from sortkey.model.sessions.steps import Pacing
 from tests.patterns.bounded.boards import ADA, HOLIDAYS, Album, Board, Picture, picture, picture_key
 
 ADDERS, MEMBERS, LIMIT = 200, 150, 100
@@ -56,6 +58,15 @@ def test_a_bounded_set_takes_exactly_its_limit(db: sk.Session) -> None:
     assert sorted(answer.size for _, answer in answers if answer.outcome == "added") == list(range(1, LIMIT + 1))
 
 
+# Other programs may store UUIDs in other forms, and that must not make writers wait for each other.
+def test_a_bounded_set_of_members_with_several_forms_takes_exactly_its_limit(memory: sk.Session) -> None:
+    ids = sk.bounded(Board, "ids", limit=LIMIT)
+    answers = all_at_once(lambda member: ids.add(memory, ADA, uuid5(NAMESPACE_OID, member)), adders())
+    board = memory.get(ADA, consistent=True)
+    assert board is not None
+    assert_true([(str(uuid5(NAMESPACE_OID, member)), answer) for member, answer in answers], set(map(str, board.ids)))
+
+
 def test_bounded_rows_take_exactly_their_limit(db: sk.Session) -> None:
     answers = all_at_once(lambda member: PICTURES.add(db, picture(member)), adders())
     album = db.get(HOLIDAYS, consistent=True)
@@ -81,3 +92,19 @@ def test_each_member_is_removed_once(db: sk.Session) -> None:
     assert board is not None
     assert album is not None
     assert (board.pins, album.pictures) == (set(), 0)
+
+
+# On AWS, transactions of one parent conflict, and requests are throttled: they are sent again, and count once.
+def test_conflicts_do_not_change_the_answers() -> None:
+    faults = sk.Faults(seed=7, transaction_conflicts=0.3, throttle=0.1)
+    pictures = sk.bounded_rows(Album, "pictures", Picture, limit=5, by={"id": "album"})
+    with sk.connect("memory:", faults=faults, pacing=Pacing(first_pause=0.001)) as db:
+        db.create_tables(Album)
+        db.put(Album(id="holidays"))
+        names = [f"p{number}" for number in range(8)]
+        added = [pictures.add(db, picture(name)) for name in names]
+        assert [answer.outcome for answer in added] == ["added"] * 5 + ["full"] * 3
+        assert [answer.size for answer in added] == [1, 2, 3, 4, 5, 5, 5, 5]
+        removed = [pictures.remove(db, picture_key(name)) for name in names]
+        assert [answer.outcome for answer in removed] == ["removed"] * 5 + ["absent"] * 3
+        assert [answer.size for answer in removed] == [4, 3, 2, 1, 0, 0, 0, 0]
