@@ -105,6 +105,9 @@ from sortkey.patterns.bounded.bounded_rows import BoundedRows as BoundedRows
 from sortkey.patterns.bounded.bounded_rows import bounded_rows as bounded_rows
 from sortkey.patterns.bounded.bounded_set import BoundedSet as BoundedSet
 from sortkey.patterns.bounded.bounded_set import bounded as bounded
+from sortkey.patterns.overlay.declaration import Overlay as Overlay
+from sortkey.patterns.overlay.declaration import overlay as overlay
+from sortkey.patterns.overlay.reader import OverlayReader as OverlayReader
 from sortkey.patterns.ranking.ranking import Rank as Rank
 from sortkey.patterns.ranking.ranking import Ranked as Ranked
 from sortkey.patterns.ranking.ranking import Ranking as Ranking
