@@ -167,6 +167,31 @@ def test_products_are_listed_by_category() -> None:
     with_service(use)
 
 
+def test_points_make_a_leaderboard() -> None:
+    async def use(send: Send, count: Count) -> None:
+        chess = "/social/leaderboards/chess"
+        one = await send("POST", f"{chess}/scores", {"player": "ada", "points": 70, "eventId": "e1"})
+        assert (one.status, one.json()) == (202, {"accepted": 1, "repeated": 0})
+        more = [{"player": "ada", "points": 70, "eventId": "e1"}, {"player": "bob", "points": 70}]
+        several = await send("POST", f"{chess}/scores", [*more, {"player": "cleo", "points": 12}])
+        assert (several.status, several.json()) == (202, {"accepted": 2, "repeated": 1})
+        # The scores follow the events, and the rest follows the scores.
+        await count()
+        await count()
+        leaders = [{"player": "ada", "points": 70, "rank": 1}, {"player": "bob", "points": 70, "rank": 1}]
+        third = {"player": "cleo", "points": 12, "rank": 3}
+        assert (await send("GET", f"{chess}/top")).json() == {"players": [*leaders, third]}
+        assert (await send("GET", f"{chess}/top?limit=2")).json() == {"players": leaders}
+        assert (await send("GET", f"{chess}/players/cleo")).json() == {**third, "exact": True}
+        assert (await send("GET", chess)).json() == {"game": "chess", "players": 3, "points": 152}
+        assert (await send("GET", "/social/leaderboards/go")).json() == {"game": "go", "players": 0, "points": 0}
+
+    with_service(use)
+
+
+SCORES = "/social/leaderboards/chess/scores"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "said"),
     [
@@ -202,6 +227,14 @@ def test_products_are_listed_by_category() -> None:
         ("GET", "/social/customers/ada/orders?from=2026-02&to=2026-01", None, 400, "to: must not be before from"),
         ("GET", "/social/products", None, 400, "category"),
         ("GET", "/social/products/p1", None, 404, "there is no product 'p1'"),
+        ("POST", SCORES, {"player": "ada"}, 400, "points"),
+        ("POST", SCORES, {"player": "ada", "points": 1.5}, 400, "points"),
+        ("POST", SCORES, {"player": "ada", "points": 2**53}, 400, "points: must be from -9,007,199,254,740,991"),
+        ("POST", SCORES, {"player": "", "points": 1}, 400, "player: must have 1 to 256 bytes, not 0"),
+        ("POST", SCORES, [], 400, "length >= 1"),
+        ("POST", SCORES, [{"player": "ada", "points": 1}] * 1001, 400, "length <= 1000"),
+        ("GET", "/social/leaderboards/chess/top?limit=0", None, 400, "limit: must be from 1 to 1,000, not 0"),
+        ("GET", "/social/leaderboards/chess/players/ada", None, 404, "the player 'ada' has no points in 'chess'"),
     ],
 )
 def test_a_request_that_cannot_be_answered_says_why(

@@ -9,8 +9,10 @@ from random import Random
 import sortkey as sk
 from sortkey.services.page_answers import page_arguments
 from sortkey.services.social import demo
+from sortkey.services.social.leaderboard_model import ScoreEvent
 from sortkey.services.social.model import Follow, User
 from sortkey.services.social.service import TABLES, SocialService
+from tests.services.social.leaderboard import caught_up
 
 
 def test_it_is_the_same_every_time_and_has_no_row_twice() -> None:
@@ -48,7 +50,7 @@ def test_it_is_loaded_once_and_counted() -> None:
             await service.load_demo(lambda done, total: again.append((done, total)))
             assert again == []
             async with sk.Follower(session, service.feeds) as follower:
-                await follower.caught_up()
+                await caught_up(follower)
             follows = [row for row in demo.rows() if isinstance(row, Follow)]
             following = Counter(row.user for row in follows)
             followers = Counter(row.followed for row in follows)
@@ -57,5 +59,12 @@ def test_it_is_loaded_once_and_counted() -> None:
                 assert (counts.following, counts.followers) == (following[user], followers[user])
             mutual = await service.mutuals.page("ada", page_arguments())
             assert [each.user for each in mutual.items] == ["alan", "grace"]
+            for game in ("chess", "pinball"):
+                events = [row for row in demo.rows() if isinstance(row, ScoreEvent) and row.game == game]
+                total = await service.leaderboards.total(game)
+                assert total.players == len({event.player for event in events}) > 30
+                assert total.points == sum(event.points for event in events)
+                best = (await service.leaderboards.top(game, 1))[0]
+                assert (await service.leaderboards.standing(game, best.score.player)).rank == best.rank == 1
 
     asyncio.run(whole())

@@ -13,6 +13,8 @@ from random import Random
 from typing import Final, NamedTuple
 
 import sortkey as sk
+from sortkey.services.social import leaderboard_demo
+from sortkey.services.social.leaderboard_model import ScoreEvent
 from sortkey.services.social.model import Follow, PinBoard, Product, User
 from sortkey.services.social.orders import OrderDetails, order_rows
 
@@ -53,6 +55,7 @@ def rows() -> Iterator[sk.Item]:
     yield from _follows(draw, [user.user for user in people])
     yield from _orders(draw, [user.user for user in people])
     yield from _products()
+    yield from leaderboard_demo.scores([user.user for user in people])
     yield from _ada()
 
 
@@ -108,6 +111,7 @@ def _ada() -> Iterator[sk.Item]:
         ("a5", date(2026, 8, 24), "PENDING"),
     ):
         yield from order_rows(order, OrderDetails("ada", status, placed, Decimal("19.90")))
+    yield ScoreEvent(game="chess", event="ada-first", player="ada", points=150)
     yield PinBoard(user="ada", pins=set(PINS))
     yield LAST
 

@@ -11,8 +11,18 @@ from typing import Any, Final
 from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
-from sortkey.services.social import demo, follows_routes, orders_routes, pins_routes, products_routes, users_routes
+from sortkey.services.social import (
+    demo,
+    follows_routes,
+    leaderboards_routes,
+    orders_routes,
+    pins_routes,
+    products_routes,
+    users_routes,
+)
 from sortkey.services.social.follows import Follows
+from sortkey.services.social.leaderboard_model import LEADERBOARD_TABLES
+from sortkey.services.social.leaderboards import Leaderboards
 from sortkey.services.social.model import COUNTS, SOCIAL
 from sortkey.services.social.mutuals import Mutuals
 from sortkey.services.social.orders import Orders
@@ -20,7 +30,7 @@ from sortkey.services.social.pins import Pins
 from sortkey.services.social.products import Products
 from sortkey.services.social.users import Users
 
-TABLES: Final = (SOCIAL, COUNTS)
+TABLES: Final = (SOCIAL, COUNTS, *LEADERBOARD_TABLES)
 DEMO_BATCH: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
@@ -38,6 +48,7 @@ class SocialService:
         self.pins = Pins(session)
         self.orders = Orders(session)
         self.products = Products(session)
+        self.leaderboards = Leaderboards(session)
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:
@@ -47,11 +58,12 @@ class SocialService:
             *pins_routes.routes(self.pins),
             *orders_routes.routes(self.orders),
             *products_routes.routes(self.products),
+            *leaderboards_routes.routes(self.leaderboards),
         ]
 
     @property
     def feeds(self) -> Sequence[sk.ChangeFeed[Any]]:
-        return self.follows.feeds
+        return [*self.follows.feeds, *self.leaderboards.feeds]
 
     async def start(self) -> None:
         await self._session.create_tables(*TABLES)

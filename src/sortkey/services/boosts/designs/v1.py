@@ -17,7 +17,6 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 import sortkey as sk
-from sortkey.services.boosts.concurrent_map import concurrent_map
 from sortkey.services.boosts.designs.design import (
     Boost,
     CampaignInArea,
@@ -31,6 +30,7 @@ from sortkey.services.boosts.event import ENDED, EVERYWHERE, CampaignEvent
 from sortkey.services.boosts.model import RETENTION_SECONDS
 from sortkey.services.boosts.schedule import Day, Slot
 from sortkey.services.boosts.tenants import Market
+from sortkey.services.concurrent_map import concurrent_map
 
 PARTNERS_PER_SHARD: Final = 1000
 MAX_LISTS: Final = 5000

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey.services.boosts.concurrent_map import concurrent_map
 from sortkey.services.boosts.designs import v2_row_reader
 from sortkey.services.boosts.designs.design import (
     Boost,
@@ -33,6 +32,7 @@ from sortkey.services.boosts.model import (
     pruned,
 )
 from sortkey.services.boosts.tenants import Market
+from sortkey.services.concurrent_map import concurrent_map
 
 CONCURRENT_PARTNERS: Final = 64
 CONCURRENT_AREAS: Final = 16

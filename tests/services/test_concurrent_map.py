@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sortkey.services.boosts.concurrent_map import concurrent_map
+from sortkey.services.concurrent_map import concurrent_map
 
 
 def test_results_keep_the_order_of_the_things() -> None:
