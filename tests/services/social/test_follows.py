@@ -8,7 +8,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.services.page_answers import page_arguments
-from sortkey.services.social.model import Follow, User
+from sortkey.services.social.counts import FOLLOWERS, FOLLOWING
+from sortkey.services.social.model import Follow, FollowCounts, User
 from tests.services.social.conftest import NOON, Service
 
 
@@ -120,3 +121,15 @@ def test_a_changed_profile_moves_to_its_city_and_keeps_the_follows(service: Serv
     assert service.wait(living("London")) == ["bob", "cleo"]
     assert service.wait(living("Paris")) == ["ada"]
     assert service.counts("ada") == (1, 0)
+
+
+def test_counts_that_are_wrong_are_found_and_repaired_one_without_the_other(service: Service) -> None:
+    service.users("ada", "bob")
+    service.follow(("ada", "bob"), ("bob", "ada"))
+    service.count()
+    service.wait(service.session.update(FollowCounts.key(user="ada"), {"following": sk.add(5)}))
+    wrong = [
+        service.wait(each.aggregator(service.session).recount(repair=True)).wrong for each in (FOLLOWING, FOLLOWERS)
+    ]
+    assert wrong == [1, 0]
+    assert service.counts("ada") == (1, 1)
