@@ -1,7 +1,8 @@
-"""Social on a synced folder: a leaderboard of 10,000 and of 1,000,000 players
+"""Social on a synced folder: a leaderboard of 10,000 and of 1,000,000 players, and a user with 1,000,000 followers
 
 Top 100, the rank of a random player, a score; p50, p99 and the capacity units that the store has reported. A rank is
 also made by counting everybody above, by a Query of each shard. The growth is that of p50, from few players to many.
+The user with many followers is beside one with ten.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 import uvloop
 
+from benchmarks._followers import followers
 from benchmarks._leaderboard import TOP, Cost, Measured, measured
 from benchmarks._peers import working_folder
 from sortkey.cli.bench import Result
@@ -26,6 +28,8 @@ _COUNTED: Final = "count of all above"
 
 def run() -> Iterator[Result]:
     yield from leaderboards(FEW, MANY, CALLS, WALKS)
+    with TemporaryDirectory(dir=working_folder()) as folder:
+        yield from followers(Path(folder))
 
 
 def leaderboards(few: int, many: int, calls: int, walks: int) -> Iterator[Result]:

@@ -111,6 +111,34 @@ def test_ten_thousand_writes_spread_over_ten_shards(board: Board) -> None:
     assert board.standing("player-77") == (1309, 1 + sum(own > 1309 for own in points.values()), True)
 
 
+class PlainScore(sk.Item, table="hot-scores"):
+    game: str
+    player: str
+    points: int
+    key = sk.Key("GAME#{game}", "{player}")
+
+
+class ShardedScore(sk.Item, table="spread-scores"):
+    game: str
+    player: str
+    points: int
+    key = sk.Key("GAME#{game}", "{player}", shards=sk.Shards(SHARDS, by="player"))
+
+
+# The seed's leaderboard: 10,000 writes to the partition of one game, and to its ten shards.
+def test_the_meter_shows_what_shards_do_to_the_hottest_partition() -> None:
+    with sk.connect("memory:", tables=[PlainScore, ShardedScore]) as db:
+        db.create_tables()
+        for kind in (PlainScore, ShardedScore):
+            db.batch(put=[kind(game="chess", player=f"player-{n}", points=n) for n in range(10_000)])
+        plain, *shards = db.meter.hottest(1 + SHARDS)
+    assert (plain.table, plain.key, plain.write_units) == ("hot-scores", "GAME#chess", 10_000)
+    assert {(each.table, each.key) for each in shards} == {
+        ("spread-scores", f"GAME#chess#{shard:02}") for shard in range(SHARDS)
+    }
+    assert shards[0].write_units < 1.15 * 10_000 / SHARDS
+
+
 async def rows_of_shards(session: sk.AsyncSession) -> list[int]:
     """How many rows each shard of the index has."""
     answers = [
