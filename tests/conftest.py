@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kafka.fixtures import broker, start_worker
+from tests.stores import dynamodb_local, our_endpoint, store
 
-__all__ = ["broker", "start_worker"]
+# A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
+__all__ = ["broker", "dynamodb_local", "our_endpoint", "start_worker", "store"]
 
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")

@@ -1,4 +1,4 @@
-"""The stores that the suites of `client` and `model` run on, each by its URL.
+"""The stores that the suites above `engine` run on, each by its URL.
 
 Endpoints serve all tests of a worker, so each test has a prefix of its own there.
 """
@@ -32,6 +32,7 @@ def our_endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One for each test worker: a second Java process costs less than sharing one."""
     try:
         local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
     except Unavailable as error:

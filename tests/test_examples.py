@@ -9,10 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
-
 FOLDER = Path(__file__).parents[1] / "examples"
 PRINTED = {
     "shop": [

@@ -9,9 +9,8 @@ import pytest
 import sortkey as sk
 from sortkey.client import Client
 from tests.client.orders import ORDERS
-from tests.stores import dynamodb_local, our_endpoint, store
 
-__all__ = ["client", "dynamodb_local", "orders", "our_endpoint", "store"]
+__all__ = ["client", "orders"]
 
 
 @pytest.fixture

@@ -16,9 +16,6 @@ from botocore.config import Config
 import sortkey as sk
 from sortkey.client.remote import RemoteClient
 from tests.client.orders import EVERY_TYPE, ORDERS, key
-from tests.stores import our_endpoint
-
-__all__ = ["our_endpoint"]
 
 
 class Seen:

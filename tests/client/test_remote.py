@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 
 import sortkey as sk
 from sortkey.client import Client
@@ -174,6 +175,20 @@ def test_a_local_endpoint_needs_no_credentials(our_endpoint: str) -> None:
         client.list_tables()
         assert client.meta.region_name == "us-east-1"
     assert time.perf_counter() - started < 5
+
+
+# botocore loads its data files for each session: most of the time of opening a client.
+def test_clients_share_the_data_files_of_botocore(our_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listed() -> None:
+        async with sk.async_client(our_endpoint) as client:
+            await client.list_tables()
+
+    with sk.client(our_endpoint) as client:
+        client.list_tables()
+    monkeypatch.setattr(JSONFileLoader, "load_file", lambda _, path: pytest.fail(f"loaded {path} again"))
+    with sk.client(our_endpoint) as client:
+        client.list_tables()
+    asyncio.run(listed())
 
 
 def test_aws_is_known_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:

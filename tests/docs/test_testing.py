@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.docs.files import write_files
-from tests.stores import dynamodb_local, our_endpoint
-
-__all__ = ["dynamodb_local", "our_endpoint"]
 
 # Both put the same order: the second fails unless the first one's is gone.
 EMPTIED = """

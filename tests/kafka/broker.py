@@ -26,7 +26,7 @@ from tests.maven import Unavailable
 
 POM: Final = Path(__file__).with_name("pom.xml")
 START_SECONDS: Final = 90
-JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC")
+JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 # One node needs no copies; groups and transactions of killed workers end quickly, so that tests need not wait.
 PROPERTIES: Final = """

@@ -7,25 +7,12 @@ from hashlib import blake2b
 
 import pytest
 
-from tests.maven import Unavailable
 from tests.oracle.differences import DIFFERENCES
 from tests.oracle.embedded import Embedded
 from tests.oracle.endpoint import Endpoint
-from tests.oracle.local import DynamoDBLocal
 from tests.oracle.pair import Pair, Side
 from tests.oracle.served import Served
 from tests.oracle.tables import ORDERS, PLAIN
-
-
-@pytest.fixture(scope="session")
-def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDBLocal]:
-    """One for each test worker: a second Java process costs less than sharing one."""
-    try:
-        local = DynamoDBLocal(tmp_path_factory.mktemp("dynamodb-local") / "log")
-    except Unavailable as error:
-        pytest.skip(f"no DynamoDB Local: {error}")
-    yield local
-    local.close()
 
 
 @pytest.fixture
@@ -33,8 +20,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
     """An endpoint without tables, which other tests do not see."""
     url = request.config.getoption("--endpoint")
     if url is None:
-        local: DynamoDBLocal = request.getfixturevalue("dynamodb_local")
-        endpoint = Endpoint(local.url, _namespace(request))
+        endpoint = Endpoint(request.getfixturevalue("dynamodb_local"), _namespace(request))
     else:
         endpoint = Endpoint(url)
     yield endpoint

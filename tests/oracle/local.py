@@ -19,6 +19,8 @@ from tests.maven import Unavailable
 POM: Final = Path(__file__).with_name("pom.xml")
 MAIN_CLASS: Final = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
 START_SECONDS: Final = 60
+# It runs for minutes: compiling its code better would take longer than running it.
+JAVA: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def install() -> Path:
@@ -50,7 +52,7 @@ class DynamoDBLocal:
         maven.stop(self._guard)
 
     def _start(self, jars: Path) -> subprocess.Popen[bytes]:
-        java = ["-Xmx512m", "-XX:+UseSerialGC", f"-Djava.library.path={jars}", "-cp", f"{jars}/*", MAIN_CLASS]
+        java = [*JAVA, f"-Djava.library.path={jars}", "-cp", f"{jars}/*", MAIN_CLASS]
         return maven.start([*java, "-inMemory", "-disableTelemetry", "-port", str(self._port)], jars, self._log)
 
     def _wait_until_ready(self) -> None:

@@ -11,7 +11,6 @@ import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
 import sortkey as sk
-from tests.oracle.local import DynamoDBLocal
 
 TABLE: dict[str, Any] = {
     "TableName": "shapes",
@@ -41,10 +40,10 @@ SESSION: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture
-def boto3_client(dynamodb_local: DynamoDBLocal) -> Iterator[Any]:
+def boto3_client(dynamodb_local: str) -> Iterator[Any]:
     client = boto3.client(
         "dynamodb",
-        endpoint_url=dynamodb_local.url,
+        endpoint_url=dynamodb_local,
         region_name="us-east-1",
         aws_access_key_id="shapesofboto3",
         aws_secret_access_key="x",

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import dynamodb_local, our_endpoint
 from tests.takeover.campaign import Takeover
-
-__all__ = ["dynamodb_local", "our_endpoint"]
 
 ROWS = 4000
 

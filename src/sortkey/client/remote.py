@@ -16,7 +16,7 @@ from sortkey.client.aws_access import DEFAULT, AwsAccess
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import Client
-from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration, own_session
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.store_url import Remote
 
@@ -27,7 +27,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT) -> None:
         given = access.botocore_session(is_async=False)
         super().__init__(url, remote, access, given)
-        self._session = given or Session()
+        self._session = given or own_session(Session)
         self._fast: fast_remote.FastRemote | None = None
         self._opening = threading.Lock()
 

@@ -21,7 +21,7 @@ from sortkey.client.aws_access import DEFAULT, AwsAccess
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
-from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration, own_session
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.store_url import Remote
 
@@ -32,7 +32,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT) -> None:
         given = access.botocore_session(is_async=True)
         super().__init__(url, remote, access, given)
-        self._session = given or get_session()
+        self._session = given or own_session(get_session)
         self._fast: fast_remote.AsyncFastRemote | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()

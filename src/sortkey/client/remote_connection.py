@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from sortkey.client.aws_access import AwsAccess
@@ -64,6 +67,21 @@ class AnyRemoteClient(AnyClient[R]):
             raise RuntimeError(f"this client of {self.meta.endpoint_url!r} is closed")
 
 
+def own_session(make: Callable[[], Any]) -> Any:
+    """A session of botocore or aiobotocore for a program that gives none.
+
+    All of them share the data files of botocore. Each would load them again: most of the time of opening a client.
+    """
+    session = make()
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session
+
+
+@cache
+def _loader(data_path: str | None) -> Loader:
+    return create_loader(data_path)
+
+
 def configuration(session: Any) -> dict[str, Any]:
     """The configuration of clients, for a session of botocore or aiobotocore."""
     return {
@@ -79,7 +97,8 @@ def connection(remote: Remote, given: Any = None) -> Connection:
     known = STORES.get(remote.store or "")
     if remote.endpoint is None:
         return Connection({"region_name": remote.region}, known or AWS)
-    session = given or Session()
+    # It makes no client, so it needs no handlers of requests.
+    session = given or Session(include_builtin_handlers=False)
     arguments = {
         "endpoint_url": remote.endpoint,
         "region_name": session.get_config_variable("region") or _DEFAULT_REGION,

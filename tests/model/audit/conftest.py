@@ -6,9 +6,9 @@ import pytest
 
 import sortkey as sk
 from tests.model.audit.audited import AUDITED
-from tests.model.sessions.conftest import db, dynamodb_local, memory, our_endpoint, store
+from tests.model.sessions.conftest import db, memory
 
-__all__ = ["audited", "db", "dynamodb_local", "live", "memory", "our_endpoint", "store"]
+__all__ = ["audited", "db", "live", "memory"]
 
 
 @pytest.fixture

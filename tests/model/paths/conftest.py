@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.model.sessions.conftest import db, dynamodb_local, memory, our_endpoint, store
+from tests.model.sessions.conftest import db, memory
 
-__all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
+__all__ = ["db", "memory"]

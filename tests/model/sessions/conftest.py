@@ -10,9 +10,8 @@ import pytest
 
 import sortkey as sk
 from tests.model.sessions.shop import SHOP
-from tests.stores import dynamodb_local, our_endpoint, store
 
-__all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
+__all__ = ["db", "memory"]
 
 
 ASYNC_STORES = ("memory", "endpoint")

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 import sortkey as sk
-from tests.stores import store
-
-__all__ = ["store"]
 
 SHELVES = sk.Table("shelves")
 

@@ -10,9 +10,6 @@ import sortkey as sk
 from sortkey.client.capabilities import ALTERNATOR, AWS, EMBEDDED, Capabilities
 from sortkey.model.tables.provision import create_request, require_support, ttl_request
 from tests.model.sessions.shop import SHOP, Order, Parcel
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 
 def test_the_request() -> None:

@@ -9,9 +9,8 @@ import pytest
 
 import sortkey as sk
 from tests.patterns.aggregate.favourites import COUNTS, FAVOURITES, RANGES
-from tests.stores import dynamodb_local, our_endpoint, store
 
-__all__ = ["db", "dynamodb_local", "our_endpoint", "runner", "store"]
+__all__ = ["db", "runner"]
 
 
 @pytest.fixture

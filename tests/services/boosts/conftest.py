@@ -18,9 +18,6 @@ from sortkey.services.boosts.event import CampaignEvent
 from sortkey.services.boosts.service import TABLES, Boosts
 from sortkey.services.boosts.tenants import DesignName
 from tests.services.boosts.campaigns import DISTRICTS, MONDAY_LUNCH, NOW, SETTINGS
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 R = TypeVar("R")
 

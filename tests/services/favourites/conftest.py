@@ -14,9 +14,6 @@ from sortkey.clock import ManualClock
 from sortkey.services.favourites.api import FavouritesService
 from sortkey.services.favourites.service_definition import FAVOURITES
 from sortkey.services.favourites.settings import Settings
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 R = TypeVar("R")
 
