@@ -96,8 +96,8 @@ def test_ids_may_have_any_characters(board: Board, text: str) -> None:
 def test_ten_thousand_writes_spread_over_ten_shards(board: Board) -> None:
     players = [f"player-{number}" for number in range(10_000)]
     points = {player: 17 * number % 10_007 for number, player in enumerate(players)}
-    for done in range(0, len(players), 1000):
-        board.add(*((player, points[player]) for player in players[done : done + 1000]))
+    events = [new_event("chess", player, points[player], None) for player in players]
+    board.wait(board.session.batch(put=events))
     board.count()
 
     expected = len(players) / SHARDS
