@@ -1,4 +1,5 @@
-"""The service on every store, with its consumers; its calls are awaited, so that tests are not coroutines."""
+"""The service on every store, without its leaderboards, and with the consumers of follows. Its calls are awaited, so
+that tests are not coroutines."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.services.social.service import TABLES, SocialService
+from sortkey.services.social.model import COUNTS, SOCIAL
+from sortkey.services.social.service import SocialService
 from tests.stores import dynamodb_local, our_endpoint, store
 
 __all__ = ["dynamodb_local", "our_endpoint", "store"]
@@ -29,7 +31,7 @@ class Service:
         self.session = session
         self.clock = ManualClock(NOON.timestamp())
         self.social = SocialService(session, self.clock.now)
-        self.wait(self.social.start())
+        self.wait(session.create_tables())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:
         return self._runner.run(call)
@@ -46,10 +48,10 @@ class Service:
         self.wait(self.social.follows.unfollow(user, other))
 
     def count(self) -> None:
-        """Let the counts follow all changes so far."""
+        """Let the counts of follows have all changes so far."""
 
         async def follow() -> None:
-            async with sk.Follower(self.session, self.social.feeds) as follower:
+            async with sk.Follower(self.session, self.social.follows.feeds) as follower:
                 await follower.caught_up()
 
         self.wait(follow())
@@ -65,7 +67,7 @@ def service(store: str) -> Iterator[Service]:
     with asyncio.Runner() as runner:
 
         async def opened() -> sk.AsyncSession:
-            return await sk.open(store, tables=TABLES)
+            return await sk.open(store, tables=[SOCIAL, COUNTS])
 
         session = runner.run(opened())
         yield Service(runner, session)

@@ -74,16 +74,16 @@ def test_there_are_no_edges_of_users_who_do_not_exist(service: Service) -> None:
     assert followers(service, "ada") == []
 
 
-@pytest.mark.parametrize("text", ["a#b", "FOLLOWS#", "ü/ß", "日本", "x" * 256])
-def test_ids_may_have_any_characters(service: Service, text: str) -> None:
-    service.users("ada", text, city=text)
-    service.follow(("ada", text), (text, "ada"))
-    assert following(service, "ada") == followers(service, "ada") == [text]
-    assert [each.user for each in service.wait(service.social.users.in_city(text, page_arguments()))] == sorted(
-        ["ada", text]
-    )
+def test_ids_may_have_any_characters(service: Service) -> None:
+    texts = ["a#b", "FOLLOWS#", "ü/ß", "日本", "x" * 256]
+    for text in texts:
+        service.users("ada", text, city=text)
+        service.follow(("ada", text), (text, "ada"))
+        in_city = service.wait(service.social.users.in_city(text, page_arguments()))
+        assert {each.user for each in in_city} == {"ada", text}
+    assert sorted(following(service, "ada")) == sorted(followers(service, "ada")) == sorted(texts)
     service.count()
-    assert service.counts(text) == (1, 1)
+    assert {service.counts(text) for text in texts} == {(1, 1)}
 
 
 # The profile lies in the partition of the user's edges, as in the adjacency list of the textbook.
