@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -55,6 +56,23 @@ def test_ending_it_takes_it_out_of_both_lists_and_counts_also_twice(service: Ser
     assert (following(service, "ada"), followers(service, "bob")) == ([], [])
     service.count()
     assert (service.counts("ada"), service.counts("bob")) == ((0, 1), (1, 0))
+
+
+def test_many_at_once_are_counted_once_each(service: Service) -> None:
+    fans = [f"fan{number}" for number in range(12)]
+    service.users("ada", *fans)
+
+    async def together() -> None:
+        follows = service.social.follows
+        # Each twice at once, and every other one ends it afterwards.
+        since = await asyncio.gather(*(follows.follow(fan, "ada") for fan in (*fans, *fans)))
+        assert since[:12] == since[12:]
+        await asyncio.gather(*(follows.unfollow(fan, "ada") for fan in (*fans[::2], *fans[::2])))
+
+    service.wait(together())
+    assert followers(service, "ada") == sorted(fans[1::2])
+    service.count()
+    assert service.counts("ada") == (0, 6)
 
 
 def test_nobody_follows_oneself(service: Service) -> None:

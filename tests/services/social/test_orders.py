@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import date
 from decimal import Decimal
 
@@ -95,6 +96,21 @@ def test_a_changed_order_moves_in_both_lists(orders: Service) -> None:
     assert of_status(orders, "SHIPPED", june) == ["other", "o4"]
     assert (of_customer(orders, june), of_customer(orders, june, "bob")) == (["o5"], ["other", "o4"])
     assert orders.wait(orders.social.orders.get("o4")).total == Decimal(10)
+
+
+# Each is a transaction, so no row is left of another put than its twin's.
+def test_an_order_that_many_put_at_once_is_the_same_in_both_lists(service: Service) -> None:
+    async def put_all() -> None:
+        puts = (placed(date(2026, 1, number), f"c{number}", f"S{number}") for number in range(1, 13))
+        await asyncio.gather(*(service.social.orders.put("o1", details) for details in puts))
+
+    service.wait(put_all())
+    last = service.wait(service.social.orders.get("o1"))
+    year = Days(date(2026, 1, 1), date(2026, 12, 31))
+    assert [of_customer(service, year, f"c{number}") for number in range(1, 13) if number != last.placed.day] == [
+        []
+    ] * 11
+    assert of_customer(service, year, last.customer) == of_status(service, last.status, year) == ["o1"]
 
 
 def test_both_rows_of_an_order_are_one_collection(orders: Service) -> None:
