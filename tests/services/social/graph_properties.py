@@ -1,4 +1,4 @@
-"""Whoever follows whom, and no longer: lists, mutuals and counts are those of a plain dict."""
+"""After any follows and their ends, lists, mutuals and counts are those of a plain dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever orders are put and put again: each question about days has the orders that a plain dict has."""
+"""After any orders, put once or again, each question about days has the orders of a plain dict."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Follows:
     ) -> sk.Page[Follow]:
         found = await self._session.page(path, consistent=consistent, **page)
         if not found.items:
-            # Only an empty page costs this read: whoever has follows exists.
+            # Only an empty page costs this read: a user with follows exists.
             await self._users.require(user)
         return found
 
