@@ -105,6 +105,15 @@ from sortkey.patterns.bounded.bounded_rows import BoundedRows as BoundedRows
 from sortkey.patterns.bounded.bounded_rows import bounded_rows as bounded_rows
 from sortkey.patterns.bounded.bounded_set import BoundedSet as BoundedSet
 from sortkey.patterns.bounded.bounded_set import bounded as bounded
+from sortkey.patterns.generation.declaration import Generations as Generations
+from sortkey.patterns.generation.declaration import generations as generations
+from sortkey.patterns.generation.load import Load as Load
+from sortkey.patterns.generation.pointer import NoEarlierGeneration as NoEarlierGeneration
+from sortkey.patterns.generation.pointer import Served as Served
+from sortkey.patterns.generation.pointer import Superseded as Superseded
+from sortkey.patterns.generation.reader import GenerationReader as GenerationReader
+from sortkey.patterns.generation.removal import Removed as Removed
+from sortkey.patterns.generation.removal import Remover as Remover
 from sortkey.patterns.overlay.declaration import Overlay as Overlay
 from sortkey.patterns.overlay.declaration import overlay as overlay
 from sortkey.patterns.overlay.reader import OverlayReader as OverlayReader

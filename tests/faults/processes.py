@@ -22,6 +22,7 @@ PROCESSES.set_forkserver_preload(
             "tests.faults.chore_writer",
             "tests.faults.crash.writer",
             "tests.faults.crowd",
+            "tests.faults.generation_loader",
         ),
         # The command is imported when it runs.
         "sortkey.cli.db",
