@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 import sortkey as sk
@@ -39,6 +39,8 @@ class Cost(NamedTuple):
 
     p50: float
     p99: float
+    processor: float
+    """The median of processor time, which is steadier where others use the machine."""
     units: float
 
 
@@ -159,13 +161,17 @@ async def _count_in_shard(session: sk.AsyncSession, path: sk.Path[Score], shard:
 async def cost(session: sk.AsyncSession, call: Callable[[], Awaitable[float | None]], calls: int) -> Cost:
     """A call returns the units that the session does not meter. The first one warms up."""
     await call()
-    before, units, times = _units_metered(session), 0.0, []
+    before, units = _units_metered(session), 0.0
+    times: list[float] = []
+    worked: list[float] = []
     for _ in range(calls):
-        began = perf_counter()
+        began, working = perf_counter(), process_time()
         units += await call() or 0.0
+        worked.append(1000 * (process_time() - working))
         times.append(1000 * (perf_counter() - began))
     times.sort()
-    return Cost(median(times), times[int(len(times) * 0.99)], (_units_metered(session) - before + units) / calls)
+    used = (_units_metered(session) - before + units) / calls
+    return Cost(median(times), times[int(len(times) * 0.99)], median(worked), used)
 
 
 def _units_metered(session: sk.AsyncSession) -> float:

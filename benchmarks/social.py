@@ -1,7 +1,8 @@
 """Social on a synced folder: a leaderboard of 10,000 and of 1,000,000 players, and a user with 1,000,000 followers
 
-Top 100, the rank of a random player, a score; p50, p99 and the capacity units that the store has reported. A rank is
-also made by counting everybody above, by a Query of each shard. The growth is that of p50, from few players to many.
+Top 100, the rank of a random player, a score; p50, p99, processor time and the capacity units that the store has
+reported. A rank is also made by counting everybody above, by a Query of each shard. The growth is from few players to
+many.
 The user with many followers is beside one with ten.
 """
 
@@ -44,7 +45,9 @@ def leaderboards(few: int, many: int, calls: int, walks: int) -> Iterator[Result
         ("rank", small.rank, large.rank),
         ("score", small.score, large.score),
     ):
-        yield Result(f"{name}, growth of p50 from {few:,} to {many:,} players", after.p50 / before.p50, "×")
+        grown = f"from {few:,} to {many:,} players"
+        yield Result(f"{name}, growth of p50 {grown}", after.p50 / before.p50, "×")
+        yield Result(f"{name}, growth of processor time {grown}", after.processor / before.processor, "×")
 
 
 def _of_board(players: int, found: Measured) -> Iterator[Result]:
@@ -59,6 +62,7 @@ def _of_call(name: str, found: Cost, walked: Cost | None = None) -> Iterator[Res
     for label, value, unit, other in (
         ("p50", found.p50, "ms", walked and walked.p50),
         ("p99", found.p99, "ms", walked and walked.p99),
+        ("processor time", found.processor, "ms", walked and walked.processor),
         ("units", found.units, "units", walked and walked.units),
     ):
         yield Result(f"{name}, {label}", value, unit, peers={} if other is None else {_COUNTED: other})
