@@ -28,7 +28,7 @@ MOST_VISITS: Final = 100
 
 CITIES: Final = {
     "London": "Ada Lovelace, Alan Turing, Charles Babbage, Florence Nightingale, Mary Shelley, Tommy Flowers",
-    "NYC": "Grace Hopper, Barbara Liskov, Claude Shannon, Evelyn Granville, Kathleen Antonelli, Jean Bartik",
+    "NYC": "Grace Hopper, Barbara Liskov, Hedy Lamarr, Evelyn Granville, Kathleen Antonelli, Jean Bartik",
     "Berlin": "Konrad Zuse, Lise Meitner, Emmy Noether, Max Planck, Carl Gauss, Hedwig Kohn",
     "Paris": "Marie Curie, Blaise Pascal, Sophie Germain, Evariste Galois, Henri Poincare, Emilie Chatelet",
     "Amsterdam": "Edsger Dijkstra, Adriaan Wijngaarden, Christiaan Huygens, Johanna Westerdijk",
