@@ -21,8 +21,8 @@ from tests.faults.simulation.disk import DATA, Disk, disk_error
 from tests.faults.simulation.lives import Difference, simulate
 from tests.faults.simulation.scheduler import Lock, Scheduler, Stuck
 
-GROUPS = 8
-SEEDS = 250
+GROUPS = 4
+SEEDS = 200
 """In each group; groups run in parallel."""
 TRIED = 300
 """Seeds among which a broken store must be found."""
