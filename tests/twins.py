@@ -32,4 +32,6 @@ def sync_words(annotation: object) -> str:
     """`AsyncIterator[T]` is `Iterator[T]` to the sync twin, and so on; a module's name in front is dropped."""
     text = re.sub(r"\b[a-z_]+\.", "", str(annotation))
     text = re.sub(r"\bAsync(\w+)", r"\1", text)
+    # What may be given as an iterator, or as an async one.
+    text = re.sub(r"^(.+) \| \1$", r"\1", text)
     return re.sub(r"(?:Coroutine\[Any, Any, |Awaitable\[)(.*)\]", r"\1", text)

@@ -46,6 +46,7 @@ from sortkey.model.errors import EncodeError as EncodeError
 from sortkey.model.errors import ItemMissing as ItemMissing
 from sortkey.model.errors import KeyChange as KeyChange
 from sortkey.model.errors import KeyPartError as KeyPartError
+from sortkey.model.errors import LoadError as LoadError
 from sortkey.model.errors import ModelError as ModelError
 from sortkey.model.errors import NoAccessPath as NoAccessPath
 from sortkey.model.errors import PartialItem as PartialItem
@@ -72,6 +73,7 @@ from sortkey.model.keys.key import Index as Index
 from sortkey.model.keys.key import Key as Key
 from sortkey.model.keys.shards import Shards as Shards
 from sortkey.model.maintenance.delete_all import Deleted as Deleted
+from sortkey.model.maintenance.load import Loaded as Loaded
 from sortkey.model.maintenance.scan import AsyncScan as AsyncScan
 from sortkey.model.maintenance.scan import Scan as Scan
 from sortkey.model.maintenance.scan_estimate import ScanEstimate as ScanEstimate

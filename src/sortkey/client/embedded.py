@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Self
 
 from sortkey.client import capabilities, errors, parameters, store_url
@@ -12,6 +12,7 @@ from sortkey.client.interface import AnyClient, Client, warn_unclosed
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
+from sortkey.client.row_puts import RowPuts
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
@@ -44,6 +45,11 @@ class AnyEmbeddedClient(AnyClient[R]):
     @property
     def in_process_reads(self) -> Self | None:
         return self if self.database.faults is None else None
+
+    @property
+    def in_process_puts(self) -> Callable[[], RowPuts] | None:
+        # Faults are injected into requests.
+        return None if self.database.faults is not None else lambda: RowPuts(self.database)
 
     def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
         """See `InProcessReads`. Parameters are not checked: half the time of a read is the way to the engine."""

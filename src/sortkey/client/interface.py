@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sortkey.client import paginators, waiters
@@ -44,6 +45,22 @@ class InProcessReads(Protocol):
         texts, or anything is wrong; use BatchGetItem then."""
 
 
+class InProcessPuts(Protocol):
+    """Rows that a store in this process puts together, in one commit."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def bytes(self) -> int:
+        """The size of the rows."""
+
+    def add(self, table: str, row: dict[str, Any]) -> None:
+        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
+
+    def submit(self) -> Future[dict[str, Any]]:
+        """Put the rows without waiting; the answer comes once they are on disk."""
+
+
 class AnyClient(Methods[R]):
     """What the sync and the async clients have in common."""
 
@@ -59,6 +76,11 @@ class AnyClient(Methods[R]):
     @property
     def in_process_reads(self) -> InProcessReads | None:
         """Faster reads than requests, if the store is in this process."""
+        return None
+
+    @property
+    def in_process_puts(self) -> Callable[[], InProcessPuts] | None:
+        """Begins puts of many rows in one commit, if the store is in this process."""
         return None
 
     @abstractmethod

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.capabilities import Capabilities
-from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessReads
+from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessPuts, InProcessReads
 from sortkey.client.methods import R
 from sortkey.client.table_names import TableNames
 from sortkey.engine.database import Database
@@ -31,6 +31,25 @@ class PrefixedReads:
         return self._reads.lookup_unparsed(self._prefix + table, pairs, consistent, gaps)
 
 
+class PrefixedPuts:
+    """In-process puts into tables with a prefix."""
+
+    def __init__(self, puts: InProcessPuts, prefix: str) -> None:
+        self._puts = puts
+        self._prefix = prefix
+        self.submit = puts.submit
+
+    def __len__(self) -> int:
+        return len(self._puts)
+
+    @property
+    def bytes(self) -> int:
+        return self._puts.bytes
+
+    def add(self, table: str, row: dict[str, Any]) -> None:
+        self._puts.add(self._prefix + table, row)
+
+
 class AnyPrefixedClient(AnyClient[R], Generic[C, R]):
     """What the sync and the async client have in common."""
 
@@ -47,6 +66,11 @@ class AnyPrefixedClient(AnyClient[R], Generic[C, R]):
     def in_process_reads(self) -> InProcessReads | None:
         reads = self._client.in_process_reads
         return None if reads is None else PrefixedReads(reads, self._names.prefix)
+
+    @property
+    def in_process_puts(self) -> Callable[[], InProcessPuts] | None:
+        puts = self._client.in_process_puts
+        return None if puts is None else lambda: PrefixedPuts(puts(), self._names.prefix)
 
 
 class PrefixedClient(AnyPrefixedClient[Client, dict[str, Any]], Client):

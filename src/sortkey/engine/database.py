@@ -89,6 +89,10 @@ class Database(Core):
             self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))
         )
 
+    def submit_work(self, work: Work, done: Done) -> None:
+        """The same, for work that is not one request, such as a BulkPut."""
+        self.store.submit(work, lambda answer, error: done(answer, self.settle("", error)))
+
     def plan(self, operation: str, request: Shape) -> Work:
         """The work of a write, for callers that put it into the write queue themselves and `settle` it afterwards."""
         return WRITES[operation](self, request)

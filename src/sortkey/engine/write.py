@@ -2,22 +2,25 @@
 
 Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, expiry
 entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only place that
-puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item.
+puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts of many
+items are prepared before the writer's turn (`prepare_put`), so that others wait for `put_prepared` only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sortkey.engine.answer_metrics import Consumed
 from sortkey.engine.rehearsal import recall
 from sortkey.engine.rows import expiry_index, index_rows, item_keys, stored_item
 from sortkey.engine.streams import stream_writer
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.table import Index, Table
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
+from sortkey.storage import payload_of
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
 from sortkey.values.capacity_units import write_units
 from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
@@ -82,6 +85,33 @@ def row_key_to_put(table: Table, new: Normalised) -> bytes:
         item_keys.check_index_keys(table, new.item)
         check_local_size(table, new, ITEM_TOO_LARGE)
     return row_key
+
+
+class PreparedPut:
+    """A new item as its row, and its index rows: what follows from the item alone.
+
+    The item itself is not kept: it takes ten times as much memory, and few puts need it again.
+    """
+
+    __slots__ = ("index_rows", "key", "row", "size", "table")
+
+    def __init__(self, table: Table, new: Normalised) -> None:
+        """Raises what a put of the item raises."""
+        self.table = table
+        self.size = new.size
+        self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
+        if not table.indexes:
+            self.key = row_key_to_put(table, new)
+            self.row = stored_item.encode(self.key, *new)
+            return
+        prefixes = None if table.local_indexes else index_rows.fast_prefixes(table, new.item)
+        self.key = row_key_to_put(table, new) if prefixes is None else item_keys.row_key_in_item(table, new.item)
+        self.row = stored_item.encode(self.key, *new)
+        self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
+
+    def for_table(self, table: Table) -> PreparedPut:
+        """The same item, for the table as it is now."""
+        return PreparedPut(table, stored_item.normalised(payload_of(self.row)))
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:
@@ -155,6 +185,21 @@ def replace(
     return Consumed(found.table, units, index_units)
 
 
+def put_prepared(batch: WriteBatch, put: PreparedPut) -> float:
+    """Put an item that was prepared for the table as it is; returns the write units, indexes included."""
+    table = put.table
+    found = Found(table, put.key, batch.get(put.key))
+    units = put_row(batch, found, put.row, put.size)
+    if found.row is not None and table.followed:
+        index_units = _follow(batch, found, stored_item.decode(put.row), put.row, None)
+        return units + sum((index_units or {}).values())
+    for index, row in put.index_rows:
+        units += index_rows.insert(batch, index, row)
+    if table.stream is not None or table.ttl_attribute is not None:
+        _follow_besides_indexes(batch, found, stored_item.decode(put.row), put.row, None)
+    return units
+
+
 def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
     """Put an item's row and count it; returns the write units. Alone it suffices only if the table is not followed."""
     before = found.size
@@ -182,9 +227,16 @@ def _follow(
     if table.indexes:
         old = None if found.row is None else found.item
         index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
+    _follow_besides_indexes(batch, found, new, new_row, identity)
+    return index_units
+
+
+def _follow_besides_indexes(
+    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
+) -> None:
+    table = found.table
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
     if table.stream is not None:
         stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
-    return index_units

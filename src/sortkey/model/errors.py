@@ -13,6 +13,7 @@ ModelError
 │   └── ItemMissing      the item does not exist
 ├── TransactionFailed    nothing was written; `reasons` has one code per action
 ├── CursorError          a cursor that was changed, or belongs to another query
+├── LoadError            a bulk load that ended before its last item; `position` says where to continue
 ├── Unsupported          the store lacks a feature that a declaration or a call needs
 ├── TablesDiffer         a table exists and differs from its declaration
 └── DeadlineExceeded     the call was not done in time; also a TimeoutError
@@ -94,6 +95,24 @@ class TransactionFailed(ModelError):
 
 class CursorError(ModelError, ValueError):
     """A cursor that this session cannot continue from."""
+
+
+class LoadError(ModelError):
+    """A bulk load ended early: by a bad item, by an error of its source, or by the store. `__cause__` is the reason.
+
+    >>> try:
+    ...     db.load([Parcel(number=1), Parcel(number=2), "three"])
+    ... except sk.LoadError as error:
+    ...     print(error.position)
+    2
+    """
+
+    def __init__(self, message: str, position: int, items: int) -> None:
+        super().__init__(message)
+        self.position = position
+        """How many items of the source, from its first on, are written. `db.load(items, after=position)` continues."""
+        self.items = items
+        """How many of them this call has written."""
 
 
 class Unsupported(ModelError):

@@ -29,14 +29,48 @@ class Row:
 
 def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | None:
     """The row that the index should hold for this item; None if the item is not in the index."""
-    if not index.holds(item):
-        return None
-    key = index.row_key(item, owner)
+    prefix = index.fast_row_prefix(item)
+    if prefix is None:
+        if not index.holds(item):
+            return None
+        prefix = index.row_prefix(item)
+    return _row(index, prefix + owner, item, table_row)
+
+
+def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
     if index.kept is None:
         return Row(key, stored_item.under(key, table_row))
     projected = _project(index.kept, item)
     binary = stored_item.has_binary(table_row) and holds_binary(projected)
     return Row(key, stored_item.encode(key, projected, item_size(projected), binary))
+
+
+def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
+    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys of short text. Such
+    keys need no other check."""
+    prefixes = []
+    for index in table.indexes.values():
+        prefix = index.fast_row_prefix(item)
+        if prefix is None:
+            return None
+        prefixes.append(prefix)
+    return prefixes
+
+
+def rows_of(
+    table: Table, key: bytes, item: Item, table_row: bytes, prefixes: list[bytes] | None
+) -> list[tuple[Index, Row]]:
+    """The rows that the table's indexes should hold for this item, whose `fast_prefixes` are given."""
+    owner = owner_of(key)
+    indexes = table.indexes.values()
+    if prefixes is None:
+        rows = [(index, row_of(index, item, owner, table_row)) for index in indexes if index.reaches(key)]
+        return [(index, row) for index, row in rows if row is not None]
+    return [
+        (index, _row(index, prefix + owner, item, table_row))
+        for index, prefix in zip(indexes, prefixes, strict=True)
+        if index.reaches(key)
+    ]
 
 
 def local_size(table: Table, new: Normalised) -> int:
@@ -77,11 +111,11 @@ def apply(
 
 def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | None) -> float:
     if before is None:
-        return 0.0 if after is None else _insert(batch, index, after)
+        return 0.0 if after is None else insert(batch, index, after)
     if after is None:
         return _remove(batch, index, before)
     if before.key != after.key:
-        return _remove(batch, index, before) + _insert(batch, index, after)
+        return _remove(batch, index, before) + insert(batch, index, after)
     if before.value == after.value:
         return 0.0
     before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
@@ -93,7 +127,8 @@ def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | N
     return write_units(max(before_size, after_size))
 
 
-def _insert(batch: WriteBatch, index: Index, row: Row) -> float:
+def insert(batch: WriteBatch, index: Index, row: Row) -> float:
+    """Put a row that the index does not have; returns its write units."""
     size = stored_item.size(row.value)
     batch.put(row.key, row.value)
     batch.count(index.space, 1, size)

@@ -54,7 +54,7 @@ def compile_text_prefix(space: bytes) -> TextPrefix:
 def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None, exact: bool) -> FastRowKey:
     """From an item to its row key. If `exact`, the item must have no attributes besides its key."""
     if not _is_text(partition, sort):
-        return _no_row_key
+        return no_row_key
     if sort is None:
         return _row_key_of_one(prefix, partition.name, exact)
     return _row_key_of_two(prefix, partition.name, sort.name, exact)
@@ -64,8 +64,9 @@ def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
     return partition.type == "S" and (sort is None or sort.type == "S")
 
 
-def _no_row_key(_: object) -> None:
-    return None
+def no_row_key(_: object) -> None:
+    """For tables and indexes whose keys are not text."""
+    return
 
 
 def _row_key_of_one(prefix: TextPrefix, partition: str, exact: bool) -> FastRowKey:
@@ -110,7 +111,7 @@ def compile_row_keys_of_json(
 ) -> FastRowKeysOfJson:
     """From a JSON list of keys to their row keys."""
     if not _is_text(partition, sort):
-        return _no_row_key
+        return no_row_key
 
     # Made when first needed, because a change of the catalog makes all tables new.
     @cache
@@ -138,7 +139,7 @@ def compile_row_keys_of_texts(
 ) -> FastRowKeysOfTexts:
     """From pairs of partition key and sort key, both text, to their row keys."""
     if sort is None or not _is_text(partition, sort):
-        return _no_row_key
+        return no_row_key
 
     def row_keys(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
         try:

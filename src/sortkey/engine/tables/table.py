@@ -10,11 +10,13 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from sortkey.engine.rows.row_keys import (
+    FastRowKey,
     TextPrefix,
     compile_row_key,
     compile_row_keys_of_json,
     compile_row_keys_of_texts,
     compile_text_prefix,
+    no_row_key,
 )
 from sortkey.engine.rows.spaces import OWNER_BYTES, space_bytes
 from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry
@@ -84,7 +86,7 @@ def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
 
 
 class Index(Keyed):
-    __slots__ = ("_filled_to", "entry", "kept", "name")
+    __slots__ = ("_filled_to", "entry", "fast_row_prefix", "kept", "name")
 
     def __init__(self, entry: IndexEntry, table: TableEntry) -> None:
         sorts = [] if entry.sort is None else [entry.sort, *entry.more_sort]
@@ -95,7 +97,15 @@ class Index(Keyed):
         self.name = entry.name
         self.kept = self._projected_names(table)
         """The projected attributes; None if all are projected."""
+        self.fast_row_prefix = self._fast_row_prefix()
+        """`row_prefix` of an item that has the index's key, if that is short text; otherwise it returns None."""
         self._filled_to = None if entry.backfilled_to is None else bytes.fromhex(entry.backfilled_to)
+
+    def _fast_row_prefix(self) -> FastRowKey:
+        if len(self.partitions) > 1 or len(self.sorts) > 1:
+            return no_row_key
+        sort = self.sorts[0] if self.sorts else None
+        return compile_row_key(self.text_prefix, self.partitions[0], sort, exact=False)
 
     def reaches(self, row_key: bytes) -> bool:
         """Whether the index covers this table row: while it is being filled, it has no rows for later ones."""
@@ -110,9 +120,6 @@ class Index(Keyed):
             if value is None or not value.get(tag):
                 return False
         return not any(is_longer(attributes, item, limit) for attributes, limit in self.size_limits)
-
-    def row_key(self, item: Item, owner: bytes) -> bytes:
-        return self.row_prefix(item) + owner
 
     def _projected_names(self, table: TableEntry) -> frozenset[str] | None:
         if self.entry.projection == "ALL":

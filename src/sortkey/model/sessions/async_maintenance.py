@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from sortkey.model.audit.report import EXAMPLES, AuditReport
@@ -14,6 +14,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance import scan_estimate, scan_source
 from sortkey.model.maintenance.delete_all import DeleteAll, Deleted, DeleteOptions
 from sortkey.model.maintenance.index_creation import IndexCreation
+from sortkey.model.maintenance.load import Load, Loaded, LoadOptions, ShowLoad, pieces
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.scan import AsyncScan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
@@ -117,6 +118,33 @@ class AsyncMaintenance(AsyncManyReads):
         if not declared:
             raise ValueError("name the tables to drop: drop_tables(SHOP)")
         return await self._run(drop_tables.drop_tables(self._context, provision.tables_of(declared), dry_run))
+
+    async def load(
+        self,
+        items: Iterable[Item] | AsyncIterable[Item],
+        *,
+        after: int = 0,
+        rate: float | None = None,
+        progress: ShowLoad | None = None,
+    ) -> Loaded:
+        """Put many items, of any iterator, without conditions; returns what was written. An async session also takes an
+        async iterator. The items may be of several classes and tables. Of two items with the same key, the later one
+        remains. At any time the first `position` items are written, and `after=position` skips so many, for a source
+        that gives the same items again. To load again what is written already is harmless, unless others have changed
+        it since. `rate` is in write units per second. `progress` is called with a `sk.Loaded` after every few hundred
+        items. Whatever ends the load early raises LoadError, after all items before it are written."""
+        load = Load(self._context, self.client, LoadOptions(after, rate, progress))
+        if isinstance(items, AsyncIterable):
+            async for piece, last in pieces(items):
+                await self._load(load.of(piece, last=last))
+        else:
+            await self._load(load.of(items))
+        return load.result
+
+    async def _load(self, load: Load) -> None:
+        while await self._run(load.part()):
+            # Also without a pause: other tasks have their turn.
+            await self._sleep(load.pause())
 
     async def _finish(self, work: LongWork[R]) -> R:
         while await self._run(work.part()):

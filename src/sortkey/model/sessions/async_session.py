@@ -29,7 +29,7 @@ from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
+from sortkey.model.sessions.steps import Answer, Call, Commit, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.sessions.wanted_items import Parts, wanted_items
 from sortkey.model.tables.table import Table
@@ -329,6 +329,13 @@ class AsyncSession(AsyncMaintenance):
                     step = next(steps)
                 elif type(step) is ParallelCalls:
                     step = steps.send(await self._finish_within(deadline, self._perform_all(step.calls)))
+                elif type(step) is Commit:
+                    try:
+                        answer = await asyncio.wrap_future(step.answer)
+                    except ClientError as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
         except StopIteration as stop:
             result: T = stop.value
             return result

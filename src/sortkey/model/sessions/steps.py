@@ -5,11 +5,13 @@ A call such as `page` is a generator. It yields a step; the session carries it o
     Call            one request; the session sends its answer, or throws its ClientError
     ParallelCalls   several requests at once; the session sends a list of answers and ClientErrors
     Pause           the session waits
+    Commit          a commit of a store in the process; the session waits, and sends its answer or throws its error
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import random
@@ -58,7 +60,11 @@ class Pause(NamedTuple):
     seconds: float
 
 
-Step = Call | ParallelCalls | Pause
+class Commit(NamedTuple):
+    answer: Future[Answer]
+
+
+Step = Call | ParallelCalls | Pause | Commit
 Steps = Generator[Step, Any, T]
 
 THROTTLED: Final = frozenset(

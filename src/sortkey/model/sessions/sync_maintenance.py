@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
 from sortkey.model.audit.report import EXAMPLES, AuditReport
@@ -14,6 +14,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance import scan_estimate, scan_source
 from sortkey.model.maintenance.delete_all import DeleteAll, Deleted, DeleteOptions
 from sortkey.model.maintenance.index_creation import IndexCreation
+from sortkey.model.maintenance.load import Load, Loaded, LoadOptions, ShowLoad
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.scan import Scan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
@@ -117,6 +118,22 @@ class SyncMaintenance(SyncManyReads):
         if not declared:
             raise ValueError("name the tables to drop: drop_tables(SHOP)")
         return self._run(drop_tables.drop_tables(self._context, provision.tables_of(declared), dry_run))
+
+    def load(
+        self,
+        items: Iterable[Item],
+        *,
+        after: int = 0,
+        rate: float | None = None,
+        progress: ShowLoad | None = None,
+    ) -> Loaded:
+        """Put many items, of any iterator, without conditions; returns what was written. An async session also takes an
+        async iterator. The items may be of several classes and tables. Of two items with the same key, the later one
+        remains. At any time the first `position` items are written, and `after=position` skips so many, for a source
+        that gives the same items again. To load again what is written already is harmless, unless others have changed
+        it since. `rate` is in write units per second. `progress` is called with a `sk.Loaded` after every few hundred
+        items. Whatever ends the load early raises LoadError, after all items before it are written."""
+        return self._finish(Load(self._context, self.client, LoadOptions(after, rate, progress)).of(items))
 
     def _finish(self, work: LongWork[R]) -> R:
         while self._run(work.part()):

@@ -31,7 +31,7 @@ from sortkey.model.sessions.fast_reads import as_sequence
 from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.model.sessions.put_entry import PutEntryResult
 from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.steps import Answer, Call, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
+from sortkey.model.sessions.steps import Answer, Call, Commit, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
 from sortkey.model.sessions.sync_maintenance import SyncMaintenance
 from sortkey.model.sessions.transaction import Transaction
 from sortkey.model.sessions.wanted_items import Parts, wanted_items
@@ -317,6 +317,13 @@ class Session(SyncMaintenance):
                 elif type(step) is ParallelCalls:
                     deadline.check()
                     step = steps.send(self._perform_all(step.calls, deadline))
+                elif type(step) is Commit:
+                    try:
+                        answer = step.answer.result()
+                    except ClientError as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
         except StopIteration as stop:
             result: T = stop.value
             return result

@@ -30,6 +30,9 @@ from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, Paral
 T = TypeVar("T")
 
 
+Write = tuple[str, Row]
+"""A table's name, and a PutRequest or DeleteRequest of a batch."""
+
 _UNCONDITIONAL: Final = PutOptions()
 
 
@@ -125,7 +128,7 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     require_item(item)
     schema = context.schema(type(item))
     if options == _UNCONDITIONAL:
-        stored = item if schema.stamps is None else _stamped(schema, item, context.moment)
+        stored = item if schema.stamps is None else stamped(schema, item, context.moment)
         members = {"TableName": schema.table, "Item": schema.encode(stored)}
         yield from context.send("PutItem", members, f"put {schema.name}")
         if schema.stamps is not None:
@@ -140,7 +143,8 @@ def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     return True
 
 
-def _stamped(schema: Schema[Any], item: Item, now: datetime) -> Item:
+def stamped(schema: Schema[Any], item: Item, now: datetime) -> Item:
+    """The item as a put at this time stores it."""
     stamps = schema.stamps
     return item if stamps is None else stamped_item(schema.codec, stamps, item, now)
 
@@ -209,17 +213,17 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
 def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:
     """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
-    stamped: list[tuple[Stamps, Item, Item]] = []
+    with_stamps: list[tuple[Stamps, Item, Item]] = []
     require_several(put, "items")
     require_several(delete, "access paths")
     now = context.moment
     for item in put:
         require_item(item)
         schema = context.schema(type(item))
-        stored = _stamped(schema, item, now)
+        stored = stamped(schema, item, now)
         row = schema.encode(stored)
         if schema.stamps is not None:
-            stamped.append((schema.stamps, item, stored))
+            with_stamps.append((schema.stamps, item, stored))
         pending[schema.table, identifier(schema.primary)(row)] = (schema.table, {"PutRequest": {"Item": row}})
     for path in delete:
         require_path(path)
@@ -231,19 +235,19 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) ->
         key = path.key()
         pending[path.table, identifier(path.primary)(key)] = (path.table, {"DeleteRequest": {"Key": key}})
     yield from write_all(context, list(pending.values()))
-    for stamps, item, stored in stamped:
+    for stamps, item, stored in with_stamps:
         keep_stamps(stamps, item, stored)
 
 
-def write_all(context: Context, writes: list[tuple[str, Row]], metered: str | None = None) -> Steps[float]:
+def write_all(context: Context, writes: list[Write], metered: str | None = None) -> Steps[float]:
     """Sends writes, each with its table, until all are done; returns the capacity units that they took."""
     units = 0.0
     attempt = 0
     while writes:
-        calls = [_batch_write_call(context, chunk, metered) for chunk in _chunks(writes)]
-        results = yield ParallelCalls(tuple(calls))
+        calls = batch_write_calls(context, writes, metered)
+        results = yield ParallelCalls(calls)
         units += sum(units_of(result.get("ConsumedCapacity")) for result in results if isinstance(result, dict))
-        left = [write for call, result in zip(calls, results, strict=True) for write in _unprocessed(call, result)]
+        left = [write for call, result in zip(calls, results, strict=True) for write in unprocessed(call, result)]
         if left:
             attempt = attempt + 1 if len(left) == len(writes) else 0
             yield context.pacing.pause(attempt)
@@ -251,18 +255,20 @@ def write_all(context: Context, writes: list[tuple[str, Row]], metered: str | No
     return units
 
 
-def _chunks(writes: list[tuple[str, Row]]) -> list[list[tuple[str, Row]]]:
-    return [writes[start : start + BATCH_WRITE_REQUESTS] for start in range(0, len(writes), BATCH_WRITE_REQUESTS)]
+def batch_write_calls(context: Context, writes: list[Write], metered: str | None) -> tuple[Call, ...]:
+    """The requests for these writes."""
+    starts = range(0, len(writes), BATCH_WRITE_REQUESTS)
+    return tuple(_batch_write_call(context, writes[at : at + BATCH_WRITE_REQUESTS], metered) for at in starts)
 
 
-def _batch_write_call(context: Context, writes: list[tuple[str, Row]], metered: str | None) -> Call:
+def _batch_write_call(context: Context, writes: list[Write], metered: str | None) -> Call:
     tables: dict[str, list[Row]] = {}
     for table, write in writes:
         tables.setdefault(table, []).append(write)
     return context.call("BatchWriteItem", {"RequestItems": tables}, metered or f"batch {', '.join(sorted(tables))}")
 
 
-def _unprocessed(call: Call, result: Answer | ClientError) -> list[tuple[str, Row]]:
+def unprocessed(call: Call, result: Answer | ClientError) -> list[Write]:
     """The writes to send again."""
     if isinstance(result, ClientError):
         if code_of(result) not in THROTTLED:
