@@ -91,7 +91,7 @@ def test_a_change_that_became_possible_is_made(memory: sk.Session, monkeypatch: 
 
 def test_a_store_without_transactions_is_rejected(our_endpoint: str) -> None:
     with (
-        sk.connect(f"{our_endpoint}?store=alternator&prefix=bounded-") as db,
+        sk.connect(f"{our_endpoint}?store=alternator&prefix=bounded-", tables=[Album, Picture]) as db,
         pytest.raises(sk.Unsupported, match=r"bounded rows Picture.* needs transactions, which ScyllaDB Alternator"),
     ):
         PICTURES.add(db, picture("a"))
