@@ -11,9 +11,6 @@ import pytest
 import sortkey as sk
 from sortkey.patterns.generation import load as load_module
 from tests.patterns.generation.persons import AS_OF, PEOPLE, Person, as_of, days, persons, run, stored
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 
 def test_a_day_of_loads(store: str) -> None:
@@ -207,6 +204,8 @@ def test_an_as_of_needs_a_zone() -> None:
     async def test(db: sk.AsyncSession) -> None:
         with pytest.raises(ValueError, match="as_of is a datetime with a time zone"):
             await PEOPLE.load(db, persons(1), as_of=datetime(2026, 5, 16))  # noqa: DTZ001
+        with pytest.raises(ValueError, match="as_of is a datetime with a time zone, not '2026-05-16T00:00:00Z'"):
+            await PEOPLE.load(db, persons(1), as_of="2026-05-16T00:00:00Z")  # type: ignore[arg-type]
 
     run(test)
 

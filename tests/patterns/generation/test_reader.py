@@ -12,9 +12,6 @@ from sortkey.clock import ManualClock
 from sortkey.patterns.generation.pointer import Pointer
 from sortkey.patterns.generation.pointer_book import PointerBook
 from tests.patterns.generation.persons import DAY, HOUR, PEOPLE, Person, as_of, persons, run
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 
 def calls(db: sk.AsyncSession) -> tuple[int, int]:

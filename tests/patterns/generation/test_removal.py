@@ -13,9 +13,6 @@ from sortkey.clock import ManualClock
 from sortkey.patterns.generation.pointer import Pointer
 from sortkey.patterns.generation.pointer_book import PointerBook
 from tests.patterns.generation.persons import DAY, HOUR, PEOPLE, Note, Person, as_of, days, persons, run, stored
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 NOTHING = ((), 0)
 

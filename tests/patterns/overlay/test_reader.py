@@ -10,9 +10,6 @@ import pytest
 
 import sortkey as sk
 from tests.patterns.overlay.goals import ADA, HOUR, PENDING, PERSONS, VIEW, Pending, Person, pending
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 Test = Callable[[sk.AsyncSession], Awaitable[None]]
 

@@ -83,7 +83,8 @@ class Generations(Generic[T]):
         """A load in steps: `write`, then `publish` or `discard`. `as_of` is the instant up to which the items are
         complete; raises Superseded if what is served is later. `source` is a text that names the items, such as
         the version of a file: an unfinished load of the same source and as-of is resumed."""
-        if as_of.utcoffset() is None:
+        given: Any = as_of
+        if not isinstance(given, datetime) or given.utcoffset() is None:
             raise ValueError(f"as_of is a datetime with a time zone, not {as_of!r}")
         book = self._book(session)
         return Load(book, self.field, self.cls, await book.begin(as_of, source))
