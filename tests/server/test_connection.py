@@ -261,6 +261,9 @@ def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
     [
         (b"/notes/s/%61?x=%62", 200),
         (b"/notes/s/b", 404),
+        (b"/notes/s/%FF", 400),
+        (b"/notes/s/a?x=%FE", 400),
+        ("/notes/s/a?x=é".encode("latin-1"), 400),
         (b"*", 400),
         (b"http://x/health?y", 200),
         (b"HTTP://[::1]", 404),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from time import time
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
@@ -18,6 +18,8 @@ from sortkey.server.metrics import Metrics
 from sortkey.server.middleware import Middleware
 
 NOT_A_PATH: Final = RequestError(400, "The request's target is not a path.")
+NOT_UTF8: Final = RequestError(400, "The request's target has bytes that are not UTF-8.")
+"""Decoded with replacements, different names would be one."""
 
 _logger = logging.getLogger(__name__)
 
@@ -55,10 +57,13 @@ class AppRequestHandler:
             # A whole URL, as clients send it to a proxy.
             raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
         if not raw_path.startswith(b"/") or not raw_path.isascii():
-            request.keep_alive = False
-            return self.reject(NOT_A_PATH)
-        path = raw_path.decode()
-        exchange = Exchange(request, raw_path, unquote(path) if "%" in path else path, query, self._peer)
+            return self._reject_last(request, NOT_A_PATH)
+        try:
+            path = _text(raw_path)
+            _text(query)
+        except UnicodeDecodeError:
+            return self._reject_last(request, NOT_UTF8)
+        exchange = Exchange(request, raw_path, path, query, self._peer)
         self._task = asyncio.create_task(self._answer(exchange, request, defer()))
         return None
 
@@ -77,6 +82,11 @@ class AppRequestHandler:
         headers = b"%bx-request-id: %b\r\n" % (_lines(exchange.answer_headers), exchange.id.encode())
         return self._responses.whole(request, exchange.status, headers, exchange.answer_body)
 
+    def _reject_last(self, request: Request, error: RequestError) -> bytes:
+        """Reject a request and end its connection."""
+        request.keep_alive = False
+        return self.reject(error)
+
     def reject(self, error: RequestError) -> bytes:
         answer = ErrorAnswer(error.status, CODES.get(error.status, INVALID), error.message)
         headers = _lines([JSON_TYPE]) + (RETRY_AFTER if error.status == 503 else b"")
@@ -89,6 +99,11 @@ class AppRequestHandler:
     def may_overlap(self, _request: Request) -> bool:
         """Never: requests of one connection are answered one after the other."""
         return False
+
+
+def _text(quoted: bytes) -> str:
+    """A part of the target without percent-encoding. Raises UnicodeDecodeError."""
+    return (unquote_to_bytes(quoted) if b"%" in quoted else quoted).decode()
 
 
 def _lines(headers: list[tuple[bytes, bytes]]) -> bytes:
