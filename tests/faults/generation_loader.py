@@ -1,6 +1,6 @@
 """Processes that load one generation after another, until they are killed.
 
-Parts are small, so that a process is often killed in the middle of a load. One that starts goes on with the load that
+Commits are small, so that a process is often killed in the middle of a load. One that starts goes on with the load that
 another has left unfinished, if it is of the same day.
 """
 
@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from unittest.mock import patch
 
 import sortkey as sk
+from sortkey.model.maintenance import load_writers
 from sortkey.patterns.generation import load as load_module
 from tests.faults.crash.writer import Log
 
@@ -35,7 +36,7 @@ PEOPLE = sk.generations(LoadedPerson)
 def load_days(path: str, seed: int, log: Connection) -> None:
     """Says how far it is, and which days it has published. Processes with an odd seed load every second day, so that
     those that run at the same time race for another as-of as well as for the same."""
-    with patch.object(load_module, "_PART", PART), patch.object(load_module, "_NOTED", 1):
+    with patch.object(load_writers, "COMMIT_ROWS", PART), patch.object(load_module, "NOTED", PART):
         asyncio.run(_load_days(path, 1 + seed % 2, Log(log)))
 
 
@@ -51,7 +52,7 @@ async def _load_days(path: str, step: int, say: Callable[[str], None]) -> None:
                     persons(day),
                     as_of=START + day * DAY,
                     source=f"gold/{day}",
-                    progress=lambda rows: say(f"rows {rows}"),
+                    progress=lambda loaded: say(f"rows {loaded.position}"),
                 )
             except sk.Superseded:
                 say(f"superseded {day}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
+from itertools import count
 from unittest.mock import patch
 
 import pytest
 
 import sortkey as sk
+from sortkey.model.maintenance import load_writers
 from sortkey.patterns.generation import load as load_module
 from tests.patterns.generation.persons import AS_OF, PEOPLE, Person, as_of, days, persons, run, stored
 
@@ -41,7 +43,7 @@ def test_a_load_that_fails_changes_nothing_that_is_served() -> None:
 
     async def test(db: sk.AsyncSession) -> None:
         await PEOPLE.load(db, persons(1), as_of=as_of(1))
-        with pytest.raises(OSError, match="the file ends here") as raised:
+        with pytest.raises(sk.LoadError, match="after 2 items: OSError: the file ends here") as raised:
             await PEOPLE.load(db, broken(), as_of=as_of(2))
         assert "what is served has not changed" in raised.value.__notes__[0]
         assert await days(db) == [1, 1]
@@ -51,7 +53,7 @@ def test_a_load_that_fails_changes_nothing_that_is_served() -> None:
 
 def test_a_wrong_item_is_named() -> None:
     async def test(db: sk.AsyncSession) -> None:
-        with pytest.raises(TypeError, match="item 2 is not a Person: 'bob'"):
+        with pytest.raises(sk.LoadError, match="after 1 items: TypeError: expected a Person, got 'bob'"):
             await PEOPLE.load(db, [*persons(1, ("ada",)), "bob"], as_of=as_of(1))  # type: ignore[list-item]
 
     run(test)
@@ -99,18 +101,38 @@ def test_an_unfinished_load_of_the_same_source_is_resumed() -> None:
 
     def interrupted() -> Iterator[Person]:
         yield from persons(1, names[:25])
-        raise KeyboardInterrupt
+        raise OSError("the file ends here")
 
     async def test(db: sk.AsyncSession) -> None:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(sk.LoadError):
             await PEOPLE.load(db, interrupted(), as_of=as_of(1), source="gold/1")
-        seen: list[int] = []
+        seen: list[sk.Loaded] = []
         served = await PEOPLE.load(db, persons(1, names), as_of=as_of(1), source="gold/1", progress=seen.append)
-        assert seen == [30, 40, 50]
-        assert await stored(db) == {served.id: 50}
+        assert (seen[-1].items, seen[-1].position) == (25, 50)
+        assert await stored(db) == {served.id: served.rows} == {served.id: 50}
 
-    with patch.object(load_module, "_PART", 10), patch.object(load_module, "_NOTED", 1):
+    run(test)
+
+
+# What was written up to the last note is not written again after a kill.
+def test_a_load_notes_how_far_it_is() -> None:
+    noted: list[int] = []
+
+    async def test(db: sk.AsyncSession) -> None:
+        load = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")
+
+        async def source() -> AsyncIterator[Person]:
+            for name in (f"p{number:02}" for number in range(64)):
+                yield Person(person=name, day=1)
+                (generation,) = await PEOPLE._book(db).generations()
+                noted.append(generation.rows)
+
+        await load.write(source())
+
+    with patch.object(load_module, "NOTED", 8), patch.object(load_writers, "COMMIT_ROWS", 8):
         run(test)
+    assert noted == sorted(noted)
+    assert len(set(noted)) > 1
 
 
 @pytest.mark.parametrize(("day", "source"), [(1, "gold/2"), (2, "gold/1"), (1, None)])
@@ -123,25 +145,11 @@ def test_a_load_of_another_source_or_as_of_starts_anew(day: int, source: str | N
     run(test)
 
 
-def test_items_may_be_written_by_several_calls() -> None:
-    async def test(db: sk.AsyncSession) -> None:
-        load = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")
-        await load.write(persons(1, ("ada", "bob")))
-        load = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")
-        seen: list[int] = []
-        for name in ("ada", "bob", "cyd"):
-            await load.write(persons(1, (name,)), progress=seen.append)
-        assert seen == [3]
-        assert (await load.publish()).rows == 3
-
-    run(test)
-
-
 def test_a_source_that_has_become_shorter_is_rejected() -> None:
     async def test(db: sk.AsyncSession) -> None:
         first = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")
         await first.write(persons(1))
-        with pytest.raises(ValueError, match=r"has 2 items of an earlier attempt, but now there are only 1"):
+        with pytest.raises(ValueError, match=r"after=2, but the source has only 1 items"):
             await PEOPLE.load(db, persons(1, ("ada",)), as_of=as_of(1), source="gold/1")
 
     run(test)
@@ -198,6 +206,22 @@ def test_a_discarded_load_cannot_be_published() -> None:
             await load.write(persons(1))
 
     run(test)
+
+
+# A load of hours must not go on for nothing.
+def test_a_load_that_is_discarded_meanwhile_stops_at_its_next_note() -> None:
+    endless = (Person(person=f"p{number}", day=1) for number in count())
+
+    async def test(db: sk.AsyncSession) -> None:
+        load = await PEOPLE.begin(db, as_of=as_of(1))
+        await load.discard()
+        with pytest.raises(sk.Superseded, match="its load cannot go on"):
+            await load.write(endless)
+        with pytest.raises(sk.Superseded, match="its load cannot go on"):
+            await load.write_share(endless)
+
+    with patch.object(load_module, "NOTED", 8):
+        run(test)
 
 
 def test_an_as_of_needs_a_zone() -> None:

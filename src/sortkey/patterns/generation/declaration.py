@@ -16,9 +16,10 @@ from sortkey.model.errors import DeclarationError, ModelError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
+from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
-from sortkey.patterns.generation.load import Load, ShowRows
+from sortkey.patterns.generation.load import Load
 from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
 from sortkey.patterns.generation.pointer_book import PointerBook
 from sortkey.patterns.generation.reader import GenerationReader
@@ -62,14 +63,16 @@ class Generations(Generic[T]):
         *,
         as_of: datetime,
         source: str | None = None,
-        progress: ShowRows | None = None,
+        rate: float | None = None,
+        progress: ShowLoad | None = None,
     ) -> Served:
         """Write the items beside what is served, then serve them instead, all at once. The items' own generation is
         replaced by the new one. `as_of` and `source` are those of `begin`; a load that fails is discarded, or, with
-        `source`, left for a load of the same source to go on. `progress` is called with the number of items so far."""
+        `source`, left for a load of the same source to go on. `rate` and `progress` are those of `db.load`; raises
+        LoadError as it does."""
         load = await self.begin(session, as_of=as_of, source=source)
         try:
-            await load.write(items, progress=progress)
+            await load.write(items, rate=rate, progress=progress)
         except Exception as error:
             error.add_note(f"{load.rows} items of generation {load.id} were written; what is served has not changed")
             if source is None:
