@@ -7,11 +7,10 @@ from hashlib import blake2b
 
 import pytest
 
+from tests.oracle.both import Both
 from tests.oracle.differences import DIFFERENCES
-from tests.oracle.embedded import Embedded
 from tests.oracle.endpoint import Endpoint
 from tests.oracle.pair import Pair, Side
-from tests.oracle.served import Served
 from tests.oracle.tables import ORDERS, PLAIN
 
 
@@ -37,10 +36,10 @@ def _namespace(request: pytest.FixtureRequest) -> str:
     return blake2b(request.node.nodeid.encode(), digest_size=10).hexdigest()
 
 
-@pytest.fixture(params=[Embedded, Served])
+@pytest.fixture
 def ours(request: pytest.FixtureRequest) -> Iterator[Side]:
-    """Our database, through each of its interfaces."""
-    side = request.param()
+    """Our database, through both of its interfaces at once; through each in turn with `in_turn`."""
+    side = getattr(request, "param", Both)()
     yield side
     side.close()
 

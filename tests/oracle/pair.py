@@ -91,7 +91,7 @@ class Pair:
 
     def compare(self, operation: str, members: dict[str, Any]) -> tuple[Outcome, Outcome]:
         """Both outcomes, unchanged; raises Mismatch if they do not agree."""
-        ours, theirs = _outcome(self.ours, operation, members), _outcome(self.theirs, operation, members)
+        ours, theirs = outcome(self.ours, operation, members), outcome(self.theirs, operation, members)
         if not self.agree((operation, members), ours, theirs):
             raise Mismatch((operation, members), ours, theirs)
         return ours, theirs
@@ -104,17 +104,19 @@ class Pair:
                     return True
             else:
                 theirs = difference.correct(request, ours, theirs)
-        return bool(_comparable(request[0], ours) == _comparable(request[0], theirs))
+        return bool(comparable(request[0], ours) == comparable(request[0], theirs))
 
 
-def _outcome(side: Side, operation: str, members: dict[str, Any]) -> Outcome:
+def outcome(side: Side, operation: str, members: dict[str, Any]) -> Outcome:
+    """The side's answer, or its error."""
     try:
         return side.call(operation, members)
     except OracleError as error:
         return error
 
 
-def _comparable(operation: str, outcome: Outcome) -> Any:
+def comparable(operation: str, outcome: Outcome) -> Any:
+    """What two databases must have in common."""
     if isinstance(outcome, OracleError):
         return outcome.code, outcome.message, canonical(operation, outcome.members)
     return canonical(operation, outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracle.both import Both, InterfacesDiffer
 from tests.oracle.endpoint import Endpoint, OracleError
 
 TABLE = {
@@ -44,3 +45,14 @@ def test_a_body_need_not_be_json(oracle: Endpoint) -> None:
 
 def test_streams_are_reached_by_their_own_target(oracle: Endpoint) -> None:
     assert oracle.call("ListStreams", {}) == {"Streams": []}
+
+
+# Embedded and served are two databases here, so a table of one of them is a difference.
+def test_interfaces_that_differ_are_found(ours: Both) -> None:
+    ours.call("CreateTable", TABLE)
+    assert ours.call("ListTables", {}) == {"TableNames": ["harness"]}
+    ours.served.call("DeleteTable", {"TableName": "harness"})
+    with pytest.raises(InterfacesDiffer, match="harness"):
+        ours.call("ListTables", {})
+    with pytest.raises(InterfacesDiffer, match="ResourceNotFoundException"):
+        ours.call("DescribeTable", {"TableName": "harness"})

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.both import in_turn
 from tests.oracle.canonical import canonical
 from tests.oracle.pair import Pair, Side
 from tests.oracle.tables import table
 
 # Streams outlive their tables.
-pytestmark = pytest.mark.own_namespace
+pytestmark = [pytest.mark.own_namespace, in_turn]
 
 VIEWS = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 KEY = {"pk": {"S": "a"}, "sk": {"N": "1"}}

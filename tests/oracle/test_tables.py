@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.both import in_turn
 from tests.oracle.pair import Pair
 from tests.oracle.tables import ORDERS, PLAIN, index, keys, table
 
@@ -144,6 +145,7 @@ def test_changes(orders: Pair, case: str) -> None:
 
 
 # A new index is filled with the existing items that have its key.
+@in_turn
 def test_a_new_index_is_filled(plain: Pair) -> None:
     for number in range(5):
         item = {"pk": {"S": f"p{number}"}, "n" if number % 2 else "other": {"N": str(number)}}
