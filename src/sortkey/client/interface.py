@@ -45,6 +45,23 @@ class InProcessReads(Protocol):
         texts, or anything is wrong; use BatchGetItem then."""
 
 
+class PendingCommit(Protocol):
+    """A commit that was submitted."""
+
+    work_seconds: float
+    """How long the writer's turn took."""
+    sync_seconds: float
+    """How long the commit took after that; known with the answer."""
+
+    @property
+    def turn(self) -> Future[dict[str, Any]]:
+        """Done when the writer's turn is over, and only the disk is waited for."""
+
+    @property
+    def answer(self) -> Future[dict[str, Any]]:
+        """Done when all is on disk; has the ConsumedCapacity."""
+
+
 class InProcessPuts(Protocol):
     """Rows that a store in this process puts together, in one commit."""
 
@@ -57,8 +74,8 @@ class InProcessPuts(Protocol):
     def add(self, table: str, row: dict[str, Any]) -> None:
         """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
 
-    def submit(self) -> Future[dict[str, Any]]:
-        """Put the rows without waiting; the answer comes once they are on disk."""
+    def submit(self) -> PendingCommit:
+        """Put the rows without waiting."""
 
 
 class AnyClient(Methods[R]):

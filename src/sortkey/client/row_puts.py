@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from time import perf_counter
 from typing import Any
 
 from sortkey.client import errors, parameters
@@ -10,6 +11,7 @@ from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
 from sortkey.engine.bulk_put import BulkPut
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import DynamoDBError
 from sortkey.values.attribute import Item
 
@@ -43,22 +45,49 @@ class RowPuts:
         except DynamoDBError as error:
             raise errors.client_error("PutItem", {"TableName": table, "Item": row}, error) from None
 
-    def submit(self) -> Future[dict[str, Any]]:
-        """Put the rows without waiting. The answer, once they are on disk, has the ConsumedCapacity of them all."""
-        future: Future[dict[str, Any]] = Future()
-        # A commit that has begun cannot be taken back.
-        future.set_running_or_notify_cancel()
+    def submit(self) -> PendingPuts:
+        """Put the rows without waiting."""
+        pending = PendingPuts()
 
-        def done(answer: Answer | None, error: BaseException | None) -> None:
-            if error is None:
-                future.set_result(answer or {})
-            elif isinstance(error, DynamoDBError):
-                future.set_exception(errors.client_error("BatchWriteItem", {}, error))
-            else:
-                future.set_exception(error)
+        def work(batch: WriteBatch) -> Answer:
+            began = perf_counter()
+            answer = self._puts.work(batch)
+            pending.ran(perf_counter() - began)
+            return answer
 
-        self._database.submit_work(self._puts.work, done)
-        return future
+        self._database.submit_work(work, pending.done)
+        return pending
+
+
+class PendingPuts:
+    """Rows that are on their way to the disk. Its two futures are completed on the writer's thread."""
+
+    def __init__(self) -> None:
+        self.turn: Future[dict[str, Any]] = Future()
+        self.answer: Future[dict[str, Any]] = Future()
+        for future in (self.turn, self.answer):
+            # A commit that has begun cannot be taken back.
+            future.set_running_or_notify_cancel()
+        self.work_seconds = self.sync_seconds = 0.0
+        self._ran_at = perf_counter()
+
+    def ran(self, seconds: float) -> None:
+        self.work_seconds = seconds
+        self._ran_at = perf_counter()
+        # The work runs again if the map was full.
+        if not self.turn.done():
+            self.turn.set_result({})
+
+    def done(self, answer: Answer | None, error: BaseException | None) -> None:
+        self.sync_seconds = perf_counter() - self._ran_at
+        if not self.turn.done():
+            self.turn.set_result({})
+        if error is None:
+            self.answer.set_result(answer or {})
+        elif isinstance(error, DynamoDBError):
+            self.answer.set_exception(errors.client_error("BatchWriteItem", {}, error))
+        else:
+            self.answer.set_exception(error)
 
 
 def _dynamodb_json(table: str, row: dict[str, Any]) -> Item:

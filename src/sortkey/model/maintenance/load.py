@@ -32,7 +32,7 @@ SHOWN: Final = 200
 
 
 class Loaded(NamedTuple):
-    """What `db.load` did, or has done so far: `progress=` receives one after every few hundred items.
+    """What `db.load` did, or has done so far: `progress=` receives one after each commit or round of batches.
 
     >>> db.load(Parcel(number=number) for number in range(1000)).position
     1000

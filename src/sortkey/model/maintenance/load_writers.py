@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.interface import InProcessPuts
-from sortkey.limits import BATCH_WRITE_REQUESTS, KIB
+from sortkey.client.interface import InProcessPuts, PendingCommit
+from sortkey.limits import BATCH_WRITE_REQUESTS, MIB
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.store_rate import StoreRate
@@ -24,8 +24,10 @@ from sortkey.model.sessions.steps import Answer, Commit, Context, ParallelCalls,
 from sortkey.model.sessions.writes import Write, batch_write_calls, unprocessed
 
 COMMIT_ROWS: Final = 512
-COMMIT_BYTES: Final = 512 * KIB
-"""The most rows and bytes of one commit. While it runs, the writes of others wait."""
+"""The rows of a commit on a quick disk."""
+MOST_COMMIT_ROWS: Final = 8192
+MOST_COMMIT_BYTES: Final = 4 * MIB
+"""The most rows and bytes of a commit on any disk. While it runs, the writes of others wait."""
 ROUND_ROWS: Final = PARALLEL * BATCH_WRITE_REQUESTS
 
 
@@ -58,8 +60,12 @@ class LoadWriter(ABC):
 
 
 class CommitWriter(LoadWriter):
-    """For a store in the process. While a group of rows is committed, the next one is prepared; only one is in the
-    write queue, so a write of someone else waits for one group at most."""
+    """For a store in the process. While a group of rows goes to the disk, the next one is prepared; only one is in the
+    write queue, so a write of someone else waits for one group at most.
+
+    A sync takes about as long for many rows as for few. So a group grows until its rows take the writer as long as the
+    sync takes: larger groups would hardly be quicker, and others would wait for them.
+    """
 
     def __init__(self, context: Context, puts: Callable[[], InProcessPuts]) -> None:
         super().__init__()
@@ -67,7 +73,8 @@ class CommitWriter(LoadWriter):
         self._new_group = puts
         self._group = puts()
         self._entities: dict[str, None] = {}
-        self._committing: tuple[Commit, int, float, str] | None = None
+        self._most_rows = COMMIT_ROWS
+        self._committing: tuple[PendingCommit, int, float, str] | None = None
 
     def add(self, schema: Schema[Any], row: Row) -> None:
         self._group.add(schema.table, row)
@@ -75,15 +82,18 @@ class CommitWriter(LoadWriter):
 
     @property
     def is_full(self) -> bool:
-        return len(self._group) >= COMMIT_ROWS or self._group.bytes >= COMMIT_BYTES
+        return len(self._group) >= self._most_rows or self._group.bytes >= MOST_COMMIT_BYTES
 
     def write(self) -> Steps[None]:
         yield from self._settle()
         if len(self._group):
             now, name = self._context.pacing.now(), _metered(self._entities)
-            self._committing = (Commit(self._group.submit()), len(self._group), now, name)
+            pending = self._group.submit()
+            self._committing = (pending, len(self._group), now, name)
             self._group = self._new_group()
             self._entities = {}
+            # To prepare rows now would make the writer's turn longer, for which others wait.
+            yield Commit(pending.turn)
 
     def finish(self) -> Steps[None]:
         yield from self.write()
@@ -93,13 +103,21 @@ class CommitWriter(LoadWriter):
         """Wait for the group that is being committed."""
         if self._committing is None:
             return
-        commit, rows, began, name = self._committing
+        pending, rows, began, name = self._committing
         self._committing = None
-        answer: Answer = yield commit
+        answer: Answer = yield Commit(pending.answer)
+        self._adapt(pending)
         units = units_of(answer.get("ConsumedCapacity"))
         self.rows += rows
         self.units += units
         self._context.meter.add(name, 0, 0, units, self._context.pacing.now() - began)
+
+    def _adapt(self, committed: PendingCommit) -> None:
+        work, sync = committed.work_seconds, committed.sync_seconds
+        if sync > work:
+            self._most_rows = min(MOST_COMMIT_ROWS, 2 * self._most_rows)
+        elif 2 * sync < work:
+            self._most_rows = max(COMMIT_ROWS, self._most_rows // 2)
 
 
 class RejectedRow(Exception):

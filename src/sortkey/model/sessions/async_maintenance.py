@@ -131,8 +131,8 @@ class AsyncMaintenance(AsyncManyReads):
         async iterator. The items may be of several classes and tables. Of two items with the same key, the later one
         remains. At any time the first `position` items are written, and `after=position` skips so many, for a source
         that gives the same items again. To load again what is written already is harmless, unless others have changed
-        it since. `rate` is in write units per second. `progress` is called with a `sk.Loaded` after every few hundred
-        items. Whatever ends the load early raises LoadError, after all items before it are written."""
+        it since. `rate` is in write units per second. `progress` is called with a `sk.Loaded` after each commit or
+        round. Whatever ends the load early raises LoadError, after all items before it are written."""
         load = Load(self._context, self.client, LoadOptions(after, rate, progress))
         if isinstance(items, AsyncIterable):
             async for piece, last in pieces(items):
