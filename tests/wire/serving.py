@@ -30,10 +30,11 @@ class ServerProcess:
         self.url = line.split()[1]
 
     def stop(self) -> int:
-        """Stop it and wait. It must have written nothing."""
+        """Stop it and wait. It must have written nothing, except of hot partitions: tests write as fast as they can."""
         self.process.send_signal(signal.SIGTERM)
         output, errors = self.process.communicate(timeout=SECONDS)
-        assert (output, errors) == ("", "")
+        written = [line for line in errors.splitlines() if "DynamoDB serves" not in line]
+        assert (output, written) == ("", [])
         return self.process.returncode
 
     def kill(self) -> None:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import pytest
 
+from sortkey.wire.metrics import HOT_PARTITIONS
 from tests.wire.conftest import Serve
 from tests.wire.serving import RawClient, ServerProcess, item, raw_request, request, table
 
@@ -169,6 +170,8 @@ def test_metrics(server: ServerProcess) -> None:
     assert int(samples['sortkey_requests_total{operation="GetItem",outcome="ok"}']) >= 2
     assert int(samples["sortkey_commits_total"]) >= 2
     assert int(samples["sortkey_connections"]) >= 1
+    hot = [series for series in samples if series.startswith('sortkey_hot_partition_units_per_second{table="')]
+    assert 0 < len(hot) <= 2 * HOT_PARTITIONS
     client.close()
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sortkey.engine.hot_partitions import HotPartition
 from sortkey.http.prometheus import merged, render
-from sortkey.wire.metrics import FAMILIES, Metrics
+from sortkey.wire.metrics import FAMILIES, Metrics, partition_samples
 from sortkey.wire.worker_metrics import MetricsFolder
 
 LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [-+0-9.e]+)")
@@ -47,3 +48,16 @@ def test_numbers_of_workers_add_up(tmp_path: Path) -> None:
         folder.publish(counted().samples())
     total = merged([counted().samples(), *folders[0].samples()])
     assert total['sortkey_capacity_units_total{table="b",kind="read"}'] == 3.0
+
+
+# A partition key may be any text; a line of the format may not.
+def test_hot_partitions_are_labels() -> None:
+    samples = partition_samples([HotPartition("orders", "by_city", 'a"\n\\', 2.5, 1.0, 0.5)])
+    labels = r'table="orders",index="by_city",partition="a\"\n\\"'
+    assert samples == {
+        f"sortkey_hot_partition_requests_per_second{{{labels}}}": 2.5,
+        f'sortkey_hot_partition_units_per_second{{{labels},kind="read"}}': 1.0,
+        f'sortkey_hot_partition_units_per_second{{{labels},kind="write"}}': 0.5,
+    }
+    lines = render(samples, FAMILIES).decode().splitlines()
+    assert len(lines) == 4 + 3

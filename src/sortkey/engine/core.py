@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import msgspec
 
 from sortkey.clock import Clock, SystemClock
 from sortkey.engine.check.seal_check import check_when_opened
+from sortkey.engine.partition_loads import PartitionLoads
 from sortkey.engine.rows.records import damaged_page
 from sortkey.engine.rows.spaces import CATALOG_VERSION
 from sortkey.engine.streams.stream_signal import StreamSignal
@@ -41,7 +43,9 @@ class Core:
         self.settings = settings or Settings()
         self.catalog = Catalog()
         self.signal = StreamSignal()
-        self.store: Store[WriteBatch] = Store(path, partial(WriteBatch, self.clock, self.signal.notify), damaged_page)
+        self.partitions = PartitionLoads(monotonic())
+        begin_batch = partial(WriteBatch, self.clock, self.signal.notify, self.partitions)
+        self.store: Store[WriteBatch] = Store(path, begin_batch, damaged_page)
         self.read = self.store.read
         self.verifies_many = path is not None and not self._check(path)
         """Whether reads of many rows verify them, which takes a twentieth of their time. Opening may have done so."""

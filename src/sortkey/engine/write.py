@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sortkey.engine.answer_metrics import Consumed
+from sortkey.engine.partition_loads import SMALL_UNITS
 from sortkey.engine.rehearsal import recall
 from sortkey.engine.rows import expiry_index, index_rows, item_keys, stored_item
 from sortkey.engine.streams import stream_writer
@@ -175,9 +176,14 @@ def replace(
     """Make the row hold the new item, or delete it. Raises nothing: callers have made all checks."""
     if new is None:
         if found.row is None:
-            return Consumed(found.table, write_units(0))
+            units = write_units(0)
+            batch.charge(found.key, units)
+            return Consumed(found.table, units)
         new_row = None
         units = _delete_row(batch, found)
+        if identity is None:
+            # Not the deletion of an expired item, which AWS does not charge for.
+            batch.charge(found.key, units)
     else:
         new_row = stored_item.encode(found.key, *new)
         units = put_row(batch, found, new_row, new.size)
@@ -205,7 +211,14 @@ def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
     before = found.size
     batch.put(found.key, row)
     batch.count(found.table.space, found.row is None, size - before)
-    return write_units(before if before > size else size)
+    units = write_units(before if before > size else size)
+    # As `charge` does, whose call would show in the time of a PutItem.
+    partitions = batch.partitions
+    if partitions.writes_left_out and units <= SMALL_UNITS:
+        partitions.writes_left_out -= 1
+    else:
+        partitions.count_write(found.key, units)
+    return units
 
 
 def _delete_row(batch: WriteBatch, found: Found) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sortkey.clock import Clock
+from sortkey.engine.partition_loads import SMALL_UNITS, PartitionLoads
 from sortkey.engine.rows import records, spaces
 from sortkey.storage import Transaction, is_sound, seal
 
@@ -18,8 +19,15 @@ COUNT: Final = struct.Struct(">qq")
 
 
 class WriteBatch:
-    def __init__(self, clock: Clock, on_records: Callable[[set[bytes]], None], transaction: Transaction) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        on_records: Callable[[set[bytes]], None],
+        partitions: PartitionLoads,
+        transaction: Transaction,
+    ) -> None:
         self.transaction = transaction
+        self.partitions = partitions
         self._get: Callable[[bytes], bytes | None] = transaction.get
         self.catalog_version = transaction.get(spaces.CATALOG_VERSION)
         self.now = clock.now()
@@ -64,6 +72,14 @@ class WriteBatch:
         else:
             counts[0] += items
             counts[1] += size
+
+    def charge(self, row_key: bytes, units: float) -> None:
+        """Count what a write costs for its partition: one of a sample, if it is small."""
+        partitions = self.partitions
+        if partitions.writes_left_out and units <= SMALL_UNITS:
+            partitions.writes_left_out -= 1
+        else:
+            partitions.count_write(row_key, units)
 
     def size_of(self, space: bytes) -> int:
         """The bytes of a table or index, with what this batch has changed."""

@@ -23,6 +23,11 @@ def merged(several: Iterable[Samples]) -> Samples:
     return total
 
 
+def escaped(text: str) -> str:
+    """A text as the value of a label."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 def render(samples: Samples, families: Families) -> bytes:
     """Families in their order, each with its samples; families without samples are left out."""
     members: dict[str, list[str]] = {family: [] for family in families}

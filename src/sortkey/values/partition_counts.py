@@ -6,12 +6,12 @@ is the sum of both, so it covers at least a whole window, once there was one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Final, Generic, TypeVar
 
 from sortkey.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
-from sortkey.values.heavy_hitters import Count, HeavyHitters
+from sortkey.values.heavy_hitters import HeavyHitters
 
 K = TypeVar("K")
 
@@ -33,11 +33,6 @@ class Load(Generic[K]):
     read_error: float
     """By how much `read_units` may be wrong; see `Count.error`."""
     write_error: float
-
-    @property
-    def heat(self) -> float:
-        """In seconds of all that DynamoDB allows one partition."""
-        return self.read_units / PARTITION_READ_UNITS + self.write_units / PARTITION_WRITE_UNITS
 
 
 class PartitionCounts(Generic[K]):
@@ -68,38 +63,32 @@ class PartitionCounts(Generic[K]):
 
     def hottest(self, number: int) -> list[Load[K]]:
         """The partitions that served most, by their share of what DynamoDB allows one partition."""
+        heats: dict[K, float] = {}
+        for sketch, limit in (*_limits(self), *(() if self._before is None else _limits(self._before))):
+            for key, count in sketch:
+                heats[key] = heats.get(key, 0.0) + count.units / limit
+        return [self._load(key) for key in nlargest(number, heats, key=heats.__getitem__)]
+
+    def _load(self, partition: K) -> Load[K]:
         before = self._before
-        reads = _sums(self.reads, None if before is None else before.reads)
-        writes = _sums(self.writes, None if before is None else before.writes)
-        loads = [_load(key, reads.get(key), writes.get(key)) for key in {**reads, **writes}]
-        return sorted(loads, key=lambda load: (-load.heat, -load.requests))[:number]
+        reads, read_units, read_error = _sum(partition, self.reads, None if before is None else before.reads)
+        writes, write_units, write_error = _sum(partition, self.writes, None if before is None else before.writes)
+        return Load(partition, reads + writes, read_units, write_units, read_error, write_error)
 
 
-_Sum = tuple[int, float, float]
-"""Requests, units and the error of the units."""
+def _limits(counts: PartitionCounts[K]) -> tuple[tuple[HeavyHitters[K], int], ...]:
+    return (counts.reads, PARTITION_READ_UNITS), (counts.writes, PARTITION_WRITE_UNITS)
 
 
-def _sums(now: HeavyHitters[K], before: HeavyHitters[K] | None) -> Mapping[K, _Sum]:
-    sums: dict[K, _Sum] = {}
-    for sketch, other in ((now, before), (before, now)):
-        if sketch is None:
-            continue
-        for key, count in sketch:
-            if key not in sums:
-                beside = None if other is None else other.get(key)
-                sums[key] = _sum(count, beside, 0.0 if other is None else other.floor)
-    return sums
-
-
-def _sum(count: Count, beside: Count | None, floor: float) -> _Sum:
-    """`beside` is the key's count in the other window; without one, it has had `floor` there at most."""
-    if beside is None:
-        return count.requests, count.units, count.error + floor
-    return count.requests + beside.requests, count.units + beside.units, count.error + beside.error
-
-
-def _load(partition: K, read: _Sum | None, written: _Sum | None) -> Load[K]:
-    nothing = (0, 0.0, 0.0)
-    reads, read_units, read_error = read or nothing
-    writes, write_units, write_error = written or nothing
-    return Load(partition, reads + writes, read_units, write_units, read_error, write_error)
+def _sum(partition: K, *sketches: HeavyHitters[K] | None) -> tuple[int, float, float]:
+    """Requests, units and the error of the units. Where the partition has no count, it has had `floor` at most."""
+    requests, units, error = 0, 0.0, 0.0
+    for sketch in sketches:
+        count = None if sketch is None else sketch.get(partition)
+        if count is not None:
+            requests += count.requests
+            units += count.units
+            error += count.error
+        elif sketch is not None:
+            error += sketch.floor
+    return requests, units, error

@@ -6,18 +6,24 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable
+from time import monotonic
+from typing import Final
 
 from sortkey.engine.database import Database
+from sortkey.engine.hot_partitions import HotPartitions
 from sortkey.http.prometheus import Samples, merged
 from sortkey.http.server import HttpServer
-from sortkey.wire.authentication import Authentication
+from sortkey.wire.authentication import Authentication, NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.large_requests import LargeRequests
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import HOT_PARTITIONS, Metrics, partition_samples
 from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
 from sortkey.wire.slice_scheduler import SliceScheduler
 from sortkey.wire.worker_metrics import OtherWorkers
+
+HOTTEST_SECONDS: Final = 10
+"""How often the workers tell each other their hottest partitions. Finding them takes a millisecond."""
 
 
 class Server(HttpServer):
@@ -38,6 +44,11 @@ class Server(HttpServer):
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
         self._responses = Responses(identity, database.clock.now())
+        self._hot_partitions = HotPartitions(database, monotonic())
+        # Metrics are open to everyone, also to those who have no key and may not read the table.
+        self._names_keys = isinstance(authentication, NoAuthentication)
+        self._hottest: Samples = {}
+        """What the other workers see of the hottest partitions, renewed now and then."""
         self._scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
         self._large = LargeRequests(asyncio.get_running_loop().call_soon_threadsafe)
         self._endpoint = Endpoint(
@@ -62,7 +73,10 @@ class Server(HttpServer):
 
     def each_second(self) -> None:
         self._responses.tick(self._database.clock.now())
-        self._other_workers.publish(self._samples())
+        self._hot_partitions.each_second(monotonic())
+        if self.tick % HOTTEST_SECONDS == 0:
+            self._hottest = self._hottest_samples()
+        self._other_workers.publish(self._samples() | self._hottest)
 
     def _samples(self) -> Samples:
         """This process's numbers."""
@@ -73,4 +87,8 @@ class Server(HttpServer):
 
     def _samples_of_all_workers(self) -> Samples:
         shared = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
-        return merged([self._samples(), *self._other_workers.samples()]) | shared
+        own = self._samples() | self._hottest_samples()
+        return merged([own, *self._other_workers.samples()]) | shared
+
+    def _hottest_samples(self) -> Samples:
+        return partition_samples(self._hot_partitions.hottest(HOT_PARTITIONS, monotonic(), named=self._names_keys))

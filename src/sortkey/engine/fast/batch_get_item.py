@@ -74,7 +74,8 @@ def _collect(core: Core, snapshot: Transaction, tables: list[Table | None], requ
         if core.verifies_many and not are_sound(rows):
             raise first_damaged(snapshot, row_keys)
         requested += len(row_keys)
-        units[table.name] = units_of_rows(rows, len(row_keys), keys.consistent_read)
+        units[table.name] = consumed = units_of_rows(rows, len(row_keys), keys.consistent_read)
+        core.partitions.count_batch(row_keys, consumed)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
     if requested > limits.BATCH_GET_KEYS:
         return None

@@ -8,6 +8,7 @@ import msgspec
 
 from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import EMPTY_ANSWER, NOT_FAST, FastAnswer
+from sortkey.engine.partition_loads import SMALL_UNITS
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import AttributeMap, Shape, TableName
 from sortkey.engine.rows.records import damaged
@@ -43,6 +44,10 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
             raise damaged(snapshot, row_key)
     finally:
         snapshot.abort()
-    if row is None:
-        return FastAnswer(EMPTY_ANSWER, {name: read_units(0, request.consistent_read)})
-    return FastAnswer(b'{"Item":%b}' % text(row), {name: read_units(size(row), request.consistent_read)})
+    units = read_units(0 if row is None else size(row), request.consistent_read)
+    partitions = core.partitions
+    if partitions.reads_left_out and units <= SMALL_UNITS:
+        partitions.reads_left_out -= 1
+    else:
+        partitions.count_read(row_key, units)
+    return FastAnswer(EMPTY_ANSWER if row is None else b'{"Item":%b}' % text(row), {name: units})

@@ -13,6 +13,7 @@ import orjson
 from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
 from sortkey.engine.operations.query import bounds
+from sortkey.engine.partition_loads import SMALL_UNITS
 from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import NameBindings, PositiveInteger, Shape, TableName
@@ -65,11 +66,11 @@ def query(core: Core, body: bytes) -> FastAnswer | Slices[FastAnswer] | None:
         if in_one_slice:
             snapshot.abort()
     if in_one_slice:
-        return _answer(table, walk, texts(rows), request)
-    return _rest(table, walk, texts(rows), request)
+        return _answer(core, table, walk, low, texts(rows), request)
+    return _rest(core, table, walk, low, texts(rows), request)
 
 
-def _rest(table: Table, walk: PageWalk, first: bytes, request: FastQuery) -> Slices[FastAnswer]:
+def _rest(core: Core, table: Table, walk: PageWalk, low: bytes, first: bytes, request: FastQuery) -> Slices[FastAnswer]:
     """The rest of a page that takes more than one slice."""
     parts = [first]
     try:
@@ -80,11 +81,17 @@ def _rest(table: Table, walk: PageWalk, first: bytes, request: FastQuery) -> Sli
                 parts.append(texts(rows))
     finally:
         walk.close()
-    return _answer(table, walk, b",".join(parts), request)
+    return _answer(core, table, walk, low, b",".join(parts), request)
 
 
-def _answer(table: Table, walk: PageWalk, items: bytes, request: FastQuery) -> FastAnswer:
-    return FastAnswer(_text(table, walk, items), {table.name: read_units(walk.size, request.consistent_read)})
+def _answer(core: Core, table: Table, walk: PageWalk, low: bytes, items: bytes, request: FastQuery) -> FastAnswer:
+    units = read_units(walk.size, request.consistent_read)
+    partitions = core.partitions
+    if partitions.reads_left_out and units <= SMALL_UNITS:
+        partitions.reads_left_out -= 1
+    else:
+        partitions.count_read(low, units)
+    return FastAnswer(_text(table, walk, items), {table.name: units})
 
 
 def _terms(request: FastQuery) -> _Terms | None:

@@ -40,4 +40,6 @@ def rows_by_text_keys(
     finally:
         snapshot.abort()
     listed = rows if len(rows) == len(found) or not gaps else [row or _GAP for row in found]
-    return Rows(Json.items(listed), len(rows), units_of_rows(rows, len(row_keys), consistent))
+    units = units_of_rows(rows, len(row_keys), consistent)
+    core.partitions.count_batch(row_keys, units)
+    return Rows(Json.items(listed), len(rows), units)

@@ -104,6 +104,7 @@ def _collect(
     for part, table, wanted in zip(parts, tables, row_keys, strict=True):
         found = _Found(part)
         yield from found.read(core, wanted, left)
+        core.partitions.count_batch(wanted[: found.keys], found.units)
         left -= found.length
         responses[part.given] = found.json()
         if found.keys < len(wanted):

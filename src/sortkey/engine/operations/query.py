@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sortkey.engine.core import Answer, Core
 from sortkey.engine.expression_parameters import bindings_of, filter_of, to_members
+from sortkey.engine.partition_loads import SMALL_UNITS
 from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.reads import Query
@@ -16,6 +17,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix
 from sortkey.values.attribute import Item
+from sortkey.values.capacity_units import read_units
 from sortkey.values.key_bytes import prefix_bounds, sort_bytes
 
 EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
@@ -46,7 +48,15 @@ def query(core: Core, request: Query) -> Slices[Answer]:
         walk = PageWalk(core, snapshot, low, high, forward, request.limit)
         rows = walk.first_rows()
         answer = selection.answer_at_once(table, target, walk, rows)
-        return (yield from selection.answer(table, target, walk, rows)) if answer is None else answer
+        if answer is None:
+            answer = yield from selection.answer(table, target, walk, rows)
+        units = read_units(walk.size, bool(request.consistent_read))
+        partitions = core.partitions
+        if partitions.reads_left_out and units <= SMALL_UNITS:
+            partitions.reads_left_out -= 1
+        else:
+            partitions.count_read(low, units)
+        return answer
     finally:
         snapshot.abort()
 

@@ -11,6 +11,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.transactions import Get, TransactGetItems
 from sortkey.engine.rows.item_keys import check_scalar_keys, normalise_key, row_key
 from sortkey.engine.rows.records import first_damaged
+from sortkey.engine.rows.spaces import PARTITION_END
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.tables.table import Table
@@ -37,7 +38,7 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     gets = [_Get(each.get) for each in request.transact_items]
     with core.read() as snapshot:
         tables = [core.catalog.require(snapshot, each.name) for each in gets]
-        rows = _rows(snapshot, gets, tables)
+        rows = _rows(core, snapshot, gets, tables)
     responses: list[dict[str, Any]] = []
     units = 0
     for each, row in zip(gets, rows, strict=True):
@@ -52,7 +53,7 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     return answer
 
 
-def _rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[bytes | None]:
+def _rows(core: Core, snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[bytes | None]:
     row_keys = transaction.map_actions(row_key, tables, [each.key for each in gets])
     transaction.check_distinct(row_keys)
     for each, table in zip(gets, tables, strict=True):
@@ -63,6 +64,8 @@ def _rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[
     payload = sum(size(row) for row in rows if row is not None)
     if payload > TRANSACTION_BYTES:
         raise ValidationException(f"Payload in response is too large.{payload}")
+    for key, row in zip(row_keys, rows, strict=True):
+        core.partitions.reads.add(key[:PARTITION_END], transactional_read_units(0 if row is None else size(row)))
     return rows
 
 

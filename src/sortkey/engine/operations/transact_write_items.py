@@ -39,6 +39,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             total = totals.setdefault(written.table.name, Consumed(written.table))
             # A transaction writes everything twice: once to prepare and once to commit.
             total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
+            batch.charge(each.found.key, written.units)
         if token is not None:
             token.remember(batch)
         return _answer(batch, request, prepared, totals)

@@ -124,7 +124,7 @@ def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | N
     if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
         # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
-    return write_units(max(before_size, after_size))
+    return _count(batch, after, max(before_size, after_size))
 
 
 def insert(batch: WriteBatch, index: Index, row: Row) -> float:
@@ -132,11 +132,17 @@ def insert(batch: WriteBatch, index: Index, row: Row) -> float:
     size = stored_item.size(row.value)
     batch.put(row.key, row.value)
     batch.count(index.space, 1, size)
-    return write_units(size)
+    return _count(batch, row, size)
 
 
 def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
     size = stored_item.size(row.value)
     batch.delete(row.key)
     batch.count(index.space, -1, -size)
-    return write_units(size)
+    return _count(batch, row, size)
+
+
+def _count(batch: WriteBatch, row: Row, size: int) -> float:
+    units = write_units(size)
+    batch.charge(row.key, units)
+    return units

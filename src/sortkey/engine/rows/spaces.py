@@ -54,6 +54,8 @@ OWN: Final = {
 PARTITION_BYTES: Final = 16
 OWNER_BYTES: Final = 16
 SPACE_BYTES: Final = 4
+PARTITION_END: Final = SPACE_BYTES + PARTITION_BYTES
+"""Row keys of one partition have so many bytes in common."""
 
 
 def space_bytes(number: int) -> bytes:

@@ -34,7 +34,9 @@ class Prepared(NamedTuple):
     def apply(self, batch: WriteBatch) -> Consumed:
         if self.action.only_checks:
             # A check changes nothing, but costs as much as a write of the item.
-            return Consumed(self.found.table, write_units(self.found.size))
+            units = write_units(self.found.size)
+            batch.charge(self.found.key, units)
+            return Consumed(self.found.table, units)
         return write.replace(batch, self.found, self.new)
 
 
