@@ -144,3 +144,19 @@ def test_a_service_without_aggregates(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_store_without_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be used" in error(capsys, "visits", "--store", tmp_path / "data")
+
+
+# The store is all right: the item is not.
+def test_an_item_that_no_group_can_have_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def put_and_give_up() -> None:
+        async with (
+            sk.open(store, tables=[VISITS, COUNTS]) as db,
+            sk.Follower(db, Visits(db, {"counts": False}).feeds) as follower,
+        ):
+            await db.put(Visit(id="odd", place="\U0010ffff", at=datetime(2026, 8, 24, tzinfo=UTC)))
+            await follower.caught_up()
+
+    asyncio.run(put_and_give_up())
+    found = error(capsys, "visits", "--store", store, "--repair")
+    assert "an item cannot be counted: place: a key cannot contain U+10FFFF" in found
+    assert "there is no VisitCount with place='\\U0010ffff'" in found

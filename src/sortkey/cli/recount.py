@@ -26,7 +26,7 @@ from sortkey.cli.follow import service_named, shared_store, with_feeds
 from sortkey.cli.messages import print_error
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
-from sortkey.model.errors import ModelError
+from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
 from sortkey.model.sessions.async_session import AsyncSession, open_session
 from sortkey.patterns.aggregate.aggregator import Aggregator
 from sortkey.patterns.aggregate.recount_report import RecountReport
@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = asyncio.run(_recount(definition, settings, store, arguments.repair))
     except BadSettings as error:
         return print_error("recount", str(error))
+    except (DecodeError, EncodeError, KeyPartError) as error:
+        return print_error("recount", f"an item cannot be counted: {' '.join(str(error).split())}")
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
         return print_error("recount", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
     except KeyboardInterrupt:

@@ -48,9 +48,9 @@ def test_ranks_equal_those_of_a_dict(
                 assert score.points is not None
                 assert await BOARD.rank(db, score) == sk.Rank(true_rank(board.values(), score.points), True)
             top = await BOARD.top(db, 5, game=game)
-            best = sorted(board.values(), reverse=True)[:5]
-            assert [(each.item.points, each.rank) for each in top] == [
-                (own, true_rank(board.values(), own)) for own in best
+            best = sorted(board.items(), key=lambda each: (-each[1], each[0]))[:5]
+            assert [(each.item.player, each.item.points, each.rank) for each in top] == [
+                (player, own, true_rank(board.values(), own)) for player, own in best
             ]
 
     runner.run(play())

@@ -21,8 +21,7 @@ def test_ranks_follow_the_points_and_ties_share_them(db: sk.AsyncSession, runner
             assert await BOARD.rank(db, score) == sk.Rank(true_rank(POINTS.values(), score.points or 0), True)
         top = await BOARD.top(db, 4, game="chess")
         assert [each.rank for each in top] == [1, 2, 3, 3]
-        assert [each.item.player for each in top[:2]] == ["eve", "gus"]
-        assert {each.item.player for each in top[2:]} == {"ada", "bob"}
+        assert [each.item.player for each in top] == ["eve", "gus", "ada", "bob"]
 
         await db.update(BoardScore.key(game="chess", player="ada"), {"points": sk.add(-100)})
         await db.delete(BoardScore.key(game="chess", player="eve"))
@@ -31,6 +30,35 @@ def test_ranks_follow_the_points_and_ties_share_them(db: sk.AsyncSession, runner
         del changed["eve"]
         for score in scores("chess", changed):
             assert await BOARD.rank(db, score) == sk.Rank(true_rank(changed.values(), score.points or 0), True)
+
+    runner.run(play())
+
+
+def test_a_list_that_ends_among_equal_numbers_has_the_least_keys(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    async def play() -> None:
+        await db.batch(put=scores("chess", {"zoe": 11, **{f"p{number:02}": 10 for number in range(12)}, "abe": 9}))
+        for limit in (2, 4, 13):
+            top = await BOARD.top(db, limit, game="chess")
+            assert [(each.item.player, each.rank) for each in top] == [
+                ("zoe", 1),
+                *((f"p{number:02}", 2) for number in range(limit - 1)),
+            ]
+
+    runner.run(play())
+
+
+# A tie of a million must not be read for a list of ten.
+def test_a_huge_tie_is_listed_in_the_order_of_the_index(
+    db: sk.AsyncSession, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sortkey.patterns.ranking.ranking.TIED", 5)
+
+    async def play() -> None:
+        await db.batch(put=scores("chess", {"zoe": 11, **{f"p{number:02}": 10 for number in range(12)}}))
+        top = await BOARD.top(db, 4, game="chess")
+        assert [(each.item.points, each.rank) for each in top] == [(11, 1), (10, 2), (10, 2), (10, 2)]
+        tied = [each.item.player for each in top[1:]]
+        assert tied == sorted(set(tied))
 
     runner.run(play())
 

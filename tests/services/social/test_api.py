@@ -214,6 +214,11 @@ SCORES = "/social/leaderboards/chess/scores"
         ("PUT", "/social/orders/o1", {**ORDER, "placed": "2026-02-30"}, 400, "placed"),
         ("PUT", "/social/orders/o1", {**ORDER, "total": "many"}, 400, "total"),
         ("PUT", "/social/orders/o1", {**ORDER, "total": 0.001}, 400, "total: must be an amount"),
+        *(
+            ("PUT", "/social/orders/o1", {**ORDER, "total": total}, 400, "total: must be an amount")
+            for total in ("1e999999999", "-1e999999999", "1_000", " 5 ", "１２", "-sNaN", "", 1e12, 10**30)
+        ),
+        ("PUT", "/social/orders/o1", {**ORDER, "customer": "a/b"}, 400, "customer: must not contain /"),
         ("PUT", "/social/orders/o1", {**ORDER, "status": ""}, 400, "status: must have 1 to 256 bytes, not 0"),
         ("GET", "/social/orders/o1", None, 404, "there is no order 'o1'"),
         ("GET", "/social/orders?from=2026-08-01&to=2026-08-31", None, 400, "status"),
@@ -231,6 +236,14 @@ SCORES = "/social/leaderboards/chess/scores"
         ("POST", SCORES, {"player": "ada", "points": 1.5}, 400, "points"),
         ("POST", SCORES, {"player": "ada", "points": 2**53}, 400, "points: must be from -9,007,199,254,740,991"),
         ("POST", SCORES, {"player": "", "points": 1}, 400, "player: must have 1 to 256 bytes, not 0"),
+        (
+            "POST",
+            SCORES,
+            [{"player": "ada", "points": 1}, {"player": "\U0010ffff", "points": 1}],
+            400,
+            "[1].player: must",
+        ),
+        ("POST", SCORES, {"player": "ada", "points": 1, "eventId": "\U0010ffff"}, 400, "eventId: must not contain"),
         ("POST", SCORES, [], 400, "length >= 1"),
         ("POST", SCORES, [{"player": "ada", "points": 1}] * 1001, 400, "length <= 1000"),
         ("GET", "/social/leaderboards/chess/top?limit=0", None, 400, "limit: must be from 1 to 1,000, not 0"),

@@ -128,7 +128,7 @@ in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
 
 @in_memory
-@pytest.mark.parametrize("total", ["1.005", "NaN", "Infinity", "1000000000000", "-1000000000000", "1e30"])
+@pytest.mark.parametrize("total", ["1.005", "NaN", "1000000000000", "-1000000000000", "-1e999999999", "1e-400"])
 def test_a_total_that_is_no_amount_is_rejected(service: Service, total: str) -> None:
     with pytest.raises(sk.BadRequest, match="total: must be an amount with at most two decimals"):
         service.wait(service.social.orders.put("o1", placed(date(2026, 1, 1), total=total)))
@@ -140,3 +140,10 @@ def test_amounts_are_kept_exactly(service: Service) -> None:
     for total in ("0", "-12.5", "999999999999.99", "7.10"):
         service.wait(service.social.orders.put("o1", placed(date(2026, 1, 1), total=total)))
         assert service.wait(service.social.orders.get("o1")).total == Decimal(total)
+
+
+@in_memory
+@pytest.mark.parametrize("total", ["-0", "0e999999999", "0E-200", "-0.00"])
+def test_there_is_one_zero(service: Service, total: str) -> None:
+    put = service.wait(service.social.orders.put("o1", placed(date(2026, 1, 1), total=total)))
+    assert str(float(put.total)) == str(float(service.wait(service.social.orders.get("o1")).total)) == "0.0"

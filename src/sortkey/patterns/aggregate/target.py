@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.comparable import comparable
-from sortkey.model.errors import DeclarationError, DecodeError
+from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
@@ -84,7 +84,11 @@ class Target:
         """The key of a group's item, and what each write sets."""
 
     def _fixed(self, group: Group) -> Fixed:
-        row = self.schema.encode(self._item(group))
+        try:
+            row = self.schema.encode(self._item(group))
+        except KeyPartError as error:
+            fields = ", ".join(f"{name}={value!r}" for name, value in zip(self.group, group, strict=True))
+            raise KeyPartError(f"{error}; so there is no {self.schema.name} with {fields}") from None
         key = {name: row[name] for name in self._primary}
         left_out = self._primary | self._written | self._others
         return Fixed(key, {name: row[name] for name in row if name not in left_out})

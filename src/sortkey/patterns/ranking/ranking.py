@@ -28,6 +28,8 @@ T = TypeVar("T", bound=Item)
 
 READ: Final = 250
 """The rows of an item's own range that are read."""
+TIED: Final = 1000
+"""The items with one number that are read to put them in order, if a top list ends among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +73,41 @@ class Ranking(Generic[T]):
         return f"<ranking of {self.index.name} into {self.into.__name__}>"
 
     async def top(self, session: AsyncSession, limit: int, **group: Any) -> list[Ranked[T]]:
-        """The items with the largest numbers, downward. `group` are the fields of the index's partition. Which of
-        those with equal numbers come first, and which of them are in a list that ends there, is the index's order."""
+        """The items with the largest numbers, downward, those with equal numbers by their key. `group` are the fields
+        of the index's partition. If the list ends among more than 1,000 items with one number, the index's order
+        chooses which of these it has."""
         if limit < 1:
             raise ValueError(f"limit is the number of items in the list, at least 1, not {limit}")
-        found: list[Ranked[T]] = []
-        rank, last = 0, None
-        async for item in session.iterate(self.index(**group), descending=True, limit=limit):
-            number = getattr(item, self._number)
-            if number != last:
-                rank, last = len(found) + 1, number
-            found.append(Ranked(item, rank))
-        return found
+        path = self.index(**group)
+        # One more tells whether the list ends among equal ones.
+        found = [item async for item in session.iterate(path, descending=True, limit=limit + 1)]
+        if len(found) > limit and self._number_in(found[limit]) == self._number_in(found[limit - 1]):
+            found = await self._with_all_tied(session, path, found[:limit])
+        top: list[Ranked[T]] = []
+        for place, item in enumerate(sorted(found, key=self._order)[:limit], 1):
+            shares = bool(top) and self._number_in(top[-1].item) == self._number_in(item)
+            top.append(Ranked(item, top[-1].rank if shares else place))
+        return top
+
+    async def _with_all_tied(self, session: AsyncSession, path: Path[T], found: list[T]) -> list[T]:
+        """The items and all others with the number of the last one; only the items if those are too many."""
+        least = self._number_in(found[-1])
+        tied = [item async for item in session.iterate(path.between(least, least), limit=TIED + 1)]
+        if len(tied) > TIED:
+            return found
+        # An item whose number has changed between the two queries is in both.
+        above = {self._order(item)[1]: item for item in found if self._number_in(item) > least}
+        return [*above.values(), *(item for item in tied if self._order(item)[1] not in above)]
+
+    def _number_in(self, item: T) -> int:
+        number: int = getattr(item, self._number)
+        return number
+
+    def _order(self, item: T) -> tuple[int, tuple[Any, ...]]:
+        """Of a top list: by number downward, then by key."""
+        primary = self.index.schema.primary
+        fields = (*primary.partition_fields, *primary.sort_fields)
+        return -self._number_in(item), tuple([getattr(item, field) for field in fields])
 
     async def rank(self, session: AsyncSession, item: T) -> Rank:
         """The rank of an item, as the counts have it, which follow changes a moment later."""

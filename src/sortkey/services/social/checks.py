@@ -11,6 +11,8 @@ import sortkey as sk
 
 MAX_ID_BYTES: Final = 256
 MAX_TEXT_BYTES: Final = 1024
+NO_CHARACTER: Final = "\U0010ffff"
+"""Keys cannot have it: ranges of keys end with it."""
 
 _MONTH: Final = re.compile(r"(?a)\d{4}-\d\d")
 _DAY: Final = re.compile(r"(?a)\d{4}-\d\d-\d\d")
@@ -24,16 +26,30 @@ class Days(NamedTuple):
 
 
 def check_id(name: str, value: str) -> None:
-    """Raises BadRequest for an id, or another part of a key, that no key can hold."""
+    """Raises BadRequest for an id that no key can hold, or that no path of a request can name."""
+    check_key_text(name, value)
+    if "/" in value:
+        raise sk.BadRequest(f"{name}: must not contain /, which separates the segments of a path")
+
+
+def check_key_text(name: str, value: str) -> None:
+    """Raises BadRequest for a part of a key, such as a city, that no key can hold."""
     _check_bytes(name, value, MAX_ID_BYTES)
+    if NO_CHARACTER in value:
+        raise sk.BadRequest(f"{name}: must not contain U+10FFFF, which is not a character")
 
 
 def check_text(name: str, value: str) -> None:
     _check_bytes(name, value, MAX_TEXT_BYTES)
 
 
-def _check_bytes(name: str, value: str, most: int) -> None:
-    size = len(value.encode())
+def _check_bytes(name: str, value: object, most: int) -> None:
+    if not isinstance(value, str):
+        raise sk.BadRequest(f"{name}: must be a text, not {value!r}")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise sk.BadRequest(f"{name}: must be a text of whole characters, not half of a surrogate pair") from None
     if not 1 <= size <= most:
         raise sk.BadRequest(f"{name}: must have 1 to {most} bytes, not {size}")
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import sortkey as sk
 from sortkey.services.concurrent_map import concurrent_map
-from sortkey.services.social.checks import check_id
+from sortkey.services.social.checks import check_id, check_key_text
 from sortkey.services.social.leaderboard_model import (
     BOARD,
     SCORES_OF_EVENTS,
@@ -54,8 +54,8 @@ class Leaderboards:
     async def add(self, events: Sequence[ScoreEvent]) -> Added:
         """Adds points, in one conditional write for each event; an event that is stored already adds nothing. Raises
         BadRequest before anything is written."""
-        for event in events:
-            _check(event)
+        for position, event in enumerate(events):
+            _check(event, f"[{position}]." if len(events) > 1 else "")
         stored = await concurrent_map(self._put, events, PARALLEL)
         return Added(sum(stored), len(stored) - sum(stored))
 
@@ -65,9 +65,7 @@ class Leaderboards:
     async def top(self, game: str, limit: int) -> list[Standing]:
         """The players with the most points, downward, those with equal points by id."""
         check_id("game", game)
-        found = await BOARD.top(self._session, limit, game=game)
-        found.sort(key=lambda each: (each.rank, each.item.player))
-        return [Standing(each.item, each.rank, True) for each in found]
+        return [Standing(each.item, each.rank, True) for each in await BOARD.top(self._session, limit, game=game)]
 
     async def standing(self, game: str, player: str) -> Standing:
         """Raises NotFound for a player without a score."""
@@ -90,10 +88,14 @@ def new_event(game: str, player: str, points: int, event: str | None) -> ScoreEv
     return ScoreEvent(game=game, event=uuid4().hex if event is None else event, player=player, points=points)
 
 
-def _check(event: ScoreEvent) -> None:
-    """Raises BadRequest."""
+def _check(event: ScoreEvent, where: str) -> None:
+    """Raises BadRequest. Everything that becomes part of a key is checked here: the feed writes the score later, and
+    could tell nobody."""
     check_id("game", event.game)
-    check_id("player", event.player)
-    check_id("eventId", event.event)
-    if abs(event.points) > MAX_POINTS:
-        raise sk.BadRequest(f"points: must be from -{MAX_POINTS:,} to {MAX_POINTS:,}, not {event.points:,}")
+    check_id(f"{where}player", event.player)
+    check_key_text(f"{where}eventId", event.event)
+    points: object = event.points
+    if not isinstance(points, int) or isinstance(points, bool):
+        raise sk.BadRequest(f"{where}points: must be a whole number, not {points!r}")
+    if abs(points) > MAX_POINTS:
+        raise sk.BadRequest(f"{where}points: must be from -{MAX_POINTS:,} to {MAX_POINTS:,}, not {points:,}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.social.checks import Days, check_id
+from sortkey.services.social.checks import Days, check_id, check_key_text
 from sortkey.services.social.model import CustomerOrder, Order
 
 CENT: Final = Decimal("0.01")
 MAX_TOTAL: Final = Decimal(10) ** 12
 """Beyond it, a JSON number with two decimals would not be exact."""
+_AMOUNT: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,2})?")
 
 
 class OrderDetails(NamedTuple):
@@ -30,8 +32,7 @@ class Orders:
     async def put(self, order: str, details: OrderDetails) -> Order:
         """Makes the order or replaces it: both of its rows, or none."""
         check_id("order", order)
-        _check(details)
-        rows = order_rows(order, details)
+        rows = order_rows(order, _checked(details))
         both = sk.Transaction()
         for row in rows:
             both.put(row)
@@ -48,7 +49,7 @@ class Orders:
 
     async def of_status(self, status: str, days: Days, page: PageArguments) -> sk.Page[Order]:
         """By day upward, then by id."""
-        check_id("status", status)
+        check_key_text("status", status)
         return await self._session.page(Order.by_status(status=status).between(*days), **page)
 
     async def of_customer(self, customer: str, days: Days, page: PageArguments) -> sk.Page[CustomerOrder]:
@@ -63,9 +64,26 @@ def order_rows(order: str, details: OrderDetails) -> tuple[Order, CustomerOrder]
     return Order(order=order, **fields), CustomerOrder(order=order, **fields)
 
 
-def _check(details: OrderDetails) -> None:
+def amount(given: str | float) -> Decimal:
+    """The amount of a request, a number or a text such as 19.90. Raises BadRequest."""
+    text = given if isinstance(given, str) else repr(given)
+    if not _AMOUNT.fullmatch(text):
+        raise _no_amount(text)
+    return Decimal(text)
+
+
+def _no_amount(given: object) -> sk.BadRequest:
+    shown = f"{given!s:.40}"
+    return sk.BadRequest(f"total: must be an amount with at most two decimals, below {MAX_TOTAL:,}, not {shown}")
+
+
+def _checked(details: OrderDetails) -> OrderDetails:
+    """With the total in cents. Raises BadRequest."""
     check_id("customer", details.customer)
-    check_id("status", details.status)
+    check_key_text("status", details.status)
     total = details.total
-    if not total.is_finite() or abs(total) >= MAX_TOTAL or total != total.quantize(CENT):
-        raise sk.BadRequest(f"total: must be an amount with at most two decimals, below {MAX_TOTAL:,}, not {total}")
+    # Not abs, which rounds and may overflow.
+    if not total.is_finite() or total.copy_abs() >= MAX_TOTAL or total != total.quantize(CENT):
+        raise _no_amount(total)
+    # The sum with 0 has no negative zero.
+    return details._replace(total=total.quantize(CENT) + 0)

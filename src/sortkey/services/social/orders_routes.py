@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 from typing import Annotated
 
 import msgspec
@@ -15,7 +14,7 @@ import sortkey as sk
 from sortkey.services.page_answers import PAGE, AskedPage, PageAnswer, page_answer
 from sortkey.services.social.checks import Days, day, month, span
 from sortkey.services.social.model import CustomerOrder, Order
-from sortkey.services.social.orders import OrderDetails, Orders
+from sortkey.services.social.orders import OrderDetails, Orders, amount
 
 Status = Annotated[str, QueryParameter(description="The status, as orders have it")]
 FromDay = Annotated[
@@ -35,7 +34,8 @@ class OrderBody(msgspec.Struct, frozen=True):
     status: str
     """A word of the caller's, such as PENDING."""
     placed: date
-    total: Decimal
+    total: float | str
+    """At most two decimals; as a text, 19.90."""
 
 
 class OrderAnswer(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ def routes(orders: Orders) -> list[ControllerRouterHandler]:
     @put("/social/orders/{order:str}", opt={"fast": True}, summary="Make or replace an order")
     async def write(order: FromPath[str], data: JSONBody[OrderBody]) -> OrderAnswer:
         """Both lists have it as it is now."""
-        details = OrderDetails(data.customer, data.status, data.placed, data.total)
+        details = OrderDetails(data.customer, data.status, data.placed, amount(data.total))
         return _shown(await orders.put(order, details))
 
     @get("/social/orders/{order:str}", opt={"fast": True}, summary="An order")

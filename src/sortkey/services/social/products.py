@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.social.checks import check_id, check_text
+from sortkey.services.social.checks import check_id, check_key_text, check_text
 from sortkey.services.social.model import Product
 
 
@@ -16,7 +16,7 @@ class Products:
         """Makes the product or replaces it."""
         check_id("product", product)
         check_text("name", name)
-        check_id("category", category)
+        check_key_text("category", category)
         made = Product(product=product, name=name, category=category)
         await self._session.put(made)
         return made
@@ -31,5 +31,5 @@ class Products:
 
     async def of_category(self, category: str, page: PageArguments) -> sk.Page[Product]:
         """By id."""
-        check_id("category", category)
+        check_key_text("category", category)
         return await self._session.page(Product.by_category(category=category), **page)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.social.checks import check_id, check_text
+from sortkey.services.social.checks import check_id, check_key_text, check_text
 from sortkey.services.social.model import FollowCounts, PinBoard, User
 
 
@@ -24,7 +24,7 @@ class Users:
         """A user who exists gets another name and city, and keeps pins and follows."""
         check_id("user", user)
         check_text("name", name)
-        check_id("city", city)
+        check_key_text("city", city)
         # Before the profile: a user who exists has a pin board, even if this ends in between.
         await self._session.put(PinBoard(user=user), if_absent=True)
         await self._session.put(User(user=user, name=name, city=city))
@@ -40,7 +40,7 @@ class Users:
 
     async def in_city(self, city: str, page: PageArguments) -> sk.Page[User]:
         """By id."""
-        check_id("city", city)
+        check_key_text("city", city)
         return await self._session.page(User.by_city(city=city), **page)
 
     async def counts_of(self, users: Sequence[User]) -> dict[str, FollowCounts]:
