@@ -52,6 +52,32 @@ def test_without_a_parent_nothing_is_written(db: sk.Session) -> None:
     assert db.get(Album.key(id="lost")) is None
 
 
+# A row that was put without the pattern is not in the count. Below 0, the count would let in more rows than the limit.
+def test_a_count_that_misses_rows_is_an_error(db: sk.Session) -> None:
+    db.put(picture("old"))
+    missing = (
+        r"Album\.key\(id='holidays'\)\.pictures is 0, although Picture\.key\(.*'old'\) is there: .* Count the rows"
+    )
+    with pytest.raises(sk.ConditionFailed, match=missing):
+        PICTURES.remove(db, picture_key("old"))
+    assert db.get(picture_key("old"), consistent=True) is not None
+    assert count(db) == 0
+
+    db.update(HOLIDAYS, {"pictures": -1})
+    with pytest.raises(sk.ConditionFailed, match=r"pictures is -1: .* Count the rows of this Album, and set pictures"):
+        PICTURES.add(db, picture("new"))
+    assert db.get(picture_key("new"), consistent=True) is None
+
+
+def test_an_error_after_the_change_says_that_it_was_made(memory: sk.Session) -> None:
+    key = {"pk": {"S": "ALBUM#holidays"}, "sk": {"S": "ALBUM"}}
+    memory.client.put_item(TableName="bounded-albums", Item={**key, "id": {"S": "holidays"}, "pictures": {"N": "0.5"}})
+    with pytest.raises(sk.DecodeError, match=r"'a'\) was added, but its Album cannot be decoded: .*1\.5") as error:
+        PICTURES.add(memory, picture("a"))
+    assert error.value.written
+    assert memory.get(picture_key("a")) is not None
+
+
 # A change is a transaction and a read; a rejected one is a transaction, and another that reads.
 def test_what_a_change_costs(memory: sk.Session) -> None:
     for name in ("a", "a", "b", "c"):
@@ -119,6 +145,12 @@ class Tagged(sk.Item, table=sk.Table("bounded-tagged"), tag=True):
     key = sk.Key("ALBUM#{id}", "{number}")
 
 
+class Five(sk.Item, table=sk.Table("bounded-five")):
+    id: str
+    pictures: int = 5
+    key = sk.Key("ALBUM#{id}", "ALBUM")
+
+
 class Numbered(sk.Item, table=sk.Table("bounded-numbered")):
     id: int
     name: str
@@ -131,6 +163,13 @@ class Numbered(sk.Item, table=sk.Table("bounded-numbered")):
         (Album, "pics", Picture, {"id": "album"}, r"Album has no field 'pics'; did you mean 'pictures'"),
         (Board, "name", Picture, {"user": "album"}, "Board.name counts rows, so it must be an int"),
         (Numbered, "id", Picture, {}, "Numbered.id is part of the primary key"),
+        (
+            Five,
+            "pictures",
+            Picture,
+            {"id": "album"},
+            "Five.pictures is 5 by default; a parent without rows must count 0",
+        ),
         (Album, "pictures", Album, {}, "must be of different classes"),
         (Album, "pictures", Picture, {}, r"the key of Picture has no 'id'.* by=\{\"id\": …\}"),
         (Album, "pictures", Picture, {"ids": "album"}, "by= names 'ids', which is not in the key of Album; did you"),

@@ -134,6 +134,19 @@ def test_what_is_no_session_path_or_member_is_named(memory: sk.Session) -> None:
         PINS.add(memory, ADA, 7)
 
 
+# Lists and strings have a size and elements, too, so the condition alone would let the change through to an error of
+# the store that names nothing.
+@pytest.mark.parametrize("stored", [{"L": [{"S": "a"}]}, {"NS": ["1"]}, {"S": "a"}, {"M": {}}], ids=str)
+def test_a_stored_field_of_another_type_is_named_and_stays(db: sk.Session, stored: dict[str, Any]) -> None:
+    row = {"pk": {"S": "BOARD#ada"}, "user": {"S": "ada"}, "pins": stored}
+    db.client.put_item(TableName="bounded-boards", Item=row)
+    for change in (PINS.add, PINS.remove):
+        with pytest.raises(sk.DecodeError, match=r"Board\.pins: expected SS, found .* key pk='BOARD#ada'") as error:
+            change(db, ADA, "a")
+        assert not error.value.written
+    assert db.client.get_item(TableName="bounded-boards", Key={"pk": {"S": "BOARD#ada"}})["Item"] == row
+
+
 @pytest.mark.parametrize(
     ("field", "limit", "message"),
     [
@@ -142,11 +155,17 @@ def test_what_is_no_session_path_or_member_is_named(memory: sk.Session) -> None:
         ("pins", 0, "limit= is the largest number of members, an int of at least 1, not 0"),
         ("pins", True, "not True"),
         ("chosen", 2, "the default has members; a bounded set is empty at first"),
+        (Board.pins, 2, r"expected the name of a field, or sk\.F\(Product\.stock\), not <member 'pins'"),
     ],
 )
-def test_declarations_that_cannot_work_are_rejected(field: str, limit: int, message: str) -> None:
+def test_declarations_that_cannot_work_are_rejected(field: Any, limit: int, message: str) -> None:
     with pytest.raises(sk.DeclarationError, match=message):
         sk.bounded(Board, field, limit=limit)
+
+
+def test_what_is_no_class_is_named() -> None:
+    with pytest.raises(sk.DeclarationError, match="expected a class with a table, not 5"):
+        sk.bounded(5, "pins", limit=2)  # type: ignore[arg-type]
 
 
 def test_a_field_may_be_named_by_its_class() -> None:

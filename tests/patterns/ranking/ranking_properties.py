@@ -18,6 +18,7 @@ points = (
     | st.integers(-100_000, 100_000)
     | st.integers(10**9, 10**9 + 20_000)
     | st.integers(-(10**38) + 1, 10**38 - 1)
+    | st.builds(lambda digits, zeros: digits * 10**zeros, st.integers(-9999, 9999), st.integers(34, 122))
 )
 boards = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | points), max_size=16)
 

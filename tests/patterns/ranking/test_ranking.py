@@ -107,6 +107,30 @@ def test_large_numbers_are_exact_where_their_range_is_read(memory: sk.AsyncSessi
     runner.run(play())
 
 
+# DynamoDB stores 38 digits, and zeros after them: the neighbours of such a number cannot be asked for.
+def test_numbers_of_more_than_38_digits_are_ranked(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    ahead = 10**40 + 1000
+    points = {
+        "ada": 10**40,
+        "bob": ahead,
+        "cyd": 10**37,
+        "dan": 1,
+        "eve": -(10**40),
+        "fay": 99 * 10**124,
+        "gus": -ahead,
+    }
+
+    async def play() -> None:
+        await db.batch(put=scores("chess", points))
+        await count(db)
+        for score in scores("chess", points):
+            assert await BOARD.rank(db, score) == sk.Rank(true_rank(points.values(), score.points or 0), True)
+        with pytest.raises(ValueError, match="is too large"):
+            await BOARD.rank_at(db, 10**126, game="chess")
+
+    runner.run(play())
+
+
 def test_a_rank_costs_the_same_for_few_and_for_many(memory: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def cost(game: str, players: int) -> tuple[int, float]:
         await memory.batch(put=scores(game, {f"p{number}": number * 3 for number in range(players)}))
@@ -157,12 +181,25 @@ class InOnePartition(sk.Item, table="ranges-in-one-partition"):
     key = sk.Key("{game}", "{block}#{slot:02}")
 
 
+class OneDigit(sk.Item, table="ranges-of-one-digit"):
+    game: str
+    block: str
+    slot: int
+    players: int = 0
+    key = sk.Key("{game}#{block}", "S#{slot:01}")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"index": Textual.top}, r"Textual\.top ranks items by its sort key, which must be an int alone"),
         ({"index": Textual}, "takes an index, such as Score.top"),
         ({"into": InOnePartition}, r'one partition for each block .* sk\.Key\("{game}#{block}", "{slot:02}"\)'),
+        (
+            {"into": OneDigit},
+            r"sort key of OneDigit, 'S#{slot:01}', must sort the slots from 0 to 31, .* \"{slot:02}\"",
+        ),
+        ({"into": 5}, "expected a class with a table, not 5"),
         ({"count": "playrs"}, "BoardRange has no field 'playrs'; did you mean 'players'"),
         ({"read": -1}, "read= is a number of rows"),
     ],
@@ -171,6 +208,14 @@ def test_mistakes_are_rejected(arguments: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"index": Textual.best, "into": BoardRange, "count": "players", **arguments}
     with pytest.raises(sk.DeclarationError, match=message):
         sk.ranking(given.pop("index"), **given)
+
+
+def test_what_is_no_number_or_item_is_named(memory: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    for number in (1.5, True, "1"):
+        with pytest.raises(TypeError, match=f"ranks items by points, an int, not {number!r}"):
+            runner.run(BOARD.rank_at(memory, number, game="chess"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ranks items of BoardScore, not None"):
+        runner.run(BOARD.rank(memory, None))  # type: ignore[arg-type]
 
 
 def test_a_list_of_nothing_is_rejected(memory: sk.AsyncSession, runner: asyncio.Runner) -> None:

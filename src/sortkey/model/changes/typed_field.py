@@ -22,7 +22,7 @@ from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.field_comparison import FieldValue
 from sortkey.model.changes.operators import Operator, add, append, discard, initially
 from sortkey.model.changes.places import Fields, Step, find_place, place_of
-from sortkey.model.errors import NoAccessPath, UnknownField
+from sortkey.model.errors import DeclarationError, NoAccessPath, UnknownField
 from sortkey.model.items.codec import codec_of
 
 T = TypeVar("T")
@@ -271,6 +271,14 @@ FieldName = str | F[Any]
 
 def name_of(field: FieldName | None) -> str | None:
     return field.name if isinstance(field, F) else field
+
+
+def field_name(field: FieldName) -> str:
+    """The name of a field that a declaration needs. Raises DeclarationError for something that names none."""
+    name = name_of(field)
+    if not isinstance(name, str):
+        raise DeclarationError(f"expected the name of a field, or sk.F(Product.stock), not {field!r}")
+    return name
 
 
 def _member(field: object) -> MemberDescriptorType:

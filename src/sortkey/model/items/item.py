@@ -156,7 +156,10 @@ def replace(item: T, **changes: Any) -> T:
 
 def schema_of(cls: type[T]) -> Schema[T]:
     """The schema of a class with a table."""
-    schema: Schema[T] | None = vars(cls).get(SCHEMA)
+    try:
+        schema: Schema[T] | None = vars(cls).get(SCHEMA)
+    except TypeError:
+        raise DeclarationError(f"expected a class with a table, not {cls!r}") from None
     if schema is None:
         if WHOLE in vars(cls):
             raise partial_error(cls, "a put")

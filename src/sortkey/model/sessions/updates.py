@@ -31,7 +31,7 @@ from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
-from sortkey.model.sessions.item_decoder import decode_written
+from sortkey.model.sessions.item_decoder import decode_row, decode_written
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.writes import NotPut, Put
 
@@ -125,14 +125,14 @@ class Update(ConditionalWrite):
     def accepts(self, row: Row) -> bool:
         if not self.schema.has_own_tag(row):
             return False
-        return self.condition.is_empty or self.condition.accepts(self.schema.decode(row))
+        return self.condition.is_empty or self.condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if row is None:
             return ItemMissing(f"{self.path!r} does not exist")
         if not self.schema.has_own_tag(row):
             return of_another_class(self.path, row)
-        return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
+        return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", decode_row(self.schema, row))
 
     def new_item(self) -> Any:
         """The item that the changes make of nothing: the fields of the key, defaults and changes. Raises EncodeError if

@@ -10,7 +10,8 @@ Each number has a range at every level. A range of one level has 32 ranges of th
 What is above a number is above it in one of its five blocks, so five short reads count everything above.
 
 Ranges of level 0 have one number up to 262,144. Beyond, they are as wide as 17 binary digits of the number leave open,
-less than a 131,072nd of it. So all integers that DynamoDB can store are in one scheme, and none of its levels is deep.
+less than a 131,072nd of it; from 2**127 on, with 12 binary digits, less than a 4,096th. So all integers that DynamoDB
+can store are in one scheme, also those with zeros after their 38 digits, and none of its levels is deep.
 """
 
 from __future__ import annotations
@@ -31,10 +32,17 @@ SLOTS: Final = 1 << _BITS
 _EXACT_BITS: Final = 18
 """Numbers of so many binary digits have a range of their own."""
 _HALF: Final = 1 << (_EXACT_BITS - 1)
+_FINE_BITS: Final = 127
+"""Numbers of more binary digits, at least 1.7E38, have wider ranges: there are so many lengths of them."""
+_COARSE: Final = 1 << 12
+"""The ranges of each length beyond."""
+_FIRST_COARSE: Final = (_FINE_BITS - _EXACT_BITS + 2) * _HALF
 _MIDDLE: Final = 1 << (LEVELS * _BITS - 1)
 """The position of 0 among the ranges of level 0."""
-_MOST: Final = 10**38
-"""The first integer that DynamoDB cannot store."""
+_MOST: Final = 10**126
+"""The first power of ten that DynamoDB cannot store."""
+_DIGITS: Final = 38
+"""The digits of a number that DynamoDB stores; those after them must be zeros."""
 _CACHED: Final = 4096
 
 
@@ -89,7 +97,7 @@ def ranges(of: str, *, block: str = "block", slot: str = "slot") -> Ranges:
 
 
 def ranges_of(number: int) -> tuple[Range, ...]:
-    """The range of each level, from the narrowest. Raises ValueError for a number that DynamoDB cannot store."""
+    """The range of each level, from the narrowest. Raises ValueError for a number that is too large for DynamoDB."""
     position = position_of(number)
     found = []
     for level in range(LEVELS):
@@ -102,7 +110,7 @@ def ranges_of(number: int) -> tuple[Range, ...]:
 def position_of(number: int) -> int:
     """The position of a number's range among those of level 0, from 0; it ascends as numbers do. Raises ValueError."""
     if not -_MOST < number < _MOST:
-        raise ValueError(f"{number} has more than 38 digits")
+        raise ValueError(f"{number} is too large: DynamoDB stores integers below 10**126")
     return _MIDDLE + (_place(number) if number >= 0 else -1 - _place(-1 - number))
 
 
@@ -111,12 +119,34 @@ def bounds_of(number: int) -> tuple[int, int]:
     if number < 0:
         low, high = bounds_of(-1 - number)
         return -1 - high, -1 - low
-    open_bits = max(0, number.bit_length() - _EXACT_BITS)
+    open_bits = _open_bits(number)
     low = number >> open_bits << open_bits
     return low, min(low + (1 << open_bits), _MOST) - 1
 
 
 def _place(number: int) -> int:
     """The place of a number that is not negative: as a float's, by its length and its first digits."""
-    open_bits = max(0, number.bit_length() - _EXACT_BITS)
-    return open_bits * _HALF + (number >> open_bits)
+    open_bits = _open_bits(number)
+    lengths_beyond = number.bit_length() - _FINE_BITS
+    if lengths_beyond <= 0:
+        return open_bits * _HALF + (number >> open_bits)
+    return _FIRST_COARSE + (lengths_beyond - 2) * _COARSE + (number >> open_bits)
+
+
+def _open_bits(number: int) -> int:
+    """The last binary digits of a number, in which the numbers of its range differ."""
+    length = number.bit_length()
+    kept = _EXACT_BITS if length <= _FINE_BITS else _COARSE.bit_length()
+    return max(0, length - kept)
+
+
+def stored_between(low: int, high: int) -> tuple[int, int] | None:
+    """The first and the last number from `low` to `high` that DynamoDB can store; None if there is none."""
+    first, last = -_stored_up_to(-low), _stored_up_to(high)
+    return (first, last) if first <= last else None
+
+
+def _stored_up_to(number: int) -> int:
+    """The largest integer up to a number that has no more digits than DynamoDB stores."""
+    unit: int = 10 ** max(0, len(str(abs(number))) - _DIGITS)
+    return number // unit * unit

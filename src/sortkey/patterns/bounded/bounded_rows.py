@@ -3,11 +3,12 @@
 Each change is one transaction of two writes, of the row and of the parent's count:
 
     Put row          if  it does not exist          Delete row       if  it exists
-    ADD count 1      if  count < N                  ADD count -1     if  the parent exists
+    ADD count 1      if  0 <= count < N             ADD count -1     if  count > 0
 
 A transaction returns nothing of what it has written, so the size is read afterwards. If a condition failed, one
 transaction reads the row and its parent together: the outcome and the size are of one moment. If that moment would
-allow the change, others were quicker, and the change is tried again.
+allow the change, others were quicker, and the change is tried again. A count that cannot be right, because rows were
+written without it, is an error: every change of it would let in too many rows, or too few.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
-from sortkey.model.changes.conditions import below
+from sortkey.model.changes.conditions import above, at_least, below
 from sortkey.model.changes.operators import add
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.changes.typed_field import FieldName
-from sortkey.model.errors import ItemMissing, TransactionFailed
+from sortkey.model.changes.typed_field import FieldName, field_name
+from sortkey.model.errors import ConditionFailed, DecodeError, ItemMissing, TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import Path
@@ -94,7 +95,7 @@ class BoundedRows(Generic[ParentT, ChildT]):
     def add(self, db: AsyncSession, item: ChildT) -> Coroutine[Any, Any, Bounded]: ...
     def add(self, db: Session | AsyncSession, item: ChildT) -> Bounded | Coroutine[Any, Any, Bounded]:
         """Put a row and count it in its parent; the outcome is `added`, `present` (the stored row stays as it is) or
-        `full`. Raises ItemMissing if there is no parent."""
+        `full`. Raises ItemMissing if there is no parent, and ConditionFailed if its count is below 0."""
         return run_in(db, partial(self._add, item=item))
 
     @overload
@@ -103,7 +104,7 @@ class BoundedRows(Generic[ParentT, ChildT]):
     def remove(self, db: AsyncSession, path: Path[ChildT]) -> Coroutine[Any, Any, Bounded]: ...
     def remove(self, db: Session | AsyncSession, path: Path[ChildT]) -> Bounded | Coroutine[Any, Any, Bounded]:
         """Delete a row and count it out; the outcome is `removed` or `absent`. Raises ItemMissing if there is no
-        parent."""
+        parent, and ConditionFailed if the parent counts no rows although this one is there."""
         return run_in(db, partial(self._remove, path=path))
 
     def parent_of(self, path: Path[ChildT]) -> Path[ParentT]:
@@ -122,7 +123,8 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.put(item, if_absent=True)
-            transaction.update(parent, {self.count: add(1)}, where={self.count: below(self.limit)})
+            allowed = at_least(0) & below(self.limit)
+            transaction.update(parent, {self.count: add(1)}, where={self.count: allowed})
             return transaction
 
         def rejected(exists: bool, size: int) -> Outcome | None:
@@ -140,7 +142,7 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.actions.append(Action(_DeletePresent(path)))
-            transaction.update(parent, {self.count: add(-1)})
+            transaction.update(parent, {self.count: add(-1)}, where={self.count: above(0)})
             return transaction
 
         def rejected(exists: bool, _size: int) -> Outcome | None:
@@ -158,16 +160,20 @@ class BoundedRows(Generic[ParentT, ChildT]):
                 if not {None, _CONDITION}.issuperset(error.reasons):
                     raise
             else:
-                return Bounded(change.done, (yield from self._size(context, change.parent)))
+                return Bounded(change.done, (yield from self._size(context, change)))
             answer = yield from self._rejected(context, change)
             if answer is not None:
                 return answer
             yield context.pacing.pause(attempt)
             attempt += 1
 
-    def _size(self, context: Context, path: Path[Any]) -> Steps[int]:
+    def _size(self, context: Context, change: _Change) -> Steps[int]:
         """The parent's count; 0 if the parent was deleted after the change."""
-        parent = yield from get(context, path, True)
+        try:
+            parent = yield from get(context, change.parent, True)
+        except DecodeError as error:
+            done = f"{change.child!r} was {change.done}, but its {self.parent.__name__} cannot be decoded"
+            raise DecodeError(f"{done}: {error}", key=error.key, written=True) from error
         return 0 if parent is None else getattr(parent, self.count)
 
     def _rejected(self, context: Context, change: _Change) -> Steps[Bounded | None]:
@@ -176,6 +182,13 @@ class BoundedRows(Generic[ParentT, ChildT]):
         if parent is None:
             raise ItemMissing(f"{change.parent!r} does not exist")
         size = getattr(parent, self.count)
+        if size < (0 if child is None else 1):
+            although = "" if child is None else f", although {change.child!r} is there"
+            raise ConditionFailed(
+                f"{change.parent!r}.{self.count} is {size}{although}: rows were written without {self!r}. "
+                f"Count the rows of this {self.parent.__name__}, and set {self.count} to their number",
+                parent,
+            )
         outcome = change.rejected(child is not None, size)
         return None if outcome is None else Bounded(outcome, size)
 
@@ -199,7 +212,7 @@ def bounded_rows(
     See docs/patterns.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
-    name = count if isinstance(count, str) else count.name
+    name = field_name(count)
     check_count(counted, name)
     check_rows(counted, rows)
     require_limit(f"the bounded rows of {parent.__name__}", limit)

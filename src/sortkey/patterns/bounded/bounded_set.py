@@ -5,6 +5,8 @@ Each change is one UpdateItem, and its condition decides:
     ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) <= :most
     DELETE #pins :member     if  attribute_exists(#pk) AND contains(#pins, :one)
 
+and in both, attribute_type(#pins, :set), since other types have a size and elements, too, but cannot be changed so.
+
 The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
 the size are of one moment, and nothing is read for them. `stored_members.py` says what is done about members that other
 programs have stored in other forms.
@@ -20,7 +22,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.conditions import contains, sized
 from sortkey.model.changes.operators import Operator, add, discard
-from sortkey.model.changes.typed_field import FieldName
+from sortkey.model.changes.typed_field import FieldName, field_name
 from sortkey.model.errors import ConditionFailed, DeclarationError, ItemMissing, suggestion
 from sortkey.model.items.codec import Field, Row
 from sortkey.model.items.containers import is_set
@@ -90,8 +92,8 @@ class BoundedSet(Generic[ItemT]):
 
     def _add(self, context: Context, *, path: Path[ItemT], member: Any) -> Steps[Bounded]:
         allowed = ~contains(member) & sized(at_most=self.limit - 1)
-        shown = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, add({member}), AsStored(allowed))
+        shown, tag = as_shown(self._codec, self.field, member)
+        result = yield from self._change(context, path, add({member}), AsStored(allowed, tag))
         if result.is_changed and result.has_other_form(self._field, shown):
             # The item showed the member before. It still does, and shows no more than before.
             return Bounded("present", len(result.members))
@@ -103,8 +105,8 @@ class BoundedSet(Generic[ItemT]):
         return Bounded("present" if shown in result.members else "full", len(result.members))
 
     def _remove(self, context: Context, *, path: Path[ItemT], member: Any) -> Steps[Bounded]:
-        shown = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, DiscardStored({member}), AsStored(contains(member)))
+        shown, tag = as_shown(self._codec, self.field, member)
+        result = yield from self._change(context, path, DiscardStored({member}), AsStored(contains(member), tag))
         if shown in result.members:
             # It is stored in another form, too, or in another form only.
             result = yield from self._change(context, path, discard({member}), contains(member))
@@ -140,7 +142,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
     limited. See docs/patterns.md.
     """
-    name = field if isinstance(field, str) else field.name
+    name = field_name(field)
     schema = schema_of(cls)
     if name not in schema.codec.by_name:
         raise DeclarationError(f"{schema.name} has no field {name!r}{suggestion(name, schema.codec.by_name)}")

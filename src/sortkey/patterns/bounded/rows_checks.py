@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import NODEFAULT
+
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.schema import Schema
 
@@ -19,6 +21,9 @@ def check_count(parent: Schema[Any], count: str) -> None:
         raise DeclarationError(f"{parent.name}.{count} counts rows, so it must be an int")
     if count in parent.primary.fields:
         raise DeclarationError(f"{parent.name}.{count} is part of the primary key, so it cannot count rows")
+    default = parent.codec.if_absent(count)
+    if default is not NODEFAULT and default != 0:
+        raise DeclarationError(f"{parent.name}.{count} is {default} by default; a parent without rows must count 0")
 
 
 def check_rows(parent: Schema[Any], child: Schema[Any]) -> None:

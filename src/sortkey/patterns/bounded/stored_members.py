@@ -11,26 +11,28 @@ from __future__ import annotations
 from typing import Any
 
 from sortkey.model.changes.condition import EITHER, Condition, Results
+from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.operators import Discard
-from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.items.codec import Codec, Field
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 
 
 class AsStored(Condition):
-    """A condition that the store tests on what is stored: a member in another form is another member."""
+    """A condition that the store tests on what is stored: a member in another form is another member. It is false for
+    what is no set of this type, so that the row comes back, and its error names it."""
 
-    def __init__(self, condition: Condition) -> None:
+    def __init__(self, condition: Condition, tag: str) -> None:
         self.condition = condition
-        self.if_absent = condition.if_absent
-        self.if_null = condition.if_null
+        self.tag = tag
 
     def __repr__(self) -> str:
         return repr(self.condition)
 
     def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        return self.condition.render(schema, field, placeholders)
+        name, tag = placeholders.name(attribute_of(schema, field)), placeholders.value({"S": self.tag})
+        return all_of([self.condition.render(schema, field, placeholders), f"attribute_type({name}, {tag})"])
 
     def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
         return self.condition.holds(schema, field, shown)
@@ -46,12 +48,13 @@ class DiscardStored(Discard):
         return False
 
 
-def as_shown(codec: Codec, field: str, member: Any) -> Any:
-    """A member as an item shows it: a codec may read another value than it was given to write. Raises EncodeError for
-    what the set cannot have."""
-    stored = codec.encode_field(field, {member})
-    (shown,) = codec.by_name[field].decode(stored or {})
-    return shown
+def as_shown(codec: Codec, field: str, member: Any) -> tuple[Any, str]:
+    """A member as an item shows it, and the type of the stored set. A codec may read another value than it was given to
+    write. Raises EncodeError for what the set cannot have."""
+    stored = codec.encode_field(field, {member}) or {}
+    (shown,) = codec.by_name[field].decode(stored)
+    (tag,) = stored
+    return shown, tag
 
 
 def forms_of(field: Field, stored: Value | None, member: Any) -> int:

@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.errors import DeclarationError, KeyPartError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.keys.key_attribute import NativeAttribute
+from sortkey.model.keys.key_attribute import NativeAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout
+from sortkey.model.keys.template import Template
 from sortkey.model.paths.access_path import Path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.aggregate.declaration import Aggregate, aggregate
-from sortkey.patterns.aggregate.ranges import SLOTS, Range, bounds_of, ranges, ranges_of
+from sortkey.patterns.aggregate.ranges import SLOTS, Range, bounds_of, ranges, ranges_of, stored_between
 from sortkey.patterns.aggregate.values import count as items_counted
 
 T = TypeVar("T", bound=Item)
@@ -111,14 +112,19 @@ class Ranking(Generic[T]):
 
     async def rank(self, session: AsyncSession, item: T) -> Rank:
         """The rank of an item, as the counts have it, which follow changes a moment later."""
+        owner = self.index.schema.owner
+        if not isinstance(item, owner):
+            raise TypeError(f"{self!r} ranks items of {owner.__name__}, not {item!r}")
         number: int | None = getattr(item, self._number)
         if number is None:
             raise ValueError(f"the item has no rank, because its {self._number} is None")
         return await self.rank_at(session, number, **{field: getattr(item, field) for field in self._groups})
 
     async def rank_at(self, session: AsyncSession, number: int, **group: Any) -> Rank:
-        """The rank that an item with this number has, or would have. Raises ValueError for a number that no item can
-        have."""
+        """The rank that an item with this number has, or would have. Raises ValueError for a number that is too large
+        for DynamoDB."""
+        if type(number) is not int:
+            raise TypeError(f"{self!r} ranks items by {self._number}, an int, not {number!r}")
         own, *wider = ranges_of(number)
         in_own_block, *above = await asyncio.gather(
             self._counts(session, group, own, own.slot),
@@ -141,7 +147,10 @@ class Ranking(Generic[T]):
         low, high = bounds_of(number)
         if number == high or sharing == 0:
             return Rank(0, True)
-        path = self.index(**group).between(number + 1, high)
+        wanted = stored_between(number + 1, high)
+        if wanted is None:
+            return Rank(0, True)
+        path = self.index(**group).between(*wanted)
         above = 0
         async for _ in session.iterate(path, limit=self._read + 1):
             above += 1
@@ -200,4 +209,17 @@ def _blocks_of(into: type[Item], groups: Sequence[str], count: str) -> BoundKey[
             f"the key of {schema.name} must have one partition for each block of ranges, so that a rank is few "
             f'queries: sk.Key("{shown}", "{{slot:02}}")'
         )
+    if isinstance(primary.sort, TemplateAttribute) and not _sorts_slots(primary.sort.template):
+        raise DeclarationError(
+            f"the sort key of {schema.name}, {primary.sort.template}, must sort the slots from 0 to {SLOTS - 1}, which "
+            'have two digits: "{slot:02}"'
+        )
     return BoundKey(schema, primary)
+
+
+def _sorts_slots(template: Template) -> bool:
+    try:
+        keys = [template.build([slot]) for slot in range(SLOTS)]
+    except KeyPartError:
+        return False
+    return keys == sorted(keys)
