@@ -52,6 +52,8 @@ class PendingCommit(Protocol):
     """How long the writer's turn took."""
     sync_seconds: float
     """How long the commit took after that; known with the answer."""
+    others_waited: bool
+    """Whether other writes waited for it; known with the answer."""
 
     @property
     def turn(self) -> Future[dict[str, Any]]:

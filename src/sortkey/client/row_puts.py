@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from concurrent.futures import Future
 from time import perf_counter
 from typing import Any
@@ -47,7 +48,7 @@ class RowPuts:
 
     def submit(self) -> PendingPuts:
         """Put the rows without waiting."""
-        pending = PendingPuts()
+        pending = PendingPuts(self._database.store.queue)
 
         def work(batch: WriteBatch) -> Answer:
             began = perf_counter()
@@ -62,13 +63,15 @@ class RowPuts:
 class PendingPuts:
     """Rows that are on their way to the disk. Its two futures are completed on the writer's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue: Sized) -> None:
+        self._queue = queue
         self.turn: Future[dict[str, Any]] = Future()
         self.answer: Future[dict[str, Any]] = Future()
         for future in (self.turn, self.answer):
             # A commit that has begun cannot be taken back.
             future.set_running_or_notify_cancel()
         self.work_seconds = self.sync_seconds = 0.0
+        self.others_waited = False
         self._ran_at = perf_counter()
 
     def ran(self, seconds: float) -> None:
@@ -80,6 +83,8 @@ class PendingPuts:
 
     def done(self, answer: Answer | None, error: BaseException | None) -> None:
         self.sync_seconds = perf_counter() - self._ran_at
+        # This work leaves the queue when it is answered.
+        self.others_waited = len(self._queue) > 1
         if not self.turn.done():
             self.turn.set_result({})
         if error is None:

@@ -200,6 +200,24 @@ def test_a_slow_disk_gets_larger_commits(tmp_path: Path) -> None:
         assert database.store.queue.commits - before <= 8
 
 
+# A caller that writes one item would have to wait for thousands.
+def test_commits_stay_small_while_others_write(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with sk.open(tmp_path / "data", tables=[PARCELS]) as db:
+            await db.create_tables()
+            database = db.client.database
+            assert database is not None
+            database.store.intercept_commits(lambda: time.sleep(0.05))
+            load = asyncio.create_task(db.load(Crate(number=number) for number in range(15 * COMMIT_ROWS)))
+            turn = 0
+            while not load.done():
+                await db.put(Crate(number=1_000_000 + turn))
+                turn += 1
+            assert db.meter.reading("load Crate").calls >= 10
+
+    asyncio.run(main())
+
+
 @dataclass
 class Sleeps:
     """A clock that moves by sleeping."""

@@ -24,7 +24,7 @@ from sortkey.model.sessions.steps import Answer, Commit, Context, ParallelCalls,
 from sortkey.model.sessions.writes import Write, batch_write_calls, unprocessed
 
 COMMIT_ROWS: Final = 512
-"""The rows of a commit on a quick disk."""
+"""The rows of a commit on a quick disk, or while others write."""
 MOST_COMMIT_ROWS: Final = 8192
 MOST_COMMIT_BYTES: Final = 4 * MIB
 """The most rows and bytes of a commit on any disk. While it runs, the writes of others wait."""
@@ -64,7 +64,7 @@ class CommitWriter(LoadWriter):
     write queue, so a write of someone else waits for one group at most.
 
     A sync takes about as long for many rows as for few. So a group grows until its rows take the writer as long as the
-    sync takes: larger groups would hardly be quicker, and others would wait for them.
+    sync takes: larger groups would hardly be quicker. If a write of someone else had to wait, groups are small again.
     """
 
     def __init__(self, context: Context, puts: Callable[[], InProcessPuts]) -> None:
@@ -114,7 +114,9 @@ class CommitWriter(LoadWriter):
 
     def _adapt(self, committed: PendingCommit) -> None:
         work, sync = committed.work_seconds, committed.sync_seconds
-        if sync > work:
+        if committed.others_waited:
+            self._most_rows = COMMIT_ROWS
+        elif sync > work:
             self._most_rows = min(MOST_COMMIT_ROWS, 2 * self._most_rows)
         elif 2 * sync < work:
             self._most_rows = max(COMMIT_ROWS, self._most_rows // 2)
