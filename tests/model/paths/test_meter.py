@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -66,3 +67,9 @@ def test_a_good_path_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
             db.page(ADA, first=1)
         assert db.meter.reading("Order.key").amplification == 2
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, None, True])
+def test_hottest_takes_a_number_of_partitions(number: Any) -> None:
+    with pytest.raises(ValueError, match=f"at least 0, not {number}"):
+        Meter().hottest(number)

@@ -42,6 +42,8 @@ class ByGoal(sk.Item, table=sk.Table("overlay-by-goal")):
         ({"replace": {"saved": "balanced"}}, r"Pending has no field 'balanced'; did you mean 'balance'\?"),
         ({"replace": {"saved": "status"}}, r"Goal.saved is <class 'int'>, and Pending.status, .* is <class 'str'>"),
         ({"replace": {"status": "expires"}}, r"Pending.expires, which it is taken from, is .* or None"),
+        ({"replace": {"goal": "status"}}, r"Goal.goal tells the elements apart, as by= says, so it cannot be replaced"),
+        ({"over": 5}, "expected a class with a table, not 5"),
         ({"part": None, "by": None, "replace": {"person": "goal"}}, r"Person.person is in the key"),
     ],
 )

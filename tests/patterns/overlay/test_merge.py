@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+import pytest
+
 import sortkey as sk
 from tests.patterns.overlay.goals import ADA, AS_OF, HOUR, VIEW, Goal, Pending, Person, pending
 
@@ -16,6 +18,21 @@ def shown(*items: Pending, base: Person = ADA) -> list[tuple[int, str]]:
 
 def test_a_newer_item_replaces_fields_of_its_element() -> None:
     assert shown(pending(370, HOUR)) == [(370, "PENDING"), (0, "IN_PROGRESS")]
+
+
+def test_an_item_of_another_base_is_rejected() -> None:
+    other = sk.replace(pending(370, HOUR), person="bob")
+    with pytest.raises(ValueError, match=r"person='bob', .* is not over this Person, whose person is 'ada'"):
+        VIEW.merge(ADA, [pending(340, HOUR), other], NOW)
+
+
+def test_what_is_no_base_item_or_time_is_named() -> None:
+    with pytest.raises(TypeError, match="takes a base of Person, not None"):
+        VIEW.merge(None, [], NOW)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"takes items of Pending, not Person"):
+        VIEW.merge(ADA, [ADA], NOW)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="a datetime with a time zone, not datetime"):
+        VIEW.merge(ADA, [], NOW.replace(tzinfo=None))
 
 
 def test_without_items_the_base_itself_is_shown() -> None:

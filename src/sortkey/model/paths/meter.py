@@ -184,6 +184,8 @@ class Meter:
     def hottest(self, n: int = 10) -> list[PartitionReading]:
         """The partitions of tables and indexes that this session has used most in the last minute or two, by their
         share of what DynamoDB allows one partition: 3,000 read units and 1,000 write units a second."""
+        if type(n) is not int or n < 0:
+            raise ValueError(f"hottest takes a number of partitions, an int of at least 0, not {n!r}")
         return self.partitions.hottest(n)
 
     def __str__(self) -> str:

@@ -48,6 +48,10 @@ class Overlay(Generic[BaseT, OverT]):
         _check_instant(base.codec, than)
         replaced = base.codec if part is None else _element(here.codec, base.codec, part)
         _check_replaced(here.codec, replaced, replace, base if part is None else None)
+        if part is not None and part.by in replace:
+            raise DeclarationError(
+                f"{replaced.struct.__name__}.{part.by} tells the elements apart, as by= says, so it cannot be replaced"
+            )
         accepts = None if requires_nothing(where) else Requirement(here, where, {}).accepts
         self._merge = Merge(newer, than, dict(replace), part, here.codec.ttl_field, accepts)
 
@@ -71,9 +75,27 @@ class Overlay(Generic[BaseT, OverT]):
 
     def merge(self, base: BaseT, items: Iterable[OverT], now: datetime) -> BaseT:
         """What is shown of a base item and the items over it, at a time. Sends nothing: for a sync session, and for
-        items that were read in another way."""
-        shown: BaseT = self._merge(base, items, now)
+        items that were read in another way. Raises ValueError for an item over another base."""
+        if not isinstance(base, self.over):
+            raise TypeError(f"{self!r} takes a base of {self.over.__name__}, not {base!r}")
+        self._require_instant(now)
+        given = list(items)
+        for item in given:
+            self._require_over(base, item)
+        shown: BaseT = self._merge(base, given, now)
         return shown
+
+    def _require_instant(self, now: object) -> None:
+        if not isinstance(now, datetime) or now.tzinfo is None:
+            raise TypeError(f"{self!r} takes the time as a datetime with a time zone, not {now!r}")
+
+    def _require_over(self, base: BaseT, item: OverT) -> None:
+        if not isinstance(item, self.items):
+            raise TypeError(f"{self!r} takes items of {self.items.__name__}, not {item!r}")
+        for name in schema_of(self.items).primary.partition_fields:
+            own, other = getattr(base, name), getattr(item, name)
+            if own != other:
+                raise ValueError(f"{item!r} is not over this {self.over.__name__}, whose {name} is {own!r}")
 
 
 def overlay(
