@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -74,8 +75,13 @@ class Endpoint:
         raise OracleError(code, str(answer.get("message", answer.get("Message", ""))), answer)
 
     def drop_tables(self) -> None:
-        """Delete the tables that were created here, protected ones too."""
-        for table in self._created:
+        """Delete the tables that were created here."""
+        self.drop(self._created)
+        self._created.clear()
+
+    def drop(self, tables: Iterable[str]) -> None:
+        """Delete these tables, protected ones too."""
+        for table in tables:
             try:
                 self.call("DeleteTable", {"TableName": table})
             except OracleError as error:
@@ -84,7 +90,6 @@ class Endpoint:
                     self.call("DeleteTable", {"TableName": table})
                 elif error.code != "ResourceNotFoundException":
                     raise
-        self._created.clear()
 
     def close(self) -> None:
         self._connection.close()
