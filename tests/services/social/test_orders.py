@@ -147,3 +147,13 @@ def test_amounts_are_kept_exactly(service: Service) -> None:
 def test_there_is_one_zero(service: Service, total: str) -> None:
     put = service.wait(service.social.orders.put("o1", placed(date(2026, 1, 1), total=total)))
     assert str(float(put.total)) == str(float(service.wait(service.social.orders.get("o1")).total)) == "0.0"
+
+
+@in_memory
+def test_a_cursor_of_other_dates_is_rejected_in_plain_words(orders: Service) -> None:
+    june, july = asked_days(None, "2026-06", None, None), asked_days(None, "2026-07", None, None)
+    ask = orders.social.orders.of_customer
+    cursor = orders.wait(ask("ada", june, page_arguments(first=1))).end_cursor
+    assert [each.order for each in orders.wait(ask("ada", june, page_arguments(after=cursor)))] == ["o5"]
+    with pytest.raises(sk.CursorError, match=r"^the cursor is not one of this list: after and before take a cursor"):
+        orders.wait(ask("ada", july, page_arguments(after=cursor)))

@@ -10,6 +10,7 @@ from sortkey.services.page_answers import PageArguments
 from sortkey.services.social.checks import check_id
 from sortkey.services.social.counts import FOLLOWERS, FOLLOWING
 from sortkey.services.social.model import Follow
+from sortkey.services.social.reading import must_be_readable, page_of
 from sortkey.services.social.users import Users
 
 
@@ -30,19 +31,28 @@ class Follows:
         await self._users.require(user, other)
         follow = Follow(user=user, followed=other, since=datetime.fromtimestamp(self._now(), UTC))
         while not await self._session.put(follow, if_absent=True):
-            stored = await self._session.get(path, consistent=True)
-            if stored is not None:
-                return stored.since
+            since = await self._since(path)
+            if since is not None:
+                return since
             # It was ended between the two requests.
         return follow.since
 
     async def unfollow(self, user: str, other: str) -> None:
         """Also if there is nothing to end."""
-        await self._session.delete(_edge(user, other))
+        try:
+            await self._session.delete(_edge(user, other))
+        except sk.DecodeError as error:
+            # An edge that cannot be read is ended, too.
+            if not error.written:
+                raise
 
     async def since(self, user: str, other: str) -> datetime | None:
         """Since when the user follows the other; None if not."""
-        stored = await self._session.get(_edge(user, other), consistent=True)
+        return await self._since(_edge(user, other))
+
+    async def _since(self, edge: sk.Path[Follow]) -> datetime | None:
+        with must_be_readable("this follow"):
+            stored = await self._session.get(edge, consistent=True)
         return None if stored is None else stored.since
 
     async def following(self, user: str, page: PageArguments) -> sk.Page[Follow]:
@@ -58,7 +68,7 @@ class Follows:
     async def _page(
         self, user: str, path: sk.Path[Follow], page: PageArguments, *, consistent: bool
     ) -> sk.Page[Follow]:
-        found = await self._session.page(path, consistent=consistent, **page)
+        found = await page_of(self._session, path, page, consistent=consistent)
         if not found.items:
             # Only an empty page costs this read: a user with follows exists.
             await self._users.require(user)

@@ -18,6 +18,7 @@ import sortkey as sk
 from sortkey.services.page_answers import PageArguments, PageInfo
 from sortkey.services.social.checks import check_id
 from sortkey.services.social.model import Follow, FollowCounts
+from sortkey.services.social.reading import get_readable, page_of
 from sortkey.services.social.users import Users
 
 Plan = Literal["following", "followers"]
@@ -66,7 +67,7 @@ class Mutuals:
         return [self._cost(plan, counts) for plan in sorted(_PLANS, key=lambda plan: plan != chosen)]
 
     async def page(self, user: str, page: PageArguments) -> MutualPage:
-        """Mutuals by id. Raises NotFound, and CursorError for a cursor of another list."""
+        """Mutuals by id. Raises NotFound, and CursorError for a cursor of another user's list."""
         check_id("user", user)
         given = page["after"] or page["before"]
         if given is None:
@@ -91,20 +92,23 @@ class Mutuals:
             edges = page.edges[::-1] if walk.backward else page.edges
             found += await self._mutual(walk, edges)
             more = page.has_previous if walk.backward else page.has_next
-            cursor = edges[-1].cursor if edges else cursor
-            left -= len(edges)
+            cursor = (page.start_cursor if walk.backward else page.end_cursor) or cursor
+            # A short page before the end has read its 1,000 rows, and left out some that cannot be read.
+            left = left - len(edges) if len(edges) == wanted else 0
         return walk.answer(found, start, cursor if more else None)
 
     async def _edges(self, walk: _Walk, wanted: int, cursor: str | None) -> sk.Page[Follow]:
         path = _list(walk.plan, walk.user)
         if walk.backward:
-            return await self._session.page(path, last=wanted, before=cursor)
-        return await self._session.page(path, first=wanted, after=cursor)
+            part = PageArguments(first=None, after=None, last=wanted, before=cursor)
+        else:
+            part = PageArguments(first=wanted, after=cursor, last=None, before=None)
+        return await page_of(self._session, path, part)
 
     async def _mutual(self, walk: _Walk, edges: Sequence[tuple[str, Follow]]) -> list[tuple[str, Mutual]]:
         """Those of the edges, each with its cursor, whose edge back exists."""
-        backs = [{"user": edge.followed, "followed": edge.user} for _, edge in edges]
-        found = await self._session.lookup(Follow.key, backs)
+        backs = [Follow.key(user=edge.followed, followed=edge.user) for _, edge in edges]
+        found = await get_readable(self._session, backs)
         return [
             (cursor, Mutual(walk.other(edge), max(edge.since, back.since)))
             for (cursor, edge), back in zip(edges, found, strict=True)

@@ -11,6 +11,7 @@ import sortkey as sk
 from sortkey.services.page_answers import PageArguments
 from sortkey.services.social.checks import Days, check_id, check_key_text
 from sortkey.services.social.model import CustomerOrder, Order
+from sortkey.services.social.reading import must_be_readable, page_of
 
 CENT: Final = Decimal("0.01")
 MAX_TOTAL: Final = Decimal(10) ** 12
@@ -42,7 +43,8 @@ class Orders:
     async def get(self, order: str) -> Order:
         """Raises NotFound."""
         check_id("order", order)
-        found = await self._session.get(Order.key(order=order), consistent=True)
+        with must_be_readable(f"the order {order!r}"):
+            found = await self._session.get(Order.key(order=order), consistent=True)
         if found is None:
             raise sk.NotFound(f"there is no order {order!r}")
         return found
@@ -50,12 +52,12 @@ class Orders:
     async def of_status(self, status: str, days: Days, page: PageArguments) -> sk.Page[Order]:
         """By day upward, then by id."""
         check_key_text("status", status)
-        return await self._session.page(Order.by_status(status=status).between(*days), **page)
+        return await page_of(self._session, Order.by_status(status=status).between(*days), page)
 
     async def of_customer(self, customer: str, days: Days, page: PageArguments) -> sk.Page[CustomerOrder]:
         """By day upward, then by id."""
         check_id("customer", customer)
-        return await self._session.page(CustomerOrder.by_customer(customer=customer).between(*days), **page)
+        return await page_of(self._session, CustomerOrder.by_customer(customer=customer).between(*days), page)
 
 
 def order_rows(order: str, details: OrderDetails) -> tuple[Order, CustomerOrder]:

@@ -7,6 +7,7 @@ from typing import Final
 import sortkey as sk
 from sortkey.services.social.checks import check_id
 from sortkey.services.social.model import PinBoard
+from sortkey.services.social.reading import must_be_readable
 from sortkey.services.social.users import no_user
 
 MAX_PINS: Final = 100
@@ -22,7 +23,8 @@ class Pins:
         """Raises NotFound, and Conflict if there is no room for another one."""
         path = _path(user, post)
         try:
-            answer = await PINNED.add(self._session, path, post)
+            with must_be_readable(f"the pin board of {user!r}"):
+                answer = await PINNED.add(self._session, path, post)
         except sk.ItemMissing:
             raise no_user(user) from None
         if answer.outcome == "full":
@@ -33,14 +35,16 @@ class Pins:
         """Raises NotFound."""
         path = _path(user, post)
         try:
-            return await PINNED.remove(self._session, path, post)
+            with must_be_readable(f"the pin board of {user!r}"):
+                return await PINNED.remove(self._session, path, post)
         except sk.ItemMissing:
             raise no_user(user) from None
 
     async def of(self, user: str) -> list[str]:
         """In the order of their ids. Raises NotFound."""
         check_id("user", user)
-        board = await self._session.get(PinBoard.key(user=user), consistent=True)
+        with must_be_readable(f"the pin board of {user!r}"):
+            board = await self._session.get(PinBoard.key(user=user), consistent=True)
         if board is None:
             raise no_user(user)
         return sorted(board.pins)

@@ -6,6 +6,7 @@ import sortkey as sk
 from sortkey.services.page_answers import PageArguments
 from sortkey.services.social.checks import check_id, check_key_text, check_text
 from sortkey.services.social.model import Product
+from sortkey.services.social.reading import must_be_readable, page_of
 
 
 class Products:
@@ -24,7 +25,8 @@ class Products:
     async def get(self, product: str) -> Product:
         """Raises NotFound."""
         check_id("product", product)
-        found = await self._session.get(Product.key(product=product), consistent=True)
+        with must_be_readable(f"the product {product!r}"):
+            found = await self._session.get(Product.key(product=product), consistent=True)
         if found is None:
             raise sk.NotFound(f"there is no product {product!r}")
         return found
@@ -32,4 +34,4 @@ class Products:
     async def of_category(self, category: str, page: PageArguments) -> sk.Page[Product]:
         """By id."""
         check_key_text("category", category)
-        return await self._session.page(Product.by_category(category=category), **page)
+        return await page_of(self._session, Product.by_category(category=category), page)
