@@ -31,8 +31,13 @@ def test_what_is_no_base_item_or_time_is_named() -> None:
         VIEW.merge(None, [], NOW)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"takes items of Pending, not Person"):
         VIEW.merge(ADA, [ADA], NOW)  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="a datetime with a time zone, not datetime"):
-        VIEW.merge(ADA, [], NOW.replace(tzinfo=None))
+    naive = NOW.replace(tzinfo=None)
+    with pytest.raises(TypeError, match="now must be a datetime with a time zone, not datetime"):
+        VIEW.merge(ADA, [], naive)
+    with pytest.raises(TypeError, match=r"Person\.as_of must be a datetime with a time zone"):
+        VIEW.merge(sk.replace(ADA, as_of=naive), [], NOW)
+    with pytest.raises(TypeError, match=r"Pending\.updated must be a datetime with a time zone"):
+        VIEW.merge(ADA, [sk.replace(pending(370, HOUR), updated=naive)], NOW)
 
 
 def test_without_items_the_base_itself_is_shown() -> None:

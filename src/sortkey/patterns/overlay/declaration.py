@@ -42,6 +42,7 @@ class Overlay(Generic[BaseT, OverT]):
     ) -> None:
         self.items = items
         self.over = over
+        self._newer, self._than = newer, than
         here, base = schema_of(items), schema_of(over)
         _check_key(here, base)
         _check_instant(here.codec, newer)
@@ -78,16 +79,18 @@ class Overlay(Generic[BaseT, OverT]):
         items that were read in another way. Raises ValueError for an item over another base."""
         if not isinstance(base, self.over):
             raise TypeError(f"{self!r} takes a base of {self.over.__name__}, not {base!r}")
-        self._require_instant(now)
+        self._require_zone("now", now)
+        self._require_zone(f"{self.over.__name__}.{self._than}", getattr(base, self._than))
         given = list(items)
         for item in given:
             self._require_over(base, item)
         shown: BaseT = self._merge(base, given, now)
         return shown
 
-    def _require_instant(self, now: object) -> None:
-        if not isinstance(now, datetime) or now.tzinfo is None:
-            raise TypeError(f"{self!r} takes the time as a datetime with a time zone, not {now!r}")
+    def _require_zone(self, name: str, instant: object) -> None:
+        """Stored times have a zone; those of a program may lack it."""
+        if not isinstance(instant, datetime) or instant.tzinfo is None:
+            raise TypeError(f"{self!r}: {name} must be a datetime with a time zone, not {instant!r}")
 
     def _require_over(self, base: BaseT, item: OverT) -> None:
         if not isinstance(item, self.items):
@@ -96,6 +99,7 @@ class Overlay(Generic[BaseT, OverT]):
             own, other = getattr(base, name), getattr(item, name)
             if own != other:
                 raise ValueError(f"{item!r} is not over this {self.over.__name__}, whose {name} is {own!r}")
+        self._require_zone(f"{self.items.__name__}.{self._newer}", getattr(item, self._newer))
 
 
 def overlay(
