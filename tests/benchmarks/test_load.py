@@ -7,9 +7,6 @@ from pathlib import Path
 
 import sortkey as sk
 from benchmarks.load import PRICES, Price, batch_writer, others, prices
-from tests.stores import our_endpoint
-
-__all__ = ["our_endpoint"]
 
 
 def test_the_ways_write_the_same_rows(our_endpoint: str) -> None:

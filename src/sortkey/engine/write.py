@@ -22,6 +22,7 @@ from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
 from sortkey.storage import payload_of
+from sortkey.values import number
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
 from sortkey.values.capacity_units import write_units
 from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
@@ -155,6 +156,10 @@ def _measure_update(found: Found, change: Update | None, after: Item) -> Normali
     documents: Item = {}
     for name in change.attributes:
         old, new = before.get(name), after.get(name)
+        if old is not None and new is not None and "N" in old and "N" in new:
+            # A counter: most updates write one. This takes half of the time.
+            size += number.size(new["N"]) - number.size(old["N"])
+            continue
         name_size = text_size(name)
         if old is not None:
             size -= name_size + value_size(old)

@@ -8,9 +8,6 @@ import pytest
 
 import sortkey as sk
 from tests.patterns.bounded.boards import ALBUMS, BOARDS, Album, Board
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["db", "dynamodb_local", "memory", "our_endpoint", "store"]
 
 
 @pytest.fixture

@@ -9,9 +9,6 @@ import pytest
 
 import sortkey as sk
 from tests.patterns.ranking.scoreboard import BOARD_RANGES, BOARD_SCORES, feed_of
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["db", "dynamodb_local", "follower", "our_endpoint", "runner", "store"]
 
 
 @pytest.fixture

@@ -14,9 +14,6 @@ import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.services.social.model import COUNTS, SOCIAL
 from sortkey.services.social.service import SocialService
-from tests.stores import dynamodb_local, our_endpoint, store
-
-__all__ = ["dynamodb_local", "our_endpoint", "store"]
 
 R = TypeVar("R")
 
