@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.model.paths.partition_meter import PartitionMeter, PartitionReading
+from sortkey.model.paths.partition_meter import COUNTED_REQUESTS, PartitionMeter, PartitionReading
 
 
 class Watch:
@@ -47,3 +47,26 @@ def test_what_was_two_minutes_ago_is_forgotten() -> None:
     assert [reading.key for reading in meter.hottest(10)] == ["newer"]
     watch.seconds = 363.0
     assert meter.hottest(10) == []
+
+
+def test_many_requests_are_counted_by_a_sample() -> None:
+    watch = Watch()
+    meter = PartitionMeter(watch)
+    for _ in range(100_000):
+        if meter.samples():
+            meter.read(("orders", None, "a"), 1.0)
+    (found,) = meter.hottest(1)
+    # One in 16 of some 99,000: a standard deviation is about 1,200.
+    assert 90_000 < found.read_units < 110_000
+    assert found.requests == found.read_units
+
+
+def test_the_first_requests_of_each_minute_all_count() -> None:
+    watch = Watch()
+    meter = PartitionMeter(watch)
+    for minute in range(2):
+        watch.seconds += 60.0 * minute
+        for _ in range(COUNTED_REQUESTS):
+            assert meter.samples()
+            meter.written(("orders", None, "a"), 1.0)
+    assert meter.hottest(1)[0].requests == 2 * COUNTED_REQUESTS

@@ -51,7 +51,8 @@ class FastReads:
             path.table, to_dynamodb_json(key) if path.layout.binary else key, consistent
         )
         seconds = perf_counter() - started
-        self._meter.partitions.read(partition_of_key(path.table, key), units)
+        if self._meter.partitions.samples():
+            self._meter.partitions.read(partition_of_key(path.table, key), units)
         if stored is None:
             self._meter.add(path.name, 0, 0, units, seconds, consistent)
             return None
@@ -87,7 +88,8 @@ class FastReads:
             return None
         stored, count, units = found
         self._meter.add(key.name, count, count, units, perf_counter() - started, consistent)
-        self._count_partitions(key.schema.table, pairs, units / len(pairs))
+        if self._meter.partitions.samples():
+            self._count_partitions(key.schema.table, pairs, units / len(pairs))
         return stored
 
     def _count_partitions(self, table: str, pairs: TextKeys, units: float) -> None:

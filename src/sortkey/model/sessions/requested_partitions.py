@@ -22,6 +22,8 @@ def count_partitions(
     meter: PartitionMeter, operation: str, members: Members, answer: Members, units: float, consistent: bool
 ) -> None:
     """Adds an answered request, which took so many units. One that names no partition, such as a Scan, adds nothing."""
+    if not meter.samples():
+        return
     if operation in _ONE:
         partition = _ONE[operation](members)
         if partition is None:
