@@ -60,7 +60,7 @@ LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-em
 
 lock: ## Resolve the locked requirements again, to the newest versions
 	$(LOCK) --upgrade --extra dev --output-file requirements.txt pyproject.toml
-	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server \
+	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server --extra batch --extra graphql \
 	    --output-file requirements-run.txt pyproject.toml -
 
 # The tests that need what cannot be fetched are skipped, and say why.
