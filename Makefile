@@ -4,11 +4,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 RUNS   := $(VENV)/.runs
-UNIT   := not slow and not oracle and not faults and not kafka and not browser
+UNIT   := not slow and not oracle and not faults and not kafka and not postgres and not browser
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka postgres browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -16,7 +16,7 @@ help: ## List the targets
 run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
-test: $(READY) oracle kafka browser ## Run every test
+test: $(READY) oracle kafka postgres browser ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
 quick: $(READY) ## Run the unit tests, on stores in memory
@@ -71,6 +71,9 @@ oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 kafka: $(READY) ## Fetch Kafka, which the tests of the worker use
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.kafka.broker || true
+
+postgres: ## Install PostgreSQL, which the tests of rules in a database use
+	@tools/postgres.sh || true
 
 browser: ## Fetch Chromium, which the tests of pages use
 	@tools/chromium.sh || true

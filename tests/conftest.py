@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kafka.fixtures import broker, start_worker
+from tests.postgres.fixtures import postgres, postgres_url
 from tests.stores import dynamodb_local, our_endpoint, store
 
 # A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
-__all__ = ["broker", "dynamodb_local", "our_endpoint", "start_worker", "store"]
+__all__ = ["broker", "dynamodb_local", "our_endpoint", "postgres", "postgres_url", "start_worker", "store"]
 
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")
@@ -37,12 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A folder is its marker, and so is the need of a broker: no test can forget it."""
+    """A folder is its marker, and so is the need of a broker or of PostgreSQL: no test can forget it."""
     for item in items:
         if TESTS not in item.path.parents:
             continue
         if "broker" in getattr(item, "fixturenames", ()):
             item.add_marker("kafka")
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in MARKED_FOLDERS:
             item.add_marker(folder)
