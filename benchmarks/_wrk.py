@@ -21,7 +21,7 @@ class NoWrk(Exception):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """The result of one run of wrk; `p50` and `p99` are milliseconds."""
+    """The result of one run of wrk; `p50`, `p95` and `p99` are milliseconds."""
 
     requests: int
     seconds: float
@@ -29,6 +29,7 @@ class Measured(msgspec.Struct, frozen=True):
     p99: float
     rejected: int
     broken: int
+    p95: float = 0.0
 
     @property
     def rate(self) -> float:

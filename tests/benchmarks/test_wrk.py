@@ -17,13 +17,13 @@ from benchmarks._wrk import Measured, NoWrk, read, require, run, write_requests
 REPORT = """Running 3s test @ http://127.0.0.1:8000
   1 threads and 8 connections
 Requests/sec:  20000.00
-{"requests":60000,"seconds":3.000000,"p50":0.250000,"p99":1.500000,"rejected":0,"broken":0}
+{"requests":60000,"seconds":3.000000,"p50":0.250000,"p99":1.500000,"rejected":0,"broken":0,"p95":0.500000}
 """
 
 
 def test_reads_the_line_below_the_report() -> None:
     measured = read(REPORT)
-    assert measured == Measured(requests=60_000, seconds=3.0, p50=0.25, p99=1.5, rejected=0, broken=0)
+    assert measured == Measured(requests=60_000, seconds=3.0, p50=0.25, p99=1.5, rejected=0, broken=0, p95=0.5)
     assert measured.rate == 20_000
     assert measured.error is None
 
@@ -60,6 +60,12 @@ class Recorder(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"{}")
 
+    def do_GET(self) -> None:
+        self.seen.add((f"GET {self.path}", b""))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def log_message(self, *_: object) -> None:
         """Not into the test's output."""
 
@@ -72,11 +78,16 @@ def test_sends_what_is_written_and_counts_errors(tmp_path: Path) -> None:
         server.daemon_threads = True
         Thread(target=server.serve_forever, daemon=True).start()
         file = tmp_path / "requests"
-        write_requests(file, [Request("PutItem", b'{"a": 1}'), Request("GetItem", b'{"b": 2}')])
-        # Long enough for both requests on a machine that has much else to do.
+        asked = [Request("PutItem", b'{"a": 1}'), Request("GetItem", b'{"b": 2}'), Request("/some?first=2", b"")]
+        write_requests(file, asked)
+        # Long enough for all of them on a machine that has much else to do.
         measured = run(f"http://127.0.0.1:{server.server_port}", file, connections=2, seconds=3)
         server.shutdown()
-    assert Recorder.seen == {("DynamoDB_20120810.PutItem", b'{"a": 1}'), ("DynamoDB_20120810.GetItem", b'{"b": 2}')}
+    assert Recorder.seen == {
+        ("DynamoDB_20120810.PutItem", b'{"a": 1}'),
+        ("DynamoDB_20120810.GetItem", b'{"b": 2}'),
+        ("GET /some?first=2", b""),
+    }
     assert 0 < measured.rejected < measured.requests
 
 
