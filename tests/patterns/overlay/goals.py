@@ -35,6 +35,14 @@ class Pending(sk.Item, table=PENDING):
     key = sk.Key("PERSON#{person}", "GOAL#{goal}")
 
 
+class Note(sk.Item, table=PENDING):
+    """Beside the deposits of a person, and no deposit."""
+
+    person: str
+    text: str
+    key = sk.Key("PERSON#{person}", "NOTE#{text}")
+
+
 VIEW = sk.overlay(
     Pending,
     over=Person,

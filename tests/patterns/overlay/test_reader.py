@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from tests.patterns.overlay.goals import ADA, HOUR, PENDING, PERSONS, VIEW, Pending, Person, pending
+from tests.patterns.overlay.goals import ADA, HOUR, PENDING, PERSONS, VIEW, Note, Pending, Person, pending
 
 Test = Callable[[sk.AsyncSession], Awaitable[None]]
 
@@ -38,6 +38,40 @@ def test_base_and_overlay_take_one_get_and_one_query(store: str) -> None:
         assert await reader.get(person="bob") is None
 
     run(store, test)
+
+
+# A class of its own for what the batch and the stream do not write, and still one Query.
+def test_items_of_another_class_beside_the_overlay_take_no_further_request(store: str) -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        await db.put(ADA)
+        await db.put(pending(370, HOUR))
+        note = Note(person="ada", text="for the house")
+        await db.put(note)
+        found = await VIEW.reader(db).get_with(Note, person="ada")
+        assert found is not None
+        shown, notes = found
+        assert ([goal.saved for goal in shown.goals], notes) == ([370, 0], [note])
+        read = [each for each in db.meter.readings() if each.rows_returned]
+        assert sum(each.calls for each in read) == 2
+        assert sum(each.units for each in read) == 1.0
+        assert await VIEW.reader(db).get_with(Note, person="bob") is None
+
+    run(store, test)
+
+
+def test_a_row_that_cannot_be_read_is_left_out_on_request() -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        await db.put(ADA)
+        await db.put(pending(370, HOUR))
+        broken = {"pk": {"S": "PERSON#ada"}, "sk": {"S": "GOAL#BONDS"}, "balance": {"S": "much"}}
+        await db.client.put_item(TableName=PENDING.name, Item=broken)
+        with pytest.raises(sk.DecodeError):
+            await VIEW.reader(db).get(person="ada")
+        found = await VIEW.reader(db, undecodable="skip").get(person="ada")
+        assert found is not None
+        assert [goal.saved for goal in found.goals] == [370, 0]
+
+    run("memory:", test)
 
 
 def test_consistent_reads_cost_twice_as_much() -> None:

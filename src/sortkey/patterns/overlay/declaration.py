@@ -18,6 +18,7 @@ from sortkey.model.items.records import is_record
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.patterns.overlay.merge import Merge, Part
 from sortkey.patterns.overlay.reader import OverlayReader, ReadBase
 
@@ -60,11 +61,17 @@ class Overlay(Generic[BaseT, OverT]):
         return f"<overlay of {self.items.__name__} over {self.over.__name__}>"
 
     def reader(
-        self, session: AsyncSession, *, base: ReadBase[BaseT] | None = None, consistent: bool = False
+        self,
+        session: AsyncSession,
+        *,
+        base: ReadBase[BaseT] | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
     ) -> OverlayReader[BaseT, OverT]:
         """The overlay in a store, whose `get` reads both and merges them. `base` is a function that reads the base item
         by the fields of its key; by default it is the session's `get`. Reads are eventually consistent unless
-        `consistent`."""
+        `consistent`. An overlay's row that its class cannot read raises DecodeError, or is left out if `undecodable`
+        is "skip"."""
         if not isinstance(session, AsyncSession):
             raise TypeError(f"a reader needs an open session, of sk.open, not {session!r}")
         key = _primary_key(self.over)
@@ -72,7 +79,9 @@ class Overlay(Generic[BaseT, OverT]):
         async def read(**fields: Any) -> BaseT | None:
             return await session.get(key(**fields), consistent=consistent)
 
-        return OverlayReader(session, _primary_key(self.items), self._merge, base or read, consistent)
+        return OverlayReader(
+            session, self.items, _primary_key(self.items), self._merge, base or read, consistent, undecodable
+        )
 
     def merge(self, base: BaseT, items: Iterable[OverT], now: datetime) -> BaseT:
         """What is shown of a base item and the items over it, at a time. Sends nothing: for a sync session, and for
