@@ -11,8 +11,8 @@ import sortkey
 
 EXPORTS = """
     Aggregate Aggregator AsyncScan AsyncSession AuditProgress AuditReport BadRequest BadSettings Bounded BoundedRows
-    BoundedSet Change ChangeFeed Changes ConditionFailed Conflict Consumer CursorError DeadLetter DeadlineExceeded
-    DeclarationError DecodeError Deleted Difference DroppedTable EncodeError Entries F Faults Follower
+    BoundedSet Caller Change ChangeFeed Changes ConditionFailed Conflict Consumer CursorError DeadLetter
+    DeadlineExceeded DeclarationError DecodeError Deleted Difference DroppedTable EncodeError Entries F Faults Follower
     GenerationReader Generations Index Item ItemMissing Key KeyChange KeyPartError Load LoadError Loaded Message
     ModelError NoAccessPath NoEarlierGeneration NotFound Overlay OverlayReader Page PartialItem Path Progress
     PutEntryResult Rank Ranked Ranking RecountReport Rejected Removed Remover Scan ScanEstimate Served Service

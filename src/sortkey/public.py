@@ -125,6 +125,7 @@ from sortkey.patterns.ranking.ranking import Ranking as Ranking
 from sortkey.patterns.ranking.ranking import ranking as ranking
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings
+from sortkey.service_interface import Caller as Caller
 from sortkey.service_interface import Conflict as Conflict
 from sortkey.service_interface import NotFound as NotFound
 from sortkey.service_interface import Progress as Progress

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.model.items.item import Item
@@ -49,6 +49,21 @@ class Conflict(Exception):
         self.code = code
 
 
+@runtime_checkable
+class Caller(Protocol):
+    """Who sent a request. A handler takes it as `caller: NamedDependency[sk.Caller]`, of `litestar.di`."""
+
+    @property
+    def address(self) -> str:
+        """The client's address, or that of the proxy in front of the server."""
+        ...
+
+    def require(self, right: Literal["read", "write"]) -> None:
+        """Raises the error that answers the request if its token lacks this right. For handlers whose body decides
+        what they need; for others, the route's `scope` does."""
+        ...
+
+
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
     `sortkey worker` is a `Consumer`, too."""
@@ -68,11 +83,11 @@ class Service(Protocol):
         The server reads two options:
 
         `fast=True`: the server calls the handler directly, at a third of the cost of Litestar's dispatch. Its arguments
-        must be path parameters of type str, and `data`; msgspec encodes its answer. The body is decoded strictly: a
-        number in quotation marks is rejected.
+        must be path parameters of type str, query parameters of type str or int with a default, `data`, and
+        `caller`; msgspec encodes its answer. The body is decoded strictly: a number in quotation marks is rejected.
 
         `scope="read"` or `"write"`: the scope that a token needs. By default GET needs read, the other
-        methods write.
+        methods write. `"open"`: no token is needed, as for pages and scripts, which browsers request without one.
         """
         ...
 

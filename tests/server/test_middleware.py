@@ -303,7 +303,7 @@ def odd_routes() -> list[Any]:
         return {"number": number}
 
     @get("/odd", fast=True)
-    async def query(limit: FromQuery[int] = 3) -> dict[str, int]:
+    async def query(limit: FromQuery[float] = 3) -> dict[str, float]:
         return {"limit": limit}
 
     @post("/odd", fast=True, sync_to_thread=False)

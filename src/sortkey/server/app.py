@@ -13,6 +13,7 @@ from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.prometheus import Samples
 from sortkey.server import docs_page
 from sortkey.server.access_log import AccessLog, NoLog
+from sortkey.server.caller import CALLER, caller_dependency
 from sortkey.server.exchange import BODY_BYTES, exchange_of
 from sortkey.server.fast_routes import fast_routes
 from sortkey.server.metrics import FAMILIES, Metrics
@@ -60,7 +61,8 @@ def _router(service: Service, tokens: Tokens) -> Router:
             request = cast(HTTPScope, scope)
             exchange = exchange_of(request)
             needed = scope_of(request["route_handler"].opt, request["method"])
-            exchange.token = tokens.check(exchange.headers, needed)
+            if needed is not None:
+                exchange.token = tokens.check(exchange.headers, needed)
             await app(scope, receive, send)
 
         return check_and_call
@@ -69,6 +71,7 @@ def _router(service: Service, tokens: Tokens) -> Router:
         "/",
         route_handlers=list(service.routes),
         middleware=[check_tokens],
+        dependencies={CALLER: caller_dependency(tokens, service.name)},
         opt={SERVICE: service.name},
         tags=[service.name],
     )

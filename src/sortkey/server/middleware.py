@@ -11,7 +11,7 @@ import logging
 import re
 import secrets
 from time import perf_counter, time
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from litestar.types import ASGIApp
@@ -73,8 +73,11 @@ class Middleware:
             for route in self._fast.get(exchange.method, ()):
                 found = route.path.fullmatch(exchange.path)
                 if found is not None:
+                    arguments = route.arguments(found, exchange, self._tokens)
+                    if arguments is None:
+                        continue
                     counted = route.metrics
-                    await self._answer_fast(route, found.groupdict(), exchange)
+                    await self._answer_fast(route, arguments, exchange)
                     break
             else:
                 await self._answer_by_litestar(exchange)
@@ -91,10 +94,11 @@ class Middleware:
             if self._log is not None:
                 self._log.write(self._entry(exchange, seconds))
 
-    async def _answer_fast(self, route: FastRoute, parameters: dict[str, str], exchange: Exchange) -> None:
-        exchange.token = self._tokens.check(exchange.headers, route.scope)
+    async def _answer_fast(self, route: FastRoute, arguments: dict[str, Any], exchange: Exchange) -> None:
+        if route.scope is not None:
+            exchange.token = self._tokens.check(exchange.headers, route.scope)
         body = exchange.body() if route.takes_body else b""
-        exchange.answer(route.status, await route.answer(parameters, body), [JSON_TYPE])
+        exchange.answer(route.status, await route.answer(arguments, body), [JSON_TYPE])
 
     async def _answer_by_litestar(self, exchange: Exchange) -> None:
         scope = exchange.scope()
