@@ -1,0 +1,150 @@
+"""The goals service, called by HTTP and feeds: what a person has saved, as the batch and the newest deposits say."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import sortkey as sk
+from sortkey.services.goals.current_rules import CurrentRules
+from sortkey.services.goals.deposits import Deposits, unknown
+from sortkey.services.goals.event import DepositEvent, error_in_id, read_message
+from sortkey.services.goals.model import TABLES, Choice, GoalView, PersonView, pending_over_views, views
+from sortkey.services.goals.rules import RulesError, open_rules, read_rules
+from sortkey.services.goals.settings import Settings
+
+DEFAULTS: Final = Settings()
+
+_logger = logging.getLogger(__name__)
+
+
+class Shown(NamedTuple):
+    """A person as the app shows it."""
+
+    view: PersonView
+    chosen: frozenset[str]
+    """The goals that the customer has chosen."""
+
+
+class Applied(NamedTuple):
+    applied: int
+    stale: int
+
+
+class Goals:
+    name = "goals"
+    feeds: Sequence[sk.ChangeFeed[Any]] = ()
+
+    def __init__(
+        self, session: sk.AsyncSession, settings: Settings = DEFAULTS, now: Callable[[], float] = time.time
+    ) -> None:
+        self._session = session
+        self._now = now
+        self._reader = pending_over_views.reader(session, base=views.reader(session).get, undecodable="skip")
+        self._deposits = Deposits(session, _rules_of(settings), now)
+
+    async def start(self) -> None:
+        await self._session.create_tables(*TABLES)
+
+    async def read(self, person: str) -> Shown:
+        """What the person has saved: one GetItem and one Query. Raises NotFound, and Conflict if another program has
+        changed the row so that it cannot be read."""
+        found = None
+        if error_in_id(person) is None:
+            try:
+                found = await self._reader.get_with(Choice, person=person)
+            except sk.DecodeError as error:
+                _logger.warning("the goals of %s cannot be read: %s", person, error)
+                message = f"the goals of {person} cannot be read, because another program has changed them"
+                raise sk.Conflict(message, "unreadable") from error
+        if found is None:
+            raise _no_person(person)
+        view, choices = found
+        return Shown(view, frozenset(choice.goal for choice in choices))
+
+    async def choose(self, person: str, goal: str) -> datetime:
+        """The customer chooses a goal; returns since when it is chosen. Raises NotFound."""
+        await self._require_goal(person, goal)
+        choice = Choice(person=person, goal=goal, since=datetime.fromtimestamp(self._now(), UTC))
+        while not await self._session.put(choice, if_absent=True):
+            stored = await self._session.get(choice.key, consistent=True)
+            if stored is not None:
+                return stored.since
+            # It was taken back between the two requests.
+        return choice.since
+
+    async def take_back(self, person: str, goal: str) -> None:
+        """The customer no longer chooses a goal: also one that the person no longer has. Raises NotFound."""
+        for value in (person, goal):
+            if error_in_id(value) is not None:
+                raise _no_goal(person, goal)
+        if await self._session.delete(Choice.key(person=person, goal=goal)) is None:
+            await self._require_goal(person, goal)
+
+    async def apply(self, events: Sequence[DepositEvent]) -> Applied:
+        """Raises BadRequest, and applies none, if the person or the goal of one of them does not exist."""
+        known = await self._deposits.views_of([event.person_id for event in events])
+        errors = [
+            f"[{index}].{error}" if len(events) > 1 else error
+            for index, event in enumerate(events)
+            if (error := unknown(event, known)) is not None
+        ]
+        if errors:
+            raise sk.BadRequest(errors[0], errors)
+        applied = sum(await self._deposits.apply(events, known))
+        return Applied(applied, len(events) - applied)
+
+    async def consume(self, messages: Sequence[sk.Message]) -> list[sk.Rejected]:
+        rejected: dict[int, sk.Rejected] = {}
+        read: dict[int, DepositEvent] = {}
+        for index, message in enumerate(messages):
+            try:
+                read[index] = read_message(message.value)
+            except sk.BadRequest as error:
+                rejected[index] = sk.Rejected(message, str(error))
+        known = await self._deposits.views_of([event.person_id for event in read.values()])
+        newest: dict[tuple[str, str], DepositEvent] = {}
+        for index, event in read.items():
+            reason = unknown(event, known)
+            if reason is not None:
+                rejected[index] = sk.Rejected(messages[index], reason)
+                continue
+            goal = (event.person_id, event.goal_id)
+            # Only the newest event of a goal has an effect.
+            if goal not in newest or newest[goal].version < event.version:
+                newest[goal] = event
+        await self._deposits.apply(list(newest.values()), known)
+        return [rejected[index] for index in sorted(rejected)]
+
+    async def _require_goal(self, person: str, goal: str) -> GoalView:
+        known = {} if error_in_id(person) is not None else await self._deposits.views_of([person])
+        view = known.get(person)
+        if view is None:
+            raise _no_person(person)
+        for each in view.goals:
+            if each.goal == goal:
+                return each
+        raise _no_goal(person, goal)
+
+
+def _no_person(person: str) -> sk.NotFound:
+    return sk.NotFound(f"there is no person {person!r}")
+
+
+def _no_goal(person: str, goal: str) -> sk.NotFound:
+    return sk.NotFound(f"the person {person!r} has no goal {goal!r}")
+
+
+def _rules_of(settings: Settings) -> CurrentRules | None:
+    url = settings.rules
+    if url is None:
+        return None
+    try:
+        # A mistake in the URL is found now; a database that cannot be reached may come back.
+        open_rules(url).close()
+    except RulesError as error:
+        raise sk.BadSettings(f"goals: rules: {error}") from None
+    return CurrentRules(lambda: read_rules(url), settings.refresh_seconds)
