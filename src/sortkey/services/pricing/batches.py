@@ -1,0 +1,98 @@
+"""Batches: whether a request of many changes was accepted, decided by one write.
+
+A batch is opened before its first entry is written, and committed after its last. Entries of an open batch count for
+nothing. A batch that is open for a minute is abandoned: its process has died, and anybody may abort it. Committed and
+aborted are final, so a process asks once for each batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+import sortkey as sk
+from sortkey.services.pricing.instants import SECOND, micros_at
+from sortkey.services.pricing.model import Batch
+from sortkey.services.pricing.timeline import NEVER
+
+ABANDONED: Final = 60 * SECOND
+REMEMBERED: Final = 100_000
+WAIT_SECONDS: Final = 0.5
+
+
+class Batches:
+    def __init__(
+        self,
+        session: sk.AsyncSession,
+        now: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._session = session
+        self._now = now
+        self._sleep = sleep
+        self._decided: dict[str, int] = {}
+
+    async def open(self, batch: str, changes: int) -> None:
+        await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._now()), changes=changes))
+
+    async def commit(self, batch: str) -> int:
+        """The instant of the commit. Raises Conflict if the batch was aborted meanwhile."""
+        committed = micros_at(self._now())
+        changes: sk.Changes = {"status": "COMMITTED", "committed": committed}
+        try:
+            await self._session.update(Batch.key(batch=batch), changes, where={"status": "OPEN"})
+        except sk.ConditionFailed:
+            raise sk.Conflict(
+                f"none of the changes was accepted: they took more than {ABANDONED // SECOND} s to write; send fewer",
+                "abandoned",
+            ) from None
+        self._remember(batch, committed)
+        return committed
+
+    async def abort(self, batch: str) -> int:
+        """Unless it is decided already. The instant of its commit, or NEVER."""
+        try:
+            await self._session.update(Batch.key(batch=batch), {"status": "ABORTED"}, where={"status": "OPEN"})
+        except sk.ItemMissing:
+            return self._remember(batch, NEVER)
+        except sk.ConditionFailed as error:
+            return self._remember(batch, _commit_of(error.item))
+        return self._remember(batch, NEVER)
+
+    async def commits(self, batches: Collection[str]) -> dict[str, int]:
+        """Those that are decided."""
+        unknown = {batch for batch in batches if batch not in self._decided}
+        if unknown:
+            found = await self._session.get_many([Batch.key(batch=batch) for batch in unknown], consistent=True)
+            for batch, stored in zip(unknown, found, strict=True):
+                # A batch without a row was never opened, or somebody has deleted its row: it counts for nothing.
+                if stored is None or stored.status != "OPEN":
+                    self._remember(batch, _commit_of(stored))
+        return {batch: self._decided[batch] for batch in batches if batch in self._decided}
+
+    async def decisions(self, batches: Collection[str]) -> dict[str, int]:
+        """Of all of them: waits for those that are open, and aborts those that are abandoned."""
+        while True:
+            commits = await self.commits(batches)
+            waiting = [batch for batch in batches if batch not in commits]
+            if not waiting:
+                return commits
+            for batch in waiting:
+                stored = await self._session.get(Batch.key(batch=batch), consistent=True)
+                if stored is None or stored.opened + ABANDONED <= micros_at(self._now()):
+                    await self.abort(batch)
+            if any(batch not in self._decided for batch in waiting):
+                await self._sleep(WAIT_SECONDS)
+
+    def _remember(self, batch: str, committed: int) -> int:
+        if len(self._decided) >= REMEMBERED:
+            self._decided.pop(next(iter(self._decided)))
+        self._decided[batch] = committed
+        return committed
+
+
+def _commit_of(batch: Batch | None) -> int:
+    if batch is None or batch.status != "COMMITTED" or batch.committed is None:
+        return NEVER
+    return batch.committed

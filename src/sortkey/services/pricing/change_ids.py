@@ -1,0 +1,58 @@
+"""The numbers of changes, and the ids by which callers name them.
+
+A number orders changes as they were asked for: microseconds since 1970, each higher than all before it in this process,
+then random digits of the process. An id has the whole key of the change's row, so that one GetItem finds it.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+import sortkey as sk
+from sortkey.services.pricing.instants import instant_of
+from sortkey.services.pricing.model import ChangeRow
+
+
+class ChangeNumbers:
+    def __init__(self, draw: Random) -> None:
+        self._last = 0
+        self._process = f"{draw.getrandbits(32):08x}"
+
+    def take(self, now: int, count: int) -> Callable[[int], str]:
+        """So many numbers, each by its index."""
+        first = max(now, self._last + 1)
+        self._last = first + count - 1
+        return lambda index: f"{first + index:014x}{self._process}"
+
+
+class ChangeId(NamedTuple):
+    """The key of a change's row."""
+
+    store: str
+    at: int
+    number: str
+
+    @property
+    def text(self) -> str:
+        return urlsafe_b64encode(f"{self.at}.{self.number}.{self.store}".encode()).rstrip(b"=").decode()
+
+    @property
+    def path(self) -> sk.Path[ChangeRow]:
+        return ChangeRow.key(store=self.store, effective_at=instant_of(self.at), number=self.number)
+
+
+def change_id(text: str) -> ChangeId:
+    """Raises NotFound for a text that is no id."""
+    try:
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode()
+        at, number, store = raw.split(".", 2)
+        made = ChangeId(store, int(at), number)
+        if made.text == text and store and number:
+            instant_of(made.at)
+            return made
+    except (ValueError, OverflowError):
+        pass
+    raise sk.NotFound(f"there is no price change {text[:80]!r}")

@@ -1,0 +1,122 @@
+"""The items: a price with its timeline, a change, and a batch of changes.
+
+    prices          PriceRow     STORE#{store}           {channel}#{kind}#{product}   what does a store's product cost
+      its index     by_product   TYPE#{kind}#{product}   {channel}#{store}            what does it cost in all stores
+
+    price-changes   ChangeRow    STORE#{store}           {effective_at}#{number}      a store's changes, by time
+      its index     of_product   {store}#{channel}#{kind}#{product}
+                                                         {effective_at}#{number}      the history of a price
+                    Batch        BATCH#{batch}           BATCH                        was a request accepted
+
+A price has one row, whatever is scheduled. The row is a *timeline*: the base entry in the row's own attributes, and
+later entries in a list, which most rows do not have. A read finds the newest entry not after its instant, so that no
+price depends on a scheduler. A change is an entry of its price's row, and a row of its own for the lists by time. The
+transition (`transition.py`) drops entries that are no longer in force from it; their own rows are the history.
+
+Many changes of one request are a *batch*: their entries name it, and count if and when the batch is committed, which is
+one write. Prices have no stream: only changes have followers, so that loading millions of prices costs nothing more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+import sortkey as sk
+from sortkey.services.pricing.types import PriceKey, PriceKind
+
+PRICES: Final = sk.Table("prices", transactions=True)
+CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES", transactions=True)
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change in a timeline. Instants are microseconds since 1970."""
+
+    at: int
+    number: str
+    """Of the change. Of two entries with the same instant, the one with the higher number is newer."""
+    cents: int | None
+    """None: the price is deleted."""
+    by: str | None
+    recorded: int
+    batch: str | None = None
+    """Counts only if this batch is committed."""
+    on_commit: bool | None = None
+    """Takes effect when its batch is committed, not at `at`, when the request came."""
+
+
+class PriceRow(sk.Item, table=PRICES):
+    store: Annotated[str, sk.in_key]
+    channel: Annotated[str, sk.in_key]
+    kind: Annotated[PriceKind, sk.in_key]
+    product: Annotated[str, sk.in_key]
+    cents: int | None = None
+    """The base entry: an amount, since an instant in microseconds since 1970. A row whose first price is to come has
+    none."""
+    since: int | None = None
+    entries: list[Entry] | None = None
+    """Newer than the base entry, in order of time."""
+    number: str | None = None
+    """The change that the base entry is from; None for a loaded price."""
+    by: str | None = None
+    recorded: int | None = None
+    older: bool | None = None
+    """Whether the history has entries that are older than the base."""
+    version: int | None = None
+
+    key = sk.Key("STORE#{store}", "{channel}#{kind}#{product}")
+    by_product = sk.Index("gsi1", "TYPE#{kind}#{product}", "{channel}#{store}")
+
+
+class ChangeRow(sk.Item, table=CHANGES):
+    store: Annotated[str, sk.in_key]
+    effective_at: Annotated[datetime, sk.in_key]
+    number: Annotated[str, sk.in_key]
+    channel: str
+    kind: PriceKind
+    product: str
+    cents: int | None
+    """None: the price is deleted."""
+    recorded: int
+    status: Literal["SCHEDULED", "APPLIED", "CANCELLED"] = "SCHEDULED"
+    """SCHEDULED until the transition has made it permanent; readers go by the instant."""
+    by: str | None = None
+    batch: str | None = None
+    on_commit: bool | None = None
+    took_effect: int | None = None
+    """If it is not `effective_at`: when the batch was committed, noted by the transition."""
+    previous: int | None = None
+    """The amount before, noted by the transition."""
+    cancelled_by: str | None = None
+
+    key = sk.Key("STORE#{store}", "{effective_at}#{number}")
+    of_product = sk.Index("history", "{store}#{channel}#{kind}#{product}", "{effective_at}#{number}")
+
+
+class Batch(sk.Item, table=CHANGES):
+    batch: Annotated[str, sk.in_key]
+    status: Literal["OPEN", "COMMITTED", "ABORTED"]
+    opened: int
+    changes: int
+    committed: int | None = None
+
+    key = sk.Key("BATCH#{batch}", "BATCH")
+
+
+def loaded_price(key: PriceKey, cents: int, since: int) -> PriceRow:
+    """The row of a price with nothing to come. `since` is in microseconds since 1970."""
+    return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, cents=cents, since=since)
+
+
+def price_path(key: PriceKey) -> sk.Path[PriceRow]:
+    return PriceRow.key(store=key.store, channel=key.channel, kind=key.kind, product=key.product)
+
+
+def history_path(key: PriceKey) -> sk.Path[ChangeRow]:
+    return ChangeRow.of_product(store=key.store, channel=key.channel, kind=key.kind, product=key.product)
+
+
+def key_of(row: PriceRow | ChangeRow) -> PriceKey:
+    return PriceKey(row.store, row.channel, row.kind, row.product)
