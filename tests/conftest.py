@@ -55,3 +55,8 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What is frozen is not collected at the end, which DuckDB reports as leaks."""
+    gc.unfreeze()

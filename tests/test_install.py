@@ -31,11 +31,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka")
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch")
 # Extras for services to come, and what they will import.
 TO_COME = {
     "graphql": ["strawberry"],
-    "batch": ["duckdb", "pyarrow.parquet", "sqlalchemy"],
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
 }
@@ -50,14 +49,16 @@ WORKING = {
     "endpoint": ["db"],
     "server": ["bench", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
+    "batch": ["batch"],
 }
 """The commands that each extra adds."""
 MISSING = {
-    "": ["bench", "db", "follow", "serve", "token", "up", "worker"],
+    "": ["batch", "bench", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
     "endpoint": ["follow", "serve", "worker"],
-    "server": ["worker"],
-    "kafka": [],
+    "server": ["batch", "worker"],
+    "kafka": ["batch"],
+    "batch": ["worker"],
 }
 """Commands that need another extra."""
 

@@ -9,10 +9,13 @@ from typing import Final
 PACKAGES: Final[Mapping[str, str]] = {
     "aiobotocore": "aiobotocore",
     "confluent_kafka": "confluent-kafka",
+    "duckdb": "DuckDB",
     "httptools": "httptools",
     "isal": "isal",
     "litestar": "Litestar",
+    "pyarrow": "PyArrow",
     "rich": "Rich",
+    "sqlalchemy": "SQLAlchemy",
     "uvloop": "uvloop",
 }
 """Each package that only extras install, by the module it is imported as."""
@@ -22,8 +25,9 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": ("aiobotocore",),
     "server": ("litestar", "rich", "tzdata"),
     "kafka": ("confluent-kafka",),
+    "batch": ("duckdb", "pyarrow", "sqlalchemy"),
 }
-"""The packages that each extra in use adds: `server` to those of `endpoint`, `kafka` to those of `server`."""
+"""The packages that each extra in use adds: `server` to those of `endpoint`, `kafka` and `batch` to `server`'s."""
 
 
 class MissingExtra(ImportError):

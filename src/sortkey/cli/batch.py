@@ -1,0 +1,125 @@
+"""`sortkey batch`: a service's batch job, which replaces all that the service serves at once.
+
+    sortkey batch goals --gold DIR --rules sqlite:///rules.db --as-of 2026-05-16T00:00:00Z
+    sortkey batch goals --rollback                                   serve the load before again
+
+See docs/goals.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+
+from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.batch_progress import BatchProgress
+from sortkey.cli.messages import print_error
+from sortkey.client.store_url import parse
+from sortkey.model.errors import LoadError, ModelError
+from sortkey.model.sessions.async_session import open_session
+from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
+from sortkey.services.goals.batch.batch_run import BatchRejected, parse_as_of, parse_month
+from sortkey.services.goals.batch.engine import ENGINES
+from sortkey.services.goals.batch.job import BatchInputs, BatchResult, roll_back, run_batch
+from sortkey.services.goals.model import TABLES
+from sortkey.storage import StorageError
+
+SERVICES: Final = ("goals",)
+
+
+def add_arguments(command: Parser) -> None:
+    command.add_argument("service", metavar="SERVICE", help=", ".join(SERVICES))
+    command.add_argument(
+        "--gold", metavar="DIR", type=Path, help="a folder of Parquet: customers, goals, contributions"
+    )
+    command.add_argument("--rules", metavar="URL", help="the database with the rules: sqlite:///FILE or postgresql://…")
+    command.add_argument(
+        "--as-of", metavar="INSTANT", help="up to when gold is complete (that of its newest contribution)"
+    )
+    command.add_argument("--month", metavar="YYYY-MM", help="whose goals and contributions count (as-of's, in UTC)")
+    add_store_argument(command)
+    command.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what runs the SQL (%(default)s)")
+    command.add_argument("--master", metavar="URL", help="Spark's master (all processors of this machine)")
+    command.add_argument("--rollback", action="store_true", help="serve the load before again, instead of loading")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        store = _store(arguments)
+        if arguments.rollback:
+            print_served("serves again", asyncio.run(_roll_back(store)))
+        else:
+            inputs = batch_inputs(arguments)
+            print_result(asyncio.run(_run(store, inputs)), arguments.service)
+    except BatchRejected as error:
+        return print_error("batch", str(error))
+    except (LoadError, NoEarlierGeneration, Superseded) as error:
+        print_error("batch", " ".join(str(error).split()))
+        return 1
+    except (BotoCoreError, ClientError, ModelError, StorageError) as error:
+        return print_error("batch", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        print_error("batch", "interrupted; what is served has not changed. The same command goes on where it stopped")
+        return 1
+    return 0
+
+
+def batch_inputs(arguments: argparse.Namespace) -> BatchInputs:
+    for name in ("gold", "rules"):
+        if getattr(arguments, name) is None:
+            raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
+    return BatchInputs(
+        gold=arguments.gold,
+        rules=arguments.rules,
+        as_of=None if arguments.as_of is None else parse_as_of(arguments.as_of),
+        month=None if arguments.month is None else parse_month(arguments.month),
+        engine=arguments.engine,
+        master=arguments.master,
+    )
+
+
+async def _run(store: str, inputs: BatchInputs) -> BatchResult:
+    async with open_session(store, tables=TABLES) as session:
+        with BatchProgress("goals", Console(stderr=True)) as progress:
+            return await run_batch(session, inputs, progress=progress)
+
+
+async def _roll_back(store: str) -> Served:
+    async with open_session(store, tables=TABLES) as session:
+        return await roll_back(session)
+
+
+def _store(arguments: argparse.Namespace) -> str:
+    if arguments.service not in SERVICES:
+        raise BatchRejected(
+            f"there is no batch job of {arguments.service!r}; those that have one: {', '.join(SERVICES)}"
+        )
+    try:
+        store = parse(arguments.store)
+    except ValueError as error:
+        raise BatchRejected(str(error)) from error
+    if store.path is None and store.remote is None:
+        raise BatchRejected(f"--store {arguments.store} would be gone with this command; use a folder or a URL")
+    url: str = arguments.store
+    return url
+
+
+def print_result(result: BatchResult, service: str) -> None:
+    if result.run.as_of > datetime.now(UTC):
+        sys.stderr.write(
+            f"sortkey batch: as-of {result.run.as_of.isoformat()} is in the future: deposits until then will not show\n"
+        )
+    resumed = f", {result.resumed_at:,} of them by an earlier attempt" if result.resumed_at else ""
+    sys.stdout.write(f"{service}: {result.persons:,} persons{resumed}, month {result.run.month}\n")
+    print_served("serves", result.served)
+
+
+def print_served(what: str, served: Served) -> None:
+    sys.stdout.write(f"{what} generation {served.id}: {served.rows:,} rows, as of {served.as_of.isoformat()}\n")

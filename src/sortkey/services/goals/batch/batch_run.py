@@ -1,0 +1,68 @@
+"""`BatchRun`: for which month a batch computes, and up to which instant its data is complete."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, NamedTuple
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_MONTH: Final = re.compile(r"(?a)(\d{4})-(\d\d)")
+
+
+class BatchRejected(Exception):
+    """The inputs of a batch are wrong, so nothing was written. The message is one line: the thing, and the fix."""
+
+
+class BatchRun(NamedTuple):
+    as_of: datetime
+    """Contributions up to and including this instant count."""
+    month: str
+    """`YYYY-MM`, in UTC."""
+
+    @property
+    def day(self) -> date:
+        """The day whose rules hold: as-of's, in UTC."""
+        return self.as_of.astimezone(UTC).date()
+
+    @property
+    def first(self) -> datetime:
+        """The beginning of the month."""
+        return datetime.strptime(self.month, "%Y-%m").replace(tzinfo=UTC)
+
+    @property
+    def end(self) -> datetime:
+        """The beginning of the next month."""
+        return (self.first + timedelta(days=31)).replace(day=1)
+
+
+def batch_run(as_of: datetime, month: str | None) -> BatchRun:
+    """By default, the month is as-of's in UTC."""
+    return BatchRun(as_of, f"{as_of.astimezone(UTC):%Y-%m}" if month is None else month)
+
+
+def parse_as_of(text: str) -> datetime:
+    try:
+        as_of = datetime.fromisoformat(text)
+    except ValueError:
+        as_of = None
+    if as_of is None or as_of.utcoffset() is None:
+        raise BatchRejected(f"--as-of {text!r} must be an instant with an offset, such as 2026-05-16T00:00:00Z")
+    return as_of
+
+
+def parse_month(text: str) -> str:
+    matched = _MONTH.fullmatch(text)
+    if matched is None or not 1 <= int(matched[2]) <= 12 or int(matched[1]) == 0:
+        raise BatchRejected(f"--month {text!r} must be a month, such as 2026-05")
+    return text
+
+
+def micros_of(instant: datetime) -> int:
+    """Microseconds since 1970: what both engines compare."""
+    return (instant - EPOCH) // _MICROSECOND
+
+
+def instant_of(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)

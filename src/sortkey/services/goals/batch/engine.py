@@ -1,0 +1,57 @@
+"""`Engine`: what runs the job's SQL. DuckDB runs in the process, Spark in a process of its own or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from sortkey.services.goals.batch.batch_run import BatchRejected
+
+ENGINES: Final = ("duckdb", "spark")
+_PACKAGES: Final = {"duckdb": "batch", "pyspark": "spark"}
+
+Row = tuple[Any, ...]
+
+
+class Engine(Protocol):
+    def read(self, view: str, files: Sequence[Path]) -> None:
+        """Makes a view of Parquet files."""
+        ...
+
+    def table(self, view: str, columns: Mapping[str, str], rows: Sequence[Row]) -> None:
+        """Makes a view of a few rows. Types are STRING and BIGINT."""
+        ...
+
+    def view(self, name: str, sql: str) -> None:
+        """Makes a view of a text."""
+        ...
+
+    def ask(self, sql: str) -> list[Row]:
+        """A small answer. Raises BatchRejected for data that the engine cannot read."""
+        ...
+
+    def rows(self, sql: str, by: Sequence[str]) -> Iterator[list[Row]]:
+        """Any number of rows, a few thousand at a time, with those that are equal in the first column of `by` one after
+        the other, in the order of `by`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_engine(name: str, master: str | None) -> Engine:
+    """Raises BatchRejected if it is not installed, or does not start."""
+    if master is not None and name != "spark":
+        raise BatchRejected(f"--master {master} is for --engine spark")
+    if name not in ENGINES:
+        raise BatchRejected(f"--engine {name}: there are {' and '.join(ENGINES)}")
+    try:
+        module = import_module(f"sortkey.services.goals.batch.{name}_engine")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
+            raise
+        raise BatchRejected(f"{package} is not installed; run: pip install 'sortkey[{_PACKAGES[package]}]'") from None
+    engine: Engine = module.start(master)
+    return engine

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import sortkey as sk
+from sortkey.cli.main import main
+from sortkey.services.goals.model import views
+from tests.services.goals.batch.small_gold import SmallGold
+
+
+class Command:
+    """`sortkey batch goals` on a small gold and a store in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.gold = SmallGold(folder)
+        self.gold.write()
+        self.store = f"file:{folder / 'data'}"
+
+    def __call__(self, *arguments: str, as_of: str = "2026-05-16T00:00:00Z") -> int:
+        inputs = ["--gold", str(self.gold.folder), "--rules", self.gold.rules, "--as-of", as_of]
+        return main(["batch", "goals", *inputs, "--store", self.store, *arguments])
+
+    def saved(self) -> int:
+        """What Ana has saved."""
+
+        async def read() -> int:
+            async with sk.open(self.store) as db:
+                found = await views.reader(db).get(person="ana")
+                assert found is not None
+                return found.goals[1].saved_cents
+
+        return asyncio.run(read())
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+def test_it_loads_says_so_and_rolls_back(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command() == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("goals: 3 persons, month 2026-05\nserves generation 20260516T000000Z-")
+    assert "sortkey batch: goals: writing 3 rows\n" in shown.err
+    command.gold.contribute(amount_cents=1)
+    command.gold.write()
+    assert command(as_of="2026-05-17T00:00:00+02:00") == 0
+    assert command.saved() == 32_001
+    assert main(["batch", "goals", "--rollback", "--store", command.store]) == 0
+    assert "serves again generation 20260516T000000Z-" in capsys.readouterr().out
+    assert command.saved() == 32_000
+
+
+def test_nothing_to_roll_back_to(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "goals", "--rollback", "--store", command.store]) == 1
+    assert "is kept from before the one that is served" in capsys.readouterr().err
+
+
+def test_an_older_as_of_is_rejected(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command() == 0
+    assert command(as_of="2026-05-15T00:00:00Z") == 1
+    assert "what is served has not changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--as-of", "2026-05-16"), "--as-of '2026-05-16' must be an instant with an offset, such as 2026-05-16T00:00:00Z"),  # noqa: E501
+        (("--as-of", "noon"), "--as-of 'noon' must be an instant with an offset, such as 2026-05-16T00:00:00Z"),
+        (("--month", "2026-13"), "--month '2026-13' must be a month, such as 2026-05"),
+        (("--month", "May"), "--month 'May' must be a month, such as 2026-05"),
+        (("--month", "2026-06"), "goals: there is no goal for the month 2026-06; name another with --month"),
+        (("--gold", "nowhere"), "--gold nowhere: there is no such folder"),
+        (("--rules", "rules.db"), "--rules: rules.db is no URL of rules; use sqlite:///FILE or postgresql://HOST/NAME"),
+        (("--store", "memory:"), "--store memory: would be gone with this command; use a folder or a URL"),
+        (("--master", "local"), "--master local is for --engine spark"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_one_line(
+    command: Command, arguments: tuple[str, ...], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(*arguments) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"sortkey batch: {line}\n")
+
+
+def test_gold_and_rules_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "goals"]) == 2
+    assert capsys.readouterr().err == "sortkey batch: --gold is missing; a load needs --gold DIR and --rules URL\n"
+
+
+def test_a_service_without_a_batch_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "boosts"]) == 2
+    assert "there is no batch job of 'boosts'" in capsys.readouterr().err
+
+
+def test_an_as_of_in_the_future_is_told(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--month", "2026-05", as_of="2126-05-16T00:00:00Z") == 0
+    assert "is in the future: deposits until then will not show" in capsys.readouterr().err
