@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
@@ -54,7 +55,9 @@ def programs() -> Path:
 class PostgresServer:
     """One running server. `database` makes a database of its own for a test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`settings` are added to those of the tests, or take their place."""
+        self._settings = {**SETTINGS, **settings}
         self._programs = programs()
         self._account = _account()
         self._data, self._log = folder / "data", folder / "log"
@@ -85,7 +88,7 @@ class PostgresServer:
             raise ServerFailed(f"PostgreSQL's folder could not be made: {done.stderr.strip()[-500:]}")
 
     def _start(self) -> None:
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        settings = [f"--{name}={value}" for name, value in self._settings.items()]
         server = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
         with self._log.open("a") as output:
             self._guard = subprocess.Popen(

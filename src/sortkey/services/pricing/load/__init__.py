@@ -1,0 +1,1 @@
+"""Loads files of prices: `sortkey load pricing`."""
