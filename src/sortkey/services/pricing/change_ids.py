@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+import msgspec
+
 import sortkey as sk
 from sortkey.services.pricing.instants import instant_of
 from sortkey.services.pricing.model import ChangeRow
@@ -37,7 +39,7 @@ class ChangeId(NamedTuple):
 
     @property
     def text(self) -> str:
-        return urlsafe_b64encode(f"{self.at}.{self.number}.{self.store}".encode()).rstrip(b"=").decode()
+        return urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
     @property
     def path(self) -> sk.Path[ChangeRow]:
@@ -47,10 +49,9 @@ class ChangeId(NamedTuple):
 def change_id(text: str) -> ChangeId:
     """Raises NotFound for a text that is no id."""
     try:
-        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode()
-        at, number, store = raw.split(".", 2)
-        made = ChangeId(store, int(at), number)
-        if made.text == text and store and number:
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        made = msgspec.json.decode(raw, type=ChangeId)
+        if made.store and made.number:
             instant_of(made.at)
             return made
     except (ValueError, OverflowError):

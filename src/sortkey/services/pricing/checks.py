@@ -129,13 +129,12 @@ class ChangeChecks:
             raise sk.BadRequest(f"changes: a request has 1 to {MAX_CHANGES:,}, not {len(given):,}")
         checked: list[CheckedChange] = []
         mistakes: list[str] = []
-        latest = now + FARTHEST // timedelta(microseconds=1)
         for index, each in enumerate(given):
-            found = _Mistakes()
-            change = self._change(each, latest, found)
-            mistakes += [f"[{index}].{mistake}" for mistake in found]
-            if change is not None:
+            change = self.change(each, now)
+            if isinstance(change, CheckedChange):
                 checked.append(change)
+            else:
+                mistakes += [f"[{index}].{mistake}" for mistake in change]
         if mistakes:
             shown = mistakes[:NAMED_MISTAKES]
             if len(mistakes) > len(shown):
@@ -144,12 +143,12 @@ class ChangeChecks:
             raise sk.BadRequest(f"{count}, so none of the changes was accepted; the first is {mistakes[0]}", shown)
         return checked
 
-    def _change(
-        self, given: ChangeInput | Mapping[str, object], latest: int, mistakes: _Mistakes
-    ) -> CheckedChange | None:
+    def change(self, given: ChangeInput | Mapping[str, object], now: int) -> CheckedChange | Sequence[str]:
+        """The change, or all of its mistakes."""
+        mistakes = _Mistakes()
         fields = mistakes.of(_fields, given)
         if fields is None:
-            return None
+            return mistakes
         kind = mistakes.of(_kind, fields.get("kind", PriceKind.BASE))
         action = mistakes.of(_action, fields.get("action", PriceAction.SET))
         store = mistakes.of(check_id, "store", fields.get("store"))
@@ -158,9 +157,9 @@ class ChangeChecks:
         cents = None if action is None else mistakes.of(_cents, action, fields.get("amount"))
         mistakes.of(self._check_currency, fields.get("currency"))
         asked = fields.get("effectiveAt")
-        at = None if asked is None else mistakes.of(effective_at, asked, latest)
+        at = None if asked is None else mistakes.of(effective_at, asked, now)
         if mistakes or store is None or channel is None or kind is None or product is None or action is None:
-            return None
+            return mistakes
         return CheckedChange(PriceKey(store, channel, kind, product), action, cents, at)
 
     def _check_currency(self, given: object) -> None:
@@ -180,13 +179,13 @@ class _Mistakes(list[str]):
             return None
 
 
-def effective_at(given: object, latest: int) -> int:
+def effective_at(given: object, now: int) -> int:
     """Raises Mistake."""
     instant = instant_from("effectiveAt", given)
-    if not EARLIEST <= instant <= instant_of(latest):
-        raise Mistake(
-            f"effectiveAt: must be from {EARLIEST.year} to {instant_of(latest):%Y-%m-%d}, not {_shown(given)}"
-        )
+    latest = instant_of(now) + FARTHEST
+    if not EARLIEST <= instant <= latest:
+        span = f"from {EARLIEST.year} to {latest:%Y-%m-%d}"
+        raise Mistake(f"effectiveAt: must be {span}, not {_shown(given)}")
     return micros_of(instant)
 
 

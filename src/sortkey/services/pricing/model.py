@@ -6,6 +6,7 @@
     price-changes   ChangeRow    STORE#{store}           {effective_at}#{number}      a store's changes, by time
       its index     of_product   {store}#{channel}#{kind}#{product}
                                                          {effective_at}#{number}      the history of a price
+                    StoreUpdate  UPDATED#{store}         {effective_at}               what is permanent
                     Batch        BATCH#{batch}           BATCH                        was a request accepted
 
 A price has one row, whatever is scheduled. The row is a *timeline*: the base entry in the row's own attributes, and
@@ -25,10 +26,15 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 import sortkey as sk
+from sortkey.services.pricing.instants import instant_of
 from sortkey.services.pricing.types import PriceKey, PriceKind
 
 PRICES: Final = sk.Table("prices", transactions=True)
 CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES", transactions=True)
+
+
+LOADED: Final = "0"
+"""What numbers of loaded prices begin with: they come before all changes of the same instant."""
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,6 +101,17 @@ class ChangeRow(sk.Item, table=CHANGES):
     of_product = sk.Index("history", "{store}#{channel}#{kind}#{product}", "{effective_at}#{number}")
 
 
+class StoreUpdate(sk.Item, table=CHANGES):
+    """That changes of a store at an instant are permanent; the events of stores follow from it."""
+
+    store: Annotated[str, sk.in_key]
+    effective_at: Annotated[datetime, sk.in_key]
+    changes: int = 0
+    channels: set[str] = sk.field(default_factory=set)
+
+    key = sk.Key("UPDATED#{store}", "{effective_at}")
+
+
 class Batch(sk.Item, table=CHANGES):
     batch: Annotated[str, sk.in_key]
     status: Literal["OPEN", "COMMITTED", "ABORTED"]
@@ -108,6 +125,22 @@ class Batch(sk.Item, table=CHANGES):
 def loaded_price(key: PriceKey, cents: int, since: int) -> PriceRow:
     """The row of a price with nothing to come. `since` is in microseconds since 1970."""
     return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, cents=cents, since=since)
+
+
+def loaded_change(key: PriceKey, since: int, cents: int | None) -> ChangeRow:
+    """A loaded price among the changes, for the history: before all changes of the same instant."""
+    return ChangeRow(
+        store=key.store,
+        effective_at=instant_of(since),
+        # Many prices may have been loaded with the same instant.
+        number=f"{LOADED}.{key.channel}.{key.kind}.{key.product}",
+        channel=key.channel,
+        kind=key.kind,
+        product=key.product,
+        cents=cents,
+        recorded=since,
+        status="APPLIED",
+    )
 
 
 def price_path(key: PriceKey) -> sk.Path[PriceRow]:

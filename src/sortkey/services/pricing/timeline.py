@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import sortkey as sk
 from sortkey.services.pricing.instants import SECOND
-from sortkey.services.pricing.model import Entry, PriceRow
+from sortkey.services.pricing.model import LOADED, Entry, PriceRow
 
 Commits = Mapping[str, int]
 """When batches were committed; those that are not decided are missing."""
@@ -22,8 +22,6 @@ GRACE: Final = 60 * SECOND
 """How long after its commit a batch stays in the entries: longer than any read that began before it."""
 MAX_ENTRIES: Final = 400
 """Of one row, whose size is limited to 400 KB; an entry has at most 400 bytes, or 700 with a long `requested_by`."""
-LOADED: Final = "0"
-"""The number of a loaded price among the changes: before all others."""
 
 
 class Moment(NamedTuple):

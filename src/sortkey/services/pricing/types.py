@@ -117,6 +117,7 @@ class Connection(Generic[T]):
         self.items = items
         self.has_next = has_next
         self.has_previous = has_previous
+        self._prefix = ""
         self._cursors = cursors
         self._ends = ends or ((cursors[0], cursors[-1]) if cursors else (None, None))
 
@@ -124,12 +125,20 @@ class Connection(Generic[T]):
         return len(self.items)
 
     def cursor(self, index: int) -> str:
-        return self._cursors[index]()
+        return self._prefix + self._cursors[index]()
 
     @property
     def start_cursor(self) -> str | None:
-        return None if self._ends[0] is None else self._ends[0]()
+        return None if self._ends[0] is None else self._prefix + self._ends[0]()
 
     @property
     def end_cursor(self) -> str | None:
-        return None if self._ends[1] is None else self._ends[1]()
+        return None if self._ends[1] is None else self._prefix + self._ends[1]()
+
+    def with_prefix(self, prefix: str) -> Connection[T]:
+        """The same page, whose cursors begin with this text."""
+        made = Connection(
+            self.items, self._cursors, has_next=self.has_next, has_previous=self.has_previous, ends=self._ends
+        )
+        made._prefix = prefix
+        return made

@@ -1,0 +1,216 @@
+"""Accepting changes: one to 10,000 in a request, as a whole or not at all.
+
+A few are one transaction: the rows of their prices, each with a new entry, and the rows of the changes. More than a
+transaction can hold are a batch (`batches.py`): all rows are written, with entries that do not count yet, and one write
+commits them. Price rows are replaced on the condition that their version is the one that was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import islice
+from random import Random
+from typing import Final, NamedTuple
+
+import sortkey as sk
+from sortkey.services.concurrent_map import concurrent_map
+from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.change_ids import ChangeNumbers
+from sortkey.services.pricing.change_reads import shown_change
+from sortkey.services.pricing.checks import CheckedChange
+from sortkey.services.pricing.instants import instant_of, micros_at
+from sortkey.services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
+from sortkey.services.pricing.timeline import MAX_ENTRIES, NEVER, batches_of, compacted, with_entries
+from sortkey.services.pricing.types import PriceChange, PriceKey
+
+MAX_IN_TRANSACTION: Final = 33
+"""Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
+ROWS_AT_ONCE: Final = 1000
+PARALLEL: Final = 64
+ATTEMPTS: Final = 40
+"""To replace a row that others replace at the same time."""
+
+
+class Planned(NamedTuple):
+    """What to write."""
+
+    entries: Mapping[PriceKey, list[Entry]]
+    changes: Sequence[ChangeRow]
+
+
+class ChangeWrites:
+    def __init__(
+        self,
+        session: sk.AsyncSession,
+        batches: Batches,
+        now: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._session = session
+        self._batches = batches
+        self._now = now
+        self._sleep = sleep
+        self._draw = Random()
+        self._numbers = ChangeNumbers(self._draw)
+
+    async def accept(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
+        """Raises Conflict if a price has too many changes to come."""
+        if len(changes) > MAX_IN_TRANSACTION:
+            return await self._in_batch(changes, by)
+        for attempt in range(ATTEMPTS):
+            # Planned anew each time: a change without an instant takes effect when it is written.
+            plan = self._plan(changes, by, None)
+            if await self._transact(plan):
+                return self._shown(plan, None)
+            await self.pause(attempt)
+        raise busy()
+
+    async def _transact(self, plan: Planned) -> bool:
+        rows = await self.rows(list(plan.entries))
+        commits = await self._batches.commits({batch for row in rows.values() for batch in batches_of(row)})
+        together = sk.Transaction()
+        for key, entries in plan.entries.items():
+            self._put(together, key, rows[key], entries, commits)
+        for change in plan.changes:
+            together.put(change)
+        return await self.commit(together)
+
+    async def commit(self, together: sk.Transaction) -> bool:
+        """Whether it was written. If not, another writer was faster."""
+        try:
+            await self._session.transact(together)
+        except sk.TransactionFailed as error:
+            if "ConditionalCheckFailed" not in error.reasons:
+                raise
+            return False
+        return True
+
+    def _put(
+        self, together: sk.Transaction, key: PriceKey, row: PriceRow, entries: list[Entry], commits: Mapping[str, int]
+    ) -> None:
+        made = compacted(row, commits, micros_at(self._now()))
+        together.put(with_new(made.row, entries), if_version="version")
+        if made.retired is not None:
+            together.put(loaded_change(key, made.retired.at, made.retired.cents))
+
+    async def rows(self, keys: Sequence[PriceKey]) -> dict[PriceKey, PriceRow]:
+        """As they are stored, or new ones. Raises Conflict for one that cannot be read."""
+        try:
+            found = await self._session.get_many([price_path(key) for key in keys], consistent=True)
+        except sk.DecodeError as error:
+            raise sk.Conflict(
+                f"a price cannot be changed, because another program has made its row unreadable: {error}", "unreadable"
+            ) from error
+        return {key: _versioned(key, row) for key, row in zip(keys, found, strict=True)}
+
+    async def pause(self, attempt: int) -> None:
+        await self._sleep(self._draw.uniform(0, min(0.2, 0.002 * 2**attempt)))
+
+    def plan_one(self, change: CheckedChange, by: str | None) -> Planned:
+        return self._plan([change], by, None)
+
+    def _plan(self, changes: Sequence[CheckedChange], by: str | None, batch: str | None) -> Planned:
+        now = micros_at(self._now())
+        number = self._numbers.take(now, len(changes))
+        entries: dict[PriceKey, list[Entry]] = {}
+        rows: list[ChangeRow] = []
+        for index, change in enumerate(changes):
+            key, at = change.key, now if change.at is None else change.at
+            on_commit = True if batch is not None and change.at is None else None
+            entry = Entry(at, number(index), change.cents, by, now, batch, on_commit)
+            entries.setdefault(key, []).append(entry)
+            rows.append(change_row(key, entry))
+        return Planned(entries, rows)
+
+    def _shown(self, plan: Planned, committed: int | None) -> list[PriceChange]:
+        now = micros_at(self._now())
+        entries = (entry for each in plan.entries.values() for entry in each)
+        effective = {
+            entry.number: committed if committed is not None and entry.on_commit else entry.at for entry in entries
+        }
+        return [shown_change(row, effective[row.number], now) for row in plan.changes]
+
+    async def _in_batch(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
+        batch = self._numbers.take(micros_at(self._now()), 1)(0)
+        plan = self._plan(changes, by, batch)
+        await self._batches.open(batch, len(changes))
+        try:
+            await self._write_entries(plan)
+            await self._session.batch(put=plan.changes)
+            committed = await self._batches.commit(batch)
+        except Exception:
+            # It may be committed though its answer was lost.
+            committed = await self._batches.abort(batch)
+            if committed == NEVER:
+                await self._clean_up(plan, batch)
+                raise
+        return self._shown(plan, committed)
+
+    async def _write_entries(self, plan: Planned) -> None:
+        keys = iter(plan.entries)
+        while some := list(islice(keys, ROWS_AT_ONCE)):
+            rows = await self.rows(some)
+            await concurrent_map(lambda row: self._add(row, plan.entries[key_of(row)]), list(rows.values()), PARALLEL)
+
+    async def _add(self, row: PriceRow, entries: list[Entry]) -> None:
+        key = key_of(row)
+        for attempt in range(ATTEMPTS):
+            commits = await self._batches.commits(set(batches_of(row)))
+            made = compacted(row, commits, micros_at(self._now()))
+            if made.retired is not None:
+                # Written again if the price row is not: it is the same.
+                await self._session.put(loaded_change(key, made.retired.at, made.retired.cents))
+            try:
+                await self._session.put(with_new(made.row, entries), if_version="version")
+            except sk.ConditionFailed:
+                await self.pause(attempt)
+                row = (await self.rows([key]))[key]
+            else:
+                return
+        raise busy()
+
+    async def _clean_up(self, plan: Planned, batch: str) -> None:
+        """Takes out what an aborted batch has written. Nobody counts it, so this only saves space."""
+        keys = list(plan.entries)
+        for row in (await self.rows(keys)).values():
+            if batch in batches_of(row):
+                await self._add(row, [])
+        await self._session.batch(delete=[change.key for change in plan.changes])
+
+
+def change_row(key: PriceKey, entry: Entry) -> ChangeRow:
+    return ChangeRow(
+        store=key.store,
+        effective_at=instant_of(entry.at),
+        number=entry.number,
+        channel=key.channel,
+        kind=key.kind,
+        product=key.product,
+        cents=entry.cents,
+        recorded=entry.recorded,
+        by=entry.by,
+        batch=entry.batch,
+        on_commit=entry.on_commit,
+    )
+
+
+def busy() -> sk.Conflict:
+    return sk.Conflict("others are changing the same prices all the while; try again", "busy")
+
+
+def _versioned(key: PriceKey, row: PriceRow | None) -> PriceRow:
+    if row is None:
+        return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, version=0)
+    return row if row.version is not None else sk.replace(row, version=0)
+
+
+def with_new(row: PriceRow, entries: Sequence[Entry]) -> PriceRow:
+    """Raises Conflict if the row has too many entries then."""
+    made = with_entries(row, entries)
+    if entries and len(made.entries or ()) > MAX_ENTRIES:
+        raise sk.Conflict(
+            f"the price of {row.product!r} in {row.store!r} has {MAX_ENTRIES} changes to come; cancel some first",
+            "full",
+        )
+    return made

@@ -1,0 +1,166 @@
+"""The pricing service, called by GraphQL, REST and programs: what is, was and will be in force, and changes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+import sortkey as sk
+from sortkey.services.page_answers import PageArguments
+from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.change_edits import ChangeEdits
+from sortkey.services.pricing.change_ids import change_id
+from sortkey.services.pricing.change_reads import ChangeReads
+from sortkey.services.pricing.change_writes import ChangeWrites
+from sortkey.services.pricing.checks import (
+    ChangeChecks,
+    Mistake,
+    check_channel,
+    check_id,
+    check_product,
+    check_requester,
+    effective_at,
+    instant_from,
+)
+from sortkey.services.pricing.instants import micros_at
+from sortkey.services.pricing.model import CHANGES, PRICES
+from sortkey.services.pricing.past_prices import PastPrices
+from sortkey.services.pricing.price_reads import PriceReads
+from sortkey.services.pricing.settings import DEFAULTS, Settings
+from sortkey.services.pricing.transition import Transition
+from sortkey.services.pricing.types import (
+    ALL_CHANNELS,
+    ChangeInput,
+    Connection,
+    Price,
+    PriceChange,
+    PriceKey,
+    PriceKind,
+    PriceRecord,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Pricing:
+    """Every read takes `at`, the instant it asks about; without it, that is now. A question that cannot be asked raises
+    BadRequest."""
+
+    name = "pricing"
+
+    def __init__(
+        self, session: sk.AsyncSession, settings: Settings = DEFAULTS, now: Callable[[], float] = time.time
+    ) -> None:
+        self._session = session
+        self._now = now
+        batches = Batches(session, now)
+        past = PastPrices(session, batches)
+        self._prices = PriceReads(session, batches, past, settings.currency, now)
+        self._changes = ChangeReads(session, batches, past, now)
+        self._writes = ChangeWrites(session, batches, now)
+        self._edits = ChangeEdits(session, batches, self._writes, now)
+        self._transition = Transition(session, batches, self._writes, past, now)
+        self._checks = ChangeChecks(settings.currency)
+
+    async def start(self) -> None:
+        await self._session.create_tables(PRICES, CHANGES)
+
+    async def price(
+        self,
+        store: str,
+        product: str,
+        channel: str = ALL_CHANNELS,
+        at: datetime | None = None,
+        kind: PriceKind = PriceKind.BASE,
+    ) -> Price | None:
+        """None if nothing is in force."""
+        return await self._prices.price(_key(store, channel, kind, product), _instant("at", at))
+
+    async def base_prices(
+        self, store: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
+    ) -> Connection[Price]:
+        """A store's prices, by product."""
+        store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
+        return await self._prices.of_store(store, channel, page, _instant("at", at))
+
+    async def product_prices(
+        self, product: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
+    ) -> Connection[Price]:
+        """A product's prices, by store."""
+        product, channel = _asked(check_id, "product", product), _asked(check_channel, channel)
+        return await self._prices.of_product(product, channel, page, _instant("at", at))
+
+    async def swap_prices(
+        self, store: str, combo: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
+    ) -> Connection[Price]:
+        """What the options of a combo cost in a store, by option."""
+        store, combo = _asked(check_id, "store", store), _asked(check_id, "combo", combo)
+        return await self._prices.of_combo(store, combo, _asked(check_channel, channel), page, _instant("at", at))
+
+    async def price_changes(
+        self,
+        store: str,
+        page: PageArguments,
+        channel: str = ALL_CHANNELS,
+        begin: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Connection[PriceChange]:
+        """A store's changes by time, from `begin` on, which is now, before `end`; without the cancelled ones."""
+        store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
+        begin, end = _instant("from", begin), _instant("to", end)
+        if begin is not None and end is not None and end <= begin:
+            raise sk.BadRequest(f"to: must be after from, but {end.isoformat()} is not after {begin.isoformat()}")
+        return await self._changes.changes(store, channel, page, begin, end)
+
+    async def price_history(
+        self,
+        store: str,
+        product: str,
+        page: PageArguments,
+        channel: str = ALL_CHANNELS,
+        kind: PriceKind = PriceKind.BASE,
+    ) -> Connection[PriceRecord]:
+        """What has taken effect, by time."""
+        return await self._changes.history(_key(store, channel, kind, product), page)
+
+    async def change_prices(
+        self, changes: Sequence[ChangeInput | Mapping[str, object]], requested_by: str | None = None
+    ) -> list[PriceChange]:
+        """Accepts all changes or none; those without an instant are in force afterwards. Mappings are objects of JSON.
+
+        Raises BadRequest, whose details name every mistake by its index, and Conflict."""
+        checked = self._checks.checked(changes, micros_at(self._now()))
+        return await self._writes.accept(checked, _asked(check_requester, requested_by))
+
+    async def cancel(self, change: str, requested_by: str | None = None) -> PriceChange:
+        """Raises NotFound, and Conflict if the change has taken effect."""
+        return await self._edits.cancel(change_id(change), _asked(check_requester, requested_by))
+
+    async def reschedule(self, change: str, at: datetime, requested_by: str | None = None) -> PriceChange:
+        """Cancels the change, and makes the same one at another instant, both or neither. Raises as `cancel` does."""
+        micros = _asked(effective_at, at, micros_at(self._now()))
+        return await self._edits.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
+
+    async def apply_due(self, store: str, instant: datetime) -> int:
+        """Makes the store's changes of an instant permanent, and lets their events out; how many. Prices do not depend
+        on it."""
+        return await self._transition.apply_due(store, instant.astimezone(UTC))
+
+
+def _asked(check: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
+    try:
+        return check(*given, **named)
+    except Mistake as error:
+        raise sk.BadRequest(str(error)) from None
+
+
+def _instant(name: str, given: datetime | None) -> datetime | None:
+    return None if given is None else _asked(instant_from, name, given)
+
+
+def _key(store: str, channel: str, kind: PriceKind, product: str) -> PriceKey:
+    store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
+    return PriceKey(store, channel, kind, _asked(check_product, product, kind))
