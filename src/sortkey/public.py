@@ -12,6 +12,7 @@ from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
 from sortkey.feeds.lambda_handler import lambda_handler as lambda_handler
+from sortkey.feeds.timers.timers import Timers as Timers
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
 from sortkey.model.changes.combination import Where as Where
@@ -123,6 +124,9 @@ from sortkey.patterns.ranking.ranking import Rank as Rank
 from sortkey.patterns.ranking.ranking import Ranked as Ranked
 from sortkey.patterns.ranking.ranking import Ranking as Ranking
 from sortkey.patterns.ranking.ranking import ranking as ranking
+from sortkey.patterns.schedule.declaration import Schedule as Schedule
+from sortkey.patterns.schedule.declaration import schedule as schedule
+from sortkey.patterns.schedule.due import Due as Due
 from sortkey.service_interface import BadRequest as BadRequest
 from sortkey.service_interface import BadSettings as BadSettings
 from sortkey.service_interface import Caller as Caller

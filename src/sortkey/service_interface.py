@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.timers.timers import Timers
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
@@ -92,8 +93,8 @@ class Service(Protocol):
         ...
 
     @property
-    def feeds(self) -> Sequence[ChangeFeed[Any]]:
-        """Consumers of changes, which `sortkey up`, `serve` and `follow` run; often none."""
+    def feeds(self) -> Sequence[ChangeFeed[Any] | Timers[Any]]:
+        """Consumers of changes, and timers, which `sortkey up`, `serve` and `follow` run; often none."""
         ...
 
     async def start(self) -> None:
@@ -123,4 +124,4 @@ class ServiceDefinition:
     takes_messages: bool = False
     """Whether the service is a `Consumer`."""
     has_feeds: bool = False
-    """Whether the service has change feeds."""
+    """Whether the service has change feeds or timers."""

@@ -1,4 +1,4 @@
-"""`sortkey follow`: a service's change feeds, apart from its HTTP server."""
+"""`sortkey follow`: a service's change feeds and timers, apart from its HTTP server."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
 from sortkey.extras import installed_by
+from sortkey.feeds.changes import metrics as feed_metrics
 from sortkey.feeds.changes.dead_letter import DeadLetter
 from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
-from sortkey.feeds.changes.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
+from sortkey.feeds.timers import metrics as timer_metrics
 from sortkey.http import process
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
@@ -36,6 +37,7 @@ Sink = Callable[[DeadLetter], Awaitable[None]]
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
+_FAMILIES: Final = {**feed_metrics.FAMILIES, **timer_metrics.FAMILIES}
 
 
 def add_arguments(command: Parser) -> None:
@@ -93,7 +95,7 @@ async def follow(
         follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()
-        with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):
+        with StatusServer(listening, lambda: render(follower.samples(), _FAMILIES), hosts):
             await follower.run(lambda: announce(url_of(listening)))
 
 

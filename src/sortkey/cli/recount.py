@@ -26,6 +26,7 @@ from sortkey.cli.follow import service_named, shared_store, with_feeds
 from sortkey.cli.messages import print_error
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
+from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
 from sortkey.model.sessions.async_session import AsyncSession, open_session
 from sortkey.patterns.aggregate.aggregator import Aggregator
@@ -70,10 +71,14 @@ async def _recount(
 ) -> list[Recounted]:
     async with open_session(store, tables=definition.tables(settings)) as session:
         feeds = definition.make(session, settings).feeds
-        aggregators = [(feed, owner) for feed in feeds if (owner := aggregator_of(feed)) is not None]
+        aggregators = [(feed, owner) for feed in _change_feeds(feeds) if (owner := aggregator_of(feed)) is not None]
         if not aggregators:
             raise BadSettings(f"the service {definition.name} has no feed of an aggregate")
         return [await _recounted(session, feed, aggregator, repair) for feed, aggregator in aggregators]
+
+
+def _change_feeds(feeds: Sequence[ChangeFeed[Any] | Timers[Any]]) -> list[ChangeFeed[Any]]:
+    return [feed for feed in feeds if isinstance(feed, ChangeFeed)]
 
 
 def aggregator_of(feed: ChangeFeed[Any]) -> Aggregator | None:

@@ -185,7 +185,7 @@ def test_what_a_follower_rejects() -> None:
     async def program() -> None:
         feed = sk.ChangeFeed("parcels", Parcel, Kept())
         async with sk.open("memory:", tables=[PARCELS]) as db:
-            with pytest.raises(sk.DeclarationError, match="two change feeds have the name 'parcels'"):
+            with pytest.raises(sk.DeclarationError, match="two change feeds or schedules have the name 'parcels'"):
                 sk.Follower(db, [feed, feed])
             with pytest.raises(sk.ModelError, match="table feed-parcels has no stream in this store"):
                 async with sk.Follower(db, [feed]):

@@ -201,7 +201,7 @@ def test_leases_of_shards_that_are_gone_are_deleted(monkeypatch: pytest.MonkeyPa
                 await caught_up(follower)
                 # A list may be late, so they are kept for a while.
                 assert len(await leases(db)) == 2
-            monkeypatch.setattr("sortkey.feeds.changes.feed_runner.FORGET_SECONDS", 0.0)
+            monkeypatch.setattr("sortkey.feeds.changes.lease_runner.FORGET_SECONDS", 0.0)
             async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
                 await caught_up(follower)
             assert [lease.stream == "gone" for lease in await leases(db)] == [False]

@@ -1,4 +1,4 @@
-"""`sk.DeadLetter`: a change that a feed gave up, in the table `sortkey-dead-letters`."""
+"""`sk.DeadLetter`: a change, or a timer, that was given up, in the table `sortkey-dead-letters`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IMAGES: Final = ("OldImage", "NewImage")
 
 
 class DeadLetter(Item, table=DEAD_LETTERS):
-    """A change that a feed gave up, and why.
+    """A change that a feed gave up, or a timer, and why.
 
         async for letter in db.iterate(sk.DeadLetter.key(feed="order-printer")):
             print(letter.reason, letter.record)
@@ -31,11 +31,14 @@ class DeadLetter(Item, table=DEAD_LETTERS):
     """
 
     feed: str
+    """The name of the feed, or of the schedule."""
     shard: str
+    """The shard's id; `timers` for a timer."""
     sequence: str
-    """The sequence number, with zeros before it."""
+    """The sequence number, with zeros before it; of a timer, `Due.key`."""
     record: str
-    """The record of the stream as DynamoDB JSON, which `sk.read_record(json.loads(letter.record), Order)` reads."""
+    """The record of the stream as DynamoDB JSON, which `sk.read_record(json.loads(letter.record), Order)` reads. Of a
+    timer, a JSON object: its schedule, the values of its group, and its time."""
     reason: str
     at: datetime
     """When it was given up."""

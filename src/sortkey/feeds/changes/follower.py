@@ -1,4 +1,4 @@
-"""`sk.Follower`: runs change feeds in this process, on the event loop of a session."""
+"""`sk.Follower`: runs change feeds and timers in this process, on the event loop of a session."""
 
 from __future__ import annotations
 
@@ -15,33 +15,37 @@ from sortkey.clock import SystemClock
 from sortkey.feeds.changes.catching_up import caught_up
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
-from sortkey.feeds.changes.feed_runner import FeedRunner, RunnerSettings
+from sortkey.feeds.changes.feed_runner import FeedRunner
 from sortkey.feeds.changes.lease import FEEDS
+from sortkey.feeds.changes.lease_runner import RunnerSettings
+from sortkey.feeds.timers.timer_runner import TimerRunner
+from sortkey.feeds.timers.timers import Timers
 from sortkey.http.prometheus import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.patterns.schedule.timer import TIMERS
 
 LEASE_SECONDS: Final = 10.0
 _NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.Follower(…) as follower`"
 
 
 class Follower:
-    """Runs change feeds. Any number of processes may run the same feeds: they share the shards, and the others take
-    over when one dies, after `lease_seconds`.
+    """Runs change feeds and timers. Any number of processes may run the same ones: they share the shards, and the
+    others take over when one dies, after `lease_seconds`.
 
         async with sk.open(url) as db, sk.Follower(db, [ORDERS]) as follower:
             await db.put(Order(number=1))
             await follower.caught_up()
 
-    Leaving the block finishes the current batches and gives the shards up at once. `dead_letters`, if given, is called
-    with the dead letters of all feeds, besides the feeds' own. The tables `sortkey-feeds` and
-    `sortkey-dead-letters` are created if they do not exist.
+    Leaving the block finishes the current batches and calls, and gives the shards up at once. `dead_letters`, if given,
+    is called with the dead letters of all feeds, besides the feeds' own. The tables `sortkey-feeds` and
+    `sortkey-dead-letters`, and with timers `sortkey-timers`, are created if they do not exist.
     """
 
     def __init__(
         self,
         session: AsyncSession,
-        feeds: Sequence[ChangeFeed[Any]],
+        feeds: Sequence[ChangeFeed[Any] | Timers[Any]],
         *,
         lease_seconds: float = LEASE_SECONDS,
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
@@ -49,13 +53,15 @@ class Follower:
         names = [feed.name for feed in feeds]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise DeclarationError(f"two change feeds have the name {twice!r}; each needs a name of its own")
+            raise DeclarationError(
+                f"two change feeds or schedules have the name {twice!r}; each needs a name of its own"
+            )
         self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:12]}"
         """The name under which it has leases."""
         self._session = session
         self._feeds = tuple(feeds)
         self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock(), dead_letters)
-        self._runners: list[FeedRunner] = []
+        self._runners: list[FeedRunner | TimerRunner] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._running: asyncio.Future[list[None]] | None = None
         self._stopping = asyncio.Event()
@@ -65,16 +71,15 @@ class Follower:
         starting: a missing table, a table without a stream, an unreachable store."""
         if self._runners:
             raise RuntimeError("a follower runs once; make another one")
-        await self._session.create_tables(FEEDS, DEAD_LETTERS)
-        runners = [FeedRunner(self._session, feed, self.id, self._settings) for feed in self._feeds]
+        has_timers = any(isinstance(feed, Timers) for feed in self._feeds)
+        await self._session.create_tables(FEEDS, DEAD_LETTERS, *((TIMERS,) if has_timers else ()))
         try:
-            for runner in runners:
-                self._runners.append(runner)
-                await runner.start()
+            for feed in self._feeds:
+                await self._start(feed)
         except BaseException:
             await self._finish()
             raise
-        self._tasks = [asyncio.create_task(runner.run(), name=f"feed {runner.feed.name}") for runner in runners]
+        self._tasks = [asyncio.create_task(runner.run(), name=f"feed {runner.name}") for runner in self._runners]
         self._running = asyncio.gather(*self._tasks)
         return self
 
@@ -116,7 +121,8 @@ class Follower:
             runner.stop()
 
     async def caught_up(self) -> None:
-        """Wait until everything that was written before this call was handled, by this process or by others."""
+        """Wait until everything that was written before this call was handled, by this process or by others, and every
+        timer that was due."""
         if self._running is None:
             raise RuntimeError(_NOT_RUNNING)
         waiting = asyncio.create_task(self._all_caught_up())
@@ -130,8 +136,20 @@ class Follower:
         finally:
             waiting.cancel()
 
+    async def _start(self, feed: ChangeFeed[Any] | Timers[Any]) -> None:
+        if isinstance(feed, Timers):
+            timers = TimerRunner(self._session, feed, self.id, self._settings)
+            self._runners.append(timers)
+            await timers.start()
+            feed = timers.feed
+        runner = FeedRunner(self._session, feed, self.id, self._settings)
+        self._runners.append(runner)
+        await runner.start()
+
     async def _all_caught_up(self) -> None:
-        await asyncio.gather(*(caught_up(runner) for runner in self._runners))
+        """Feeds first, because they set timers."""
+        await asyncio.gather(*(caught_up(each) for each in self._runners if isinstance(each, FeedRunner)))
+        await asyncio.gather(*(each.caught_up() for each in self._runners if isinstance(each, TimerRunner)))
 
     def samples(self) -> Samples:
         """The metrics, by feed."""

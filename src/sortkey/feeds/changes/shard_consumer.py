@@ -20,11 +20,11 @@ from sortkey.clock import Clock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import Delivery, Entry, entry_of
 from sortkey.feeds.changes.lease_book import HeldLease
+from sortkey.feeds.changes.lease_runner import STORE_PACING
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record, ShardReader
 from sortkey.feeds.changes.stopping import stopped_within
-from sortkey.model.sessions.steps import Pacing
 from sortkey.model.streams.change import padded
 
 SAVE_SECONDS: Final = 1.0
@@ -32,8 +32,6 @@ IDLE_SECONDS: Final = 30.0
 """How long it waits for records at once."""
 SLICE_RECORDS: Final = 50
 """Records that are read in one go, in about a millisecond."""
-STORE_PACING: Final = Pacing(first_pause=0.1, longest_pause=5.0)
-"""Between attempts to read a shard or to write a lease."""
 
 _logger = logging.getLogger(__name__)
 

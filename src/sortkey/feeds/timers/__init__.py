@@ -1,0 +1,1 @@
+"""Workers of schedules: leases, timers, retries, dead letters."""

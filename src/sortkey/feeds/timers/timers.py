@@ -1,0 +1,102 @@
+"""`sk.Timers`: a schedule and its handler, before a store is open."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any, Final, Generic, TypeVar
+
+from sortkey.feeds.changes.change_feed import ATTEMPTS
+from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
+from sortkey.feeds.changes.lease import FEEDS, NOBODY
+from sortkey.feeds.changes.lease_book import LeaseBook
+from sortkey.model.errors import DeclarationError
+from sortkey.model.items.item import Item
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.patterns.schedule.declaration import Schedule
+from sortkey.patterns.schedule.due import Due
+from sortkey.patterns.schedule.occurrence import Occurrence
+from sortkey.patterns.schedule.timer import TIMERS
+from sortkey.patterns.schedule.timer_book import TimerBook
+
+ItemT = TypeVar("ItemT", bound=Item)
+
+POLL_SECONDS: Final = 5.0
+PARALLEL: Final = 16
+_PART: Final = 1000
+"""Timers that are set at once."""
+
+
+class Timers(Generic[ItemT]):
+    """Calls `on_due` when the time of a schedule's items has come, at least once, and never before.
+
+        async def on_due(due: sk.Due[Reminder]) -> None:
+            async for reminder in due.items():
+                print(reminder.text)
+
+        timers = sk.Timers(reminders, on_due)
+
+    `sk.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time; if it
+    dies, another one does. What was due while nobody ran is handled late.
+
+    A call that raises is tried again, with longer and longer pauses; one that raised `attempts` times goes to the dead
+    letters, and `dead_letters`, if given, is called with it too. With `attempts=None` it is tried for ever. Errors of
+    the store and the network do not count.
+    Up to `parallel` calls of each shard run at the same time. A worker sleeps until the next timer is due. It notices
+    at once what its own process schedules, and after `poll` seconds at most what others do.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule[ItemT],
+        on_due: Callable[[Due[ItemT]], Awaitable[None]],
+        *,
+        attempts: int | None = ATTEMPTS,
+        parallel: int = PARALLEL,
+        poll: float = POLL_SECONDS,
+        dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
+    ) -> None:
+        given: Any = schedule
+        if not isinstance(given, Schedule):
+            raise DeclarationError(f"sk.Timers takes a schedule, of sk.schedule, not {given!r}")
+        self.schedule = schedule
+        self.on_due = on_due
+        self.attempts = attempts
+        self.parallel = parallel
+        self.poll = poll
+        self.dead_letters = dead_letters
+        for what, number in (("attempts", attempts), ("parallel", parallel)):
+            if not (number is None and what == "attempts") and (not isinstance(number, int) or number < 1):
+                raise DeclarationError(f"timers {self.name}: {what} is a number from 1 on, not {number!r}")
+        seconds: Any = poll
+        if not isinstance(seconds, (int, float)) or not seconds > 0:
+            raise DeclarationError(f"timers {self.name}: poll is a number of seconds above 0, not {poll!r}")
+
+    async def restore(self, session: AsyncSession) -> int:
+        """Set timers for all items of the table that ask for one; returns their number. For items that a feed does not
+        see: those that are more than a day old when the schedule is run for the first time, or changed while nobody ran
+        it for more than a day. Reads the whole table. Items in the past that still match are handled again."""
+        await session.create_tables(FEEDS, DEAD_LETTERS, TIMERS)
+        book = TimerBook(session, self.schedule)
+        await LeaseBook(session, self.leases, NOBODY, monotonic).started(book.now)
+        number = 0
+        part: set[Occurrence] = set()
+        async for item in session.scan(self.schedule.source.cls):
+            part |= self.schedule.source.occurrences(item)
+            if len(part) >= _PART:
+                number += len(await book.set(part))
+                part.clear()
+        return number + len(await book.set(part))
+
+    @property
+    def leases(self) -> str:
+        """The name under which the leases of its workers are kept."""
+        return f"{self.name}:timers"
+
+    @property
+    def name(self) -> str:
+        """That of the schedule."""
+        return self.schedule.name
+
+    def __repr__(self) -> str:
+        return f"<timers of {self.schedule!r}>"
