@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "doctor": Command("tell whether this machine, a data folder or an endpoint is fit"),
     "explain": Command("show the request and the cost of an access path"),
     "follow": Command("run a service's change feeds", "server"),
+    "load": Command("load a file into a service's tables", "server"),
     "recount": Command("count a service's aggregates anew, and repair them", "server"),
     "serve": Command("serve the named services over HTTP", "server"),
     "tables": Command("print the tables that a module declares, for CloudFormation, Terraform or the CDK"),

@@ -12,7 +12,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec.structs import replace
 
-import sortkey as sk
 from sortkey.services.pricing.checks import ChangeChecks, CheckedChange
 from sortkey.services.pricing.load.raw_rows import RawRow
 from sortkey.services.pricing.types import ALL_CHANNELS, ChangeInput, PriceAction, PriceKind
@@ -71,11 +70,8 @@ class RowCheck:
 
     def mistakes(self, row: RawRow) -> list[str]:
         """Of a row that is not direct; none if it is a change."""
-        try:
-            self._checks.checked([change_of(row)], self._since)
-        except sk.BadRequest as error:
-            return [detail.removeprefix("[0].") for detail in error.details]
-        return []
+        found = self._checks.change(change_of(row), self._since)
+        return [] if isinstance(found, CheckedChange) else list(found)
 
     def _store(self, store: str | None) -> str | None:
         found = self._tried(store=store or "")
@@ -108,10 +104,8 @@ class RowCheck:
 
     def _tried(self, **values: Any) -> CheckedChange | None:
         """A change that has these values and is right otherwise; None if they are wrong."""
-        try:
-            return self._checks.checked([replace(_RIGHT, **values)], self._since)[0]
-        except sk.BadRequest:
-            return None
+        found = self._checks.change(replace(_RIGHT, **values), self._since)
+        return found if isinstance(found, CheckedChange) else None
 
 
 def change_of(row: RawRow) -> ChangeInput:

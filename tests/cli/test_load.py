@@ -1,0 +1,163 @@
+"""`sortkey load pricing` on the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import subprocess
+import sys
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import sortkey as sk
+from sortkey.cli.load_progress import LoadProgress
+from sortkey.cli.main import main
+from sortkey.services.pricing.load.load_record import PriceLoadRecord
+from sortkey.services.pricing.model import CHANGES, PRICES
+from sortkey.services.pricing.page_request import page_request
+from sortkey.services.pricing.service import Pricing
+from tests.services.pricing.load.files import csv_file, priced
+
+
+def load(folder: Path, path: Path, *options: str) -> int:
+    return main(["load", "pricing", str(path), "--store", str(folder / "data"), *options])
+
+
+def amounts(folder: Path, store: str) -> dict[str, Decimal]:
+    """What a store's products cost now."""
+
+    async def read() -> dict[str, Decimal]:
+        async with sk.open(folder / "data", tables=[PRICES, CHANGES]) as session:
+            page = await Pricing(session).base_prices(store, page_request(first=2048))
+            return {price.product: price.amount for price in page.items}
+
+    return asyncio.run(read())
+
+
+@pytest.mark.slow
+def test_a_file_and_another_one_after_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load(tmp_path, csv_file(tmp_path / "a.csv", *priced(3, 4))) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("loaded 12 prices in ")
+    assert "sortkey load: loading a.csv: 12 rows" in said.err
+    assert amounts(tmp_path, "00001")["P0002"] == Decimal("10.50")
+    # Now there are prices: the next file is a bulk change, with history.
+    assert load(tmp_path, csv_file(tmp_path / "b.csv", "00001,P0002,3.00"), "--requested-by", "Ada") == 0
+    assert capsys.readouterr().out.startswith("loaded 1 price in ")
+    assert amounts(tmp_path, "00001")["P0002"] == Decimal("3.00")
+
+
+def test_mistakes_are_listed_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = csv_file(tmp_path / "a.csv", "7,P1,1.00", *["7,P2,x"] * 30)
+    assert load(tmp_path, path) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"{path}, line 3: amount: must be from 0")
+    assert len(lines) == 20 + 1
+    assert lines[-1] == "sortkey load: 30 rows are wrong; 10 more are not shown; nothing was written"
+    assert amounts(tmp_path, "7") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["boosts", "a.csv"], "argument SERVICE: invalid choice: 'boosts'"),
+        (["pricing", "b.csv"], "sortkey load: there is no file b.csv"),
+        (["pricing", "a.csv", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
+        (["pricing", "a.csv", "--store", "memory:"], "sortkey load: --store memory: "),
+        (["pricing", "a.csv", "--requested-by", ""], "sortkey load: requestedBy: must be a text of 1 to 256 bytes"),
+        (["pricing", "empty.csv"], "sortkey load: empty.csv is empty; its first line names the columns"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path / "a.csv", "7,P1,1.00")
+    (tmp_path / "empty.csv").touch()
+    try:
+        status = main(["load", *arguments])
+    except SystemExit as error:
+        status = int(error.code or 0)
+    assert status == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_parquet_needs_an_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.parquet").touch()
+
+    def absent(name: str) -> Any:
+        if name.startswith("pyarrow"):
+            raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+        return import_module(name)
+
+    monkeypatch.setattr("sortkey.services.pricing.load.parquet_file.import_module", absent)
+    assert load(tmp_path, tmp_path / "a.parquet") == 2
+    assert capsys.readouterr().err == "sortkey load: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
+
+
+def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = csv_file(tmp_path / "a.csv", "7,P1,1.00")
+
+    async def interrupted() -> None:
+        async with sk.open(tmp_path / "data", tables=[PRICES]) as session:
+            await session.create_tables()
+            record = PriceLoadRecord(load="prices", file="o.csv", size=1, modified=1, since=1, rows=9, direct=[4, 2])
+            await session.put(record)
+
+    asyncio.run(interrupted())
+    assert load(tmp_path, path) == 2
+    said = capsys.readouterr().err
+    assert (
+        "6 of 9 rows of o.csv are loaded, and then it was interrupted; load that file again, or add --abandon" in said
+    )
+    assert load(tmp_path, path, "--abandon") == 0
+    assert amounts(tmp_path, "7") == {"P1": Decimal("1.00")}
+
+
+# The processes of a killed load end with it, and the same command continues.
+@pytest.mark.slow
+@pytest.mark.faults
+def test_a_killed_load_is_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = csv_file(tmp_path / "a.csv", *priced(300, 500))
+    command = [sys.executable, "-m", "sortkey", "load", "pricing", str(path), "--store", str(tmp_path / "data")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            # The first rows are written.
+            if "loading a.csv" in line:
+                process.kill()
+                break
+    assert load(tmp_path, path) == 0
+    assert "continues after " in capsys.readouterr().err
+    for store in (0, 150, 299):
+        assert len(amounts(tmp_path, f"{store:05}")) == 500
+
+
+def shown(terminal: bool) -> str:
+    output = io.StringIO()
+    with LoadProgress("a.csv", Console(file=output, force_terminal=terminal, width=120)) as progress:
+        for done in (0, 5000, 10_000):
+            progress.checked(done, 10_000)
+        for done in (0, 100, 2000):
+            progress.written(done, 2000)
+    return output.getvalue()
+
+
+def test_a_terminal_gets_a_bar_and_a_log_gets_lines() -> None:
+    assert shown(False).splitlines() == ["sortkey load: checking a.csv", "sortkey load: loading a.csv: 2,000 rows"]
+    seen = shown(True)
+    assert "checking a.csv" in seen
+    assert "2,000 of 2,000 rows" in seen
