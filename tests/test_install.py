@@ -31,10 +31,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka", "batch")
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql")
 # Extras for services to come, and what they will import.
 TO_COME = {
-    "graphql": ["strawberry"],
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
 }
@@ -50,6 +49,7 @@ WORKING = {
     "server": ["bench", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
     "batch": ["batch"],
+    "graphql": [],
 }
 """The commands that each extra adds."""
 MISSING = {
@@ -59,6 +59,7 @@ MISSING = {
     "server": ["batch", "worker"],
     "kafka": ["batch"],
     "batch": ["worker"],
+    "graphql": ["batch", "worker"],
 }
 """Commands that need another extra."""
 

@@ -10,12 +10,14 @@ PACKAGES: Final[Mapping[str, str]] = {
     "aiobotocore": "aiobotocore",
     "confluent_kafka": "confluent-kafka",
     "duckdb": "DuckDB",
+    "graphql": "graphql-core",
     "httptools": "httptools",
     "isal": "isal",
     "litestar": "Litestar",
     "pyarrow": "PyArrow",
     "rich": "Rich",
     "sqlalchemy": "SQLAlchemy",
+    "strawberry": "Strawberry",
     "uvloop": "uvloop",
 }
 """Each package that only extras install, by the module it is imported as."""
@@ -26,8 +28,9 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("litestar", "rich", "tzdata"),
     "kafka": ("confluent-kafka",),
     "batch": ("duckdb", "pyarrow", "sqlalchemy"),
+    "graphql": ("graphql-core", "strawberry-graphql"),
 }
-"""The packages that each extra in use adds: `server` to those of `endpoint`, `kafka` and `batch` to `server`'s."""
+"""The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""
 
 
 class MissingExtra(ImportError):
