@@ -8,8 +8,9 @@ from decimal import Decimal
 from sortkey.services.goals.event import DepositEvent
 from sortkey.services.goals.model import DepositStatus, GoalView, PersonView
 
-AS_OF = datetime(2026, 5, 15, tzinfo=UTC)
-"""Up to here the batch's data is complete. The batch ran three hours later."""
+AS_OF = datetime(2100, 5, 15, tzinfo=UTC)
+"""Up to here the batch's data is complete. The batch ran three hours later. In the future, because a store deletes
+by its own clock what has expired."""
 NOW = AS_OF + timedelta(hours=12)
 HOUR = timedelta(hours=1)
 SAVINGS = "SAVINGS_ACCOUNT"

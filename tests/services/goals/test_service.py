@@ -50,16 +50,16 @@ def test_instants_are_compared_not_texts(service: Service) -> None:
             "goalId": SAVINGS,
             "currentBalance": "370.00",
             "status": PENDING,
-            "updatedAt": "2026-05-15T13:00:00Z",
+            "updatedAt": "2100-05-15T13:00:00Z",
         },
         type(deposit()),
     )
     earlier = msgspec.structs.replace(
-        later, event_id="e2", updated_at=msgspec.convert("2026-05-15T14:00:00+02:00", type(later.updated_at))
+        later, event_id="e2", updated_at=msgspec.convert("2100-05-15T14:00:00+02:00", type(later.updated_at))
     )
     assert service.apply(later, earlier) == (1, 1)
     before_as_of = msgspec.structs.replace(
-        later, goal_id=BONDS, updated_at=msgspec.convert("2026-05-15T01:00:00+02:00", type(later.updated_at))
+        later, goal_id=BONDS, updated_at=msgspec.convert("2100-05-15T01:00:00+02:00", type(later.updated_at))
     )
     assert service.apply(before_as_of) == (0, 1)
 

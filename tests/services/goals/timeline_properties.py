@@ -25,7 +25,7 @@ from sortkey.services.goals.model import LIFETIME, PENDING, REJECTED, TABLES, De
 from tests.services.goals.persons import BONDS, SAVINGS, person
 
 GOALS = (SAVINGS, BONDS)
-START = datetime(2000, 1, 1, tzinfo=UTC)
+START = datetime(2100, 1, 1, tzinfo=UTC)
 EXAMPLE = timedelta(days=100)
 """Each example has a time of its own: a store serves many of them, and a load must be later than those before."""
 HOURS = (0, 1, 2, 50, 51, 150)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import sortkey as sk
 from sortkey.services.goals.current_rules import CurrentRules
+from sortkey.services.goals.demo import Demo
 from sortkey.services.goals.deposits import Deposits, unknown
 from sortkey.services.goals.event import DepositEvent, error_in_id, read_message
 from sortkey.services.goals.model import TABLES, Choice, GoalView, PersonView, pending_over_views, views
@@ -45,9 +46,17 @@ class Goals:
         self._now = now
         self._reader = pending_over_views.reader(session, base=views.reader(session).get, undecodable="skip")
         self._deposits = Deposits(session, _rules_of(settings), now)
+        self._demo = Demo(session, now)
 
     async def start(self) -> None:
         await self._session.create_tables(*TABLES)
+
+    async def load_demo(self, progress: sk.Progress) -> None:
+        await self._demo.load(progress)
+
+    async def run_demo(self) -> None:
+        """Visitors make deposits, and a batch confirms them, until it is cancelled or a real batch comes."""
+        await self._demo.run(self.apply)
 
     async def read(self, person: str) -> Shown:
         """What the person has saved: one GetItem and one Query. Raises NotFound, and Conflict if another program has

@@ -42,6 +42,8 @@ class BatchInputs(NamedTuple):
     engine: str = "duckdb"
     master: str | None = None
     """Spark's master; by default, all processors of this machine."""
+    competes_as: datetime | None = None
+    """The as-of under which the load competes with others, of which the latest wins; by default `as_of`."""
 
 
 class BatchResult(NamedTuple):
@@ -70,7 +72,8 @@ async def run_batch(
     prepared = await asyncio.to_thread(_prepare, inputs, updated)
     try:
         await session.create_tables(*TABLES)
-        load = await views.begin(session, as_of=prepared.run.as_of, source=prepared.source)
+        as_of = inputs.competes_as or prepared.run.as_of
+        load = await views.begin(session, as_of=as_of, source=prepared.source)
         await _write(load, prepared, updated, progress)
         served = await load.publish()
     finally:
