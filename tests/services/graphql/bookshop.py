@@ -15,10 +15,11 @@ import strawberry
 import sortkey as sk
 from sortkey.services.graphql.connection import Connection
 from sortkey.services.graphql.cost import PageSizes
-from sortkey.services.graphql.endpoint import GraphQLEndpoint, Introspection
+from sortkey.services.graphql.endpoint import GraphQLEndpoint
 from sortkey.services.graphql.limits import Limits
 from sortkey.services.graphql.resolved_as import resolved_as
 from sortkey.services.graphql.scalars import CONFIG, DateTime, Decimal
+from sortkey.services.graphql.settings import GraphQLSettings, Introspection
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
 SUMMER_TIME = timezone(timedelta(hours=2))
@@ -186,4 +187,4 @@ class Caller:
 def endpoint(
     shop: Shop | None = None, introspection: Introspection = "loopback", limits: Limits | None = None
 ) -> GraphQLEndpoint:
-    return GraphQLEndpoint(SCHEMA, shop or Shop(), SIZES, introspection, limits)
+    return GraphQLEndpoint(SCHEMA, shop or Shop(), SIZES, GraphQLSettings(introspection, limits or Limits()))

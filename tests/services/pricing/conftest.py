@@ -16,6 +16,7 @@ from sortkey.services.pricing.model import CHANGES, PRICES
 from sortkey.services.pricing.page_request import page_request
 from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import ChangeInput, PriceChange
+from tests.services.pricing.serving import served as served
 
 R = TypeVar("R")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from graphql import ExecutionResult, GraphQLSchema
@@ -15,12 +15,11 @@ import sortkey as sk
 from sortkey.services.graphql.cost import PageSizes, check_cost
 from sortkey.services.graphql.documents import Documents
 from sortkey.services.graphql.errors import BAD_REQUEST, ErrorAnswer, Refused, error_answer, refused
-from sortkey.services.graphql.limits import Limits
+from sortkey.services.graphql.settings import GraphQLSettings
 
 INTROSPECTION_DISABLED: Final = "INTROSPECTION_DISABLED"
 VARIABLES_LIMIT: Final = "SIZE_LIMIT"
-
-Introspection = Literal["loopback", "always", "never"]
+DEFAULTS: Final = GraphQLSettings()
 
 
 class GraphQLRequest(msgspec.Struct, frozen=True, rename="camel"):
@@ -44,12 +43,11 @@ class GraphQLEndpoint:
         schema: GraphQLSchema,
         context: Any,
         sizes: PageSizes,
-        introspection: Introspection = "loopback",
-        limits: Limits | None = None,
+        settings: GraphQLSettings = DEFAULTS,
     ) -> None:
         self._context = context
-        self._limits = limits or Limits()
-        self._introspection = introspection
+        self._limits = settings.limits
+        self._introspection = settings.introspection
         self._documents = Documents(schema, sizes, self._limits)
 
     async def answer(self, request: GraphQLRequest, caller: sk.Caller) -> GraphQLAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_bytes: int = 16_384
     tokens: int = 2_000
     nesting: int = 24

@@ -8,7 +8,7 @@ them: errors, nulls and their places in the answer are then its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,9 +31,11 @@ from graphql import (
 from graphql.execution.collect_fields import collect_fields
 from graphql.execution.values import get_argument_values, get_variable_values
 from graphql.pyutils import Path, is_awaitable
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from sortkey.services.graphql.compiled import TYPENAME, NotCompiled, NotWritten, Write, compiled
 from sortkey.services.graphql.lru import Lru
+from sortkey.services.graphql.resolved_as import CALLS
 
 MAX_ERRORS: Final = 10
 MAX_PLANS: Final = 8
@@ -49,6 +51,8 @@ class RootField:
     """In the answer."""
     nodes: list[FieldNode]
     field: GraphQLField
+    calls: Callable[[Any, dict[str, Any]], Awaitable[Any]] | None
+    """Instead of the field's resolver."""
     write: Write
 
 
@@ -148,7 +152,9 @@ class Operation:
         field = TypeNameMetaFieldDef if asked == TYPENAME else self._root.fields.get(asked)
         if field is None or field.resolve is None:
             raise NotCompiled
-        return RootField(name, nodes, field, compiled(self._schema, self._fragments, variables, field, nodes))
+        declared = field.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+        calls = None if declared is None else declared.metadata.get(CALLS)
+        return RootField(name, nodes, field, calls, compiled(self._schema, self._fragments, variables, field, nodes))
 
     async def _resolve(self, plan: Plan, context: Any, variables: dict[str, Any]) -> dict[str, Outcome]:
         """Queries' fields at once, mutations' one after the other up to the first that ends all."""
@@ -171,6 +177,8 @@ class Operation:
         assert resolve is not None
         try:
             arguments = get_argument_values(field.field, field.nodes[0], variables)
+            if field.calls is not None:
+                return Outcome(await field.calls(context, arguments))
             value = resolve(None, self._info(field, context, variables), **arguments)
             return Outcome(await value if is_awaitable(value) else value)
         except Exception as error:  # noqa: BLE001  # graphql-core words it, or logs it

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import strawberry
+
+CALLS: Final = "calls"
+"""A note for the compiled execution: the function that it calls instead of the resolver, with the context and the
+arguments as graphql-core has coerced them. Strawberry takes 0.1 ms to make its own object of one with ten fields."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

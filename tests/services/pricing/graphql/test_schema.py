@@ -1,0 +1,20 @@
+"""The schema, printed and pinned: clients generate code from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphql import print_schema
+
+from sortkey.services.pricing.graphql.schema import SCHEMA
+
+PINNED = Path(__file__).parent / "schema.graphql"
+
+
+# `python -m tests.services.pricing.graphql.test_schema` writes it again.
+def test_the_schema_is_pinned() -> None:
+    assert print_schema(SCHEMA._schema) + "\n" == PINNED.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PINNED.write_text(print_schema(SCHEMA._schema) + "\n", encoding="utf-8")
