@@ -31,9 +31,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql")
-# Extras for services to come, and what they will import.
-TO_COME = {
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark")
+# Extras that add no command, and what is imported with them.
+WITHOUT_COMMAND = {
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
 }
@@ -97,8 +97,9 @@ def declared(extra: str = "") -> set[str]:
     return found
 
 
-# The package itself; what newer versions of Python have; and what is there already when pydantic asks for a schema.
-NOT_INSTALLED = {"sortkey", "annotationlib", "pydantic_core"}
+# The package itself; what newer versions of Python have; what is there already when pydantic asks for a schema; what
+# PySpark cannot be without.
+NOT_INSTALLED = {"sortkey", "annotationlib", "pydantic_core", "py4j"}
 
 
 def imported() -> set[str]:
@@ -180,7 +181,7 @@ def wheels(wheel: Path) -> Path:
     """A folder with a wheel of every package that the extras need, downloaded once: those in use as they are locked."""
     lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     versions = "\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE))
-    extras = ",".join([*IN_USE, *TO_COME])
+    extras = ",".join([*IN_USE, *WITHOUT_COMMAND])
     version = hashlib.sha256(f"{sys.version_info[:2]}\n{PROJECT}\n{extras}\n{versions}".encode()).hexdigest()[:16]
     cache = cache_folder() / "wheels"
     cache.mkdir(parents=True, exist_ok=True)
@@ -190,7 +191,7 @@ def wheels(wheel: Path) -> Path:
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 constraints, fetched = Path(folder) / "constraints.txt", Path(folder) / "wheels"
                 constraints.write_text(versions)
-                wanted = f"{wheel}[{','.join({*IN_USE, *TO_COME} - BUILT)}]"
+                wanted = f"{wheel}[{','.join({*IN_USE, *WITHOUT_COMMAND} - BUILT)}]"
                 try:
                     pip("download", "--only-binary=:all:", "--constraint", constraints, "--dest", fetched, wanted)
                     for extra in BUILT:
@@ -239,8 +240,8 @@ def test_an_extra_installs_what_it_runs(programs: Path, extra: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", TO_COME)
-def test_an_extra_for_what_comes_installs_beside_the_library(programs: Path, extra: str, tmp_path: Path) -> None:
-    imports = "\n".join(f"import {module}" for module in ["sortkey", *TO_COME[extra]])
+@pytest.mark.parametrize("extra", WITHOUT_COMMAND)
+def test_an_extra_without_a_command_installs_beside_the_library(programs: Path, extra: str, tmp_path: Path) -> None:
+    imports = "\n".join(f"import {module}" for module in ["sortkey", *WITHOUT_COMMAND[extra]])
     used = run(programs / "python", "-c", imports, folder=tmp_path)
     assert (used.returncode, used.stderr) == (0, "")

@@ -15,6 +15,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "isal": "isal",
     "litestar": "Litestar",
     "pyarrow": "PyArrow",
+    "pyspark": "PySpark",
     "rich": "Rich",
     "sqlalchemy": "SQLAlchemy",
     "strawberry": "Strawberry",
@@ -29,6 +30,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": ("confluent-kafka",),
     "batch": ("duckdb", "pyarrow", "sqlalchemy"),
     "graphql": ("graphql-core", "strawberry-graphql"),
+    "spark": ("pyspark",),
 }
 """The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""
 

@@ -25,7 +25,7 @@ from sortkey.client.store_url import parse
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.async_session import open_session
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
-from sortkey.services.goals.batch.batch_run import BatchRejected, parse_as_of, parse_month
+from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, parse_as_of, parse_month
 from sortkey.services.goals.batch.engine import ENGINES
 from sortkey.services.goals.batch.job import BatchInputs, BatchResult, roll_back, run_batch
 from sortkey.services.goals.model import TABLES
@@ -56,11 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.rollback:
             print_served("serves again", asyncio.run(_roll_back(store)))
         else:
-            inputs = batch_inputs(arguments)
+            inputs = batch_inputs(arguments, store)
             print_result(asyncio.run(_run(store, inputs)), arguments.service)
     except BatchRejected as error:
         return print_error("batch", str(error))
-    except (LoadError, NoEarlierGeneration, Superseded) as error:
+    except (BatchFailed, LoadError, NoEarlierGeneration, Superseded) as error:
         print_error("batch", " ".join(str(error).split()))
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def batch_inputs(arguments: argparse.Namespace) -> BatchInputs:
+def batch_inputs(arguments: argparse.Namespace, store: str) -> BatchInputs:
     for name in ("gold", "rules"):
         if getattr(arguments, name) is None:
             raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
@@ -82,6 +82,7 @@ def batch_inputs(arguments: argparse.Namespace) -> BatchInputs:
         month=None if arguments.month is None else parse_month(arguments.month),
         engine=arguments.engine,
         master=arguments.master,
+        store=store,
     )
 
 
@@ -107,8 +108,13 @@ def _store(arguments: argparse.Namespace) -> str:
         raise BatchRejected(str(error)) from error
     if store.path is None and store.remote is None:
         raise BatchRejected(f"--store {arguments.store} would be gone with this command; use a folder or a URL")
-    url: str = arguments.store
-    return url
+    # Spark's processes may have another current folder.
+    return arguments.store if store.path is None else _absolute(arguments.store, store.path)
+
+
+def _absolute(url: str, path: Path) -> str:
+    _, mark, options = url.partition("?")
+    return f"file:{path.absolute()}{mark}{options}"
 
 
 def print_result(result: BatchResult, service: str) -> None:

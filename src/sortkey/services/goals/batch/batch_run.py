@@ -15,6 +15,10 @@ class BatchRejected(Exception):
     """The inputs of a batch are wrong, so nothing was written. The message is one line: the thing, and the fix."""
 
 
+class BatchFailed(Exception):
+    """The inputs are right, but the batch could not be completed; what is served has not changed."""
+
+
 class BatchRun(NamedTuple):
     as_of: datetime
     """Contributions up to and including this instant count."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from sortkey.services.goals.batch.batch_run import BatchRejected
 
@@ -38,6 +38,25 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class PartitionedEngine(Protocol):
+    """An engine whose own processes can write."""
+
+    @property
+    def writes_by_partition(self) -> bool: ...
+
+    @property
+    def written(self) -> int:
+        """How many persons `write` has written so far, to be asked from another thread."""
+        ...
+
+    def write(self, sql: str, by: Sequence[str], write: Callable[[Iterator[Row]], int]) -> int:
+        """Calls the function with the rows of each partition, in the engine's processes, and returns the sum of what
+        it returned. Rows that are equal in the first column of `by` are in one partition, in the order of `by`. Raises
+        BatchFailed."""
+        ...
 
 
 def open_engine(name: str, master: str | None) -> Engine:

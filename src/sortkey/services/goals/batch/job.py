@@ -17,16 +17,27 @@ from typing import Final, NamedTuple
 
 import sortkey as sk
 from sortkey.services.goals.batch import steps
-from sortkey.services.goals.batch.batch_run import BatchRejected, BatchRun, batch_run, instant_of, micros_of
+from sortkey.services.goals.batch.batch_run import (
+    BatchFailed,
+    BatchRejected,
+    BatchRun,
+    batch_run,
+    instant_of,
+    micros_of,
+)
 from sortkey.services.goals.batch.checks import check_gold
-from sortkey.services.goals.batch.engine import Engine, open_engine
+from sortkey.services.goals.batch.engine import Engine, PartitionedEngine, open_engine
 from sortkey.services.goals.batch.gold import Gold, find_gold
+from sortkey.services.goals.batch.partition_write import PartitionWrite
 from sortkey.services.goals.batch.person_views import BY, person_views
 from sortkey.services.goals.model import TABLES, PersonView, views
-from sortkey.services.goals.rules import Rule, RulesError, read_rules
+from sortkey.services.goals.rules import Rule, Rules, RulesError, read_rules
 
 _PART: Final = 1_000
 """Persons that are made at a time, in a thread beside the event loop."""
+_SHOWN: Final = 0.5
+"""Seconds between two looks at the progress of the engine's processes."""
+_REMOTE: Final = ("http", "https", "dynamodb")
 _ALL: Final = "SELECT * FROM person_goals"
 
 
@@ -42,8 +53,11 @@ class BatchInputs(NamedTuple):
     engine: str = "duckdb"
     master: str | None = None
     """Spark's master; by default, all processors of this machine."""
+    store: str | None = None
+    """The URL of the store, by which Spark's own processes open it; without it, this process writes."""
     competes_as: datetime | None = None
-    """The as-of under which the load competes with others, of which the latest wins; by default `as_of`."""
+    """The as-of with which the load competes with others; by default as-of. Demonstration data has an early one, so
+    that every other load replaces it."""
 
 
 class BatchResult(NamedTuple):
@@ -61,24 +75,33 @@ class _Prepared(NamedTuple):
     run: BatchRun
     persons: int
     source: str
+    shared_store: str | None
+    """The store's URL, if the engine's processes write."""
+    competes_as: datetime
 
 
 async def run_batch(
-    session: sk.AsyncSession, inputs: BatchInputs, *, now: datetime | None = None, progress: sk.Progress | None = None
+    session: sk.AsyncSession,
+    inputs: BatchInputs,
+    *,
+    now: datetime | None = None,
+    progress: sk.Progress | None = None,
+    engine: Engine | None = None,
 ) -> BatchResult:
-    """Raises BatchRejected for wrong inputs, Superseded if a later as-of is served, LoadError if the store fails. What
-    is served has not changed then."""
+    """Raises BatchRejected for wrong inputs, Superseded if a later as-of is served, LoadError or BatchFailed if a load
+    fails. What is served has not changed then. `engine` is one that is open already, and stays open."""
     updated = now or datetime.now(UTC)
-    prepared = await asyncio.to_thread(_prepare, inputs, updated)
+    rules, gold = await asyncio.to_thread(_read, inputs)
+    running = engine
+    if running is None:
+        running = await asyncio.to_thread(open_engine, inputs.engine, inputs.master)
     try:
+        prepared = await asyncio.to_thread(_prepare, running, inputs, rules, gold, updated)
         await session.create_tables(*TABLES)
-        as_of = inputs.competes_as or prepared.run.as_of
-        load = await views.begin(session, as_of=as_of, source=prepared.source)
-        await _write(load, prepared, updated, progress)
-        served = await load.publish()
+        return await _load(session, prepared, updated, progress)
     finally:
-        await asyncio.to_thread(prepared.engine.close)
-    return BatchResult(prepared.run, served, prepared.persons, load.resumed_at)
+        if engine is None:
+            await asyncio.to_thread(running.close)
 
 
 async def roll_back(session: sk.AsyncSession) -> sk.Served:
@@ -87,26 +110,33 @@ async def roll_back(session: sk.AsyncSession) -> sk.Served:
     return await views.roll_back(session)
 
 
-def _prepare(inputs: BatchInputs, now: datetime) -> _Prepared:
-    """The views of all steps, over inputs that are right."""
+def _read(inputs: BatchInputs) -> tuple[Rules, Gold]:
+    """What can be checked without an engine."""
     try:
-        rules = read_rules(inputs.rules)
+        return read_rules(inputs.rules), find_gold(inputs.gold)
     except RulesError as error:
         raise BatchRejected(f"--rules: {error}") from None
-    gold = find_gold(inputs.gold)
-    engine = open_engine(inputs.engine, inputs.master)
-    try:
-        for name, files in gold.files.items():
-            engine.read(f"gold_{name}", files)
-        engine.view("contributions", steps.CONTRIBUTIONS)
-        run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
-        valid = rules.on(run.day)
-        _register(engine, run, valid)
-        persons = check_gold(engine, run)
-    except BaseException:
-        engine.close()
-        raise
-    return _Prepared(engine, run, persons, _source(gold, valid, run, inputs.engine))
+
+
+def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now: datetime) -> _Prepared:
+    """The views of all steps, over inputs that are right."""
+    for name, files in gold.files.items():
+        engine.read(f"gold_{name}", files)
+    engine.view("contributions", steps.CONTRIBUTIONS)
+    run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
+    valid = rules.on(run.day)
+    _register(engine, run, valid)
+    persons = check_gold(engine, run)
+    source, store = _source(gold, valid, run, inputs.engine), _shared_store(engine, inputs.store)
+    return _Prepared(engine, run, persons, source, store, inputs.competes_as or run.as_of)
+
+
+def _shared_store(engine: Engine, store: str | None) -> str | None:
+    """The URL of the store if the engine's processes shall write. Into a folder, this process writes: a folder is on
+    one machine, has one writer at a time, and Spark's processes took twice the processor time there."""
+    if store is None or not isinstance(engine, PartitionedEngine) or not engine.writes_by_partition:
+        return None
+    return store if store.partition(":")[0] in _REMOTE else None
 
 
 def _newest(engine: Engine, now: datetime) -> datetime:
@@ -133,7 +163,44 @@ def _register(engine: Engine, run: BatchRun, valid: list[Rule]) -> None:
 def _source(gold: Gold, valid: list[Rule], run: BatchRun, engine: str) -> str:
     """Names everything that the persons follow from, and their order."""
     rules = blake2b(repr(sorted(valid, key=lambda rule: rule[:2])).encode(), digest_size=12).hexdigest()
-    return f"{engine} {run.month} gold:{gold.fingerprint} rules:{rules}"
+    return f"{engine} {run.month} {run.as_of.isoformat()} gold:{gold.fingerprint} rules:{rules}"
+
+
+async def _load(
+    session: sk.AsyncSession, prepared: _Prepared, updated: datetime, progress: sk.Progress | None
+) -> BatchResult:
+    # What partitions have written has no order, so it cannot be resumed.
+    source = prepared.source if prepared.shared_store is None else None
+    load = await views.begin(session, as_of=prepared.competes_as, source=source)
+    if source is not None:
+        await _write(load, prepared, updated, progress)
+        served = await load.publish()
+    else:
+        try:
+            written = await _write_by_partition(load, prepared, updated, progress)
+        except BatchFailed:
+            await load.discard()
+            raise
+        served = await load.publish(rows=written)
+    return BatchResult(prepared.run, served, prepared.persons, load.resumed_at)
+
+
+async def _write_by_partition(
+    load: sk.Load[PersonView], prepared: _Prepared, updated: datetime, progress: sk.Progress | None
+) -> int:
+    engine, store = prepared.engine, prepared.shared_store
+    assert isinstance(engine, PartitionedEngine)
+    assert store is not None
+    write = PartitionWrite(store, load.id, prepared.run, updated)
+    writing = asyncio.create_task(asyncio.to_thread(engine.write, _ALL, BY, write))
+    while not writing.done():
+        await asyncio.wait({writing}, timeout=_SHOWN)
+        if progress is not None:
+            progress(engine.written, prepared.persons)
+    written = await writing
+    if written != prepared.persons:
+        raise BatchFailed(f"{written:,} of {prepared.persons:,} persons were written; did gold change meanwhile?")
+    return written
 
 
 async def _write(

@@ -1,0 +1,76 @@
+"""Spark gives what DuckDB gives, row for row, and rejects in the same words. Few tests: a session starts slowly."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sortkey as sk
+from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, BatchRun
+from sortkey.services.goals.batch.demo_gold import demo_rules, write_gold
+from sortkey.services.goals.batch.engine import Engine
+from sortkey.services.goals.batch.job import BatchInputs, run_batch
+from sortkey.services.goals.batch.partition_write import PartitionWrite
+from sortkey.services.goals.batch.spark_engine import SparkEngine
+from sortkey.services.goals.model import PersonView, views
+from sortkey.services.goals.rules_database import write_rules
+from tests.services.goals.batch.small_gold import AS_OF, SmallGold, may
+
+pytestmark = pytest.mark.slow
+
+NOW = datetime(2026, 5, 16, 3, tzinfo=UTC)
+
+
+async def table(inputs: BatchInputs, engine: Engine | None = None, store: str = "memory:") -> list[PersonView]:
+    """What is served after a load, in the order of the persons."""
+    async with sk.open(store) as db:
+        served = (await run_batch(db, inputs, now=NOW, engine=engine)).served
+        found = [sk.replace(each, generation="") async for each in db.scan(PersonView) if each.generation == served.id]
+    assert len(found) == served.rows
+    return sorted(found, key=lambda person: person.person)
+
+
+def test_both_engines_serve_the_same(spark: SparkEngine, gold: SmallGold, tmp_path: Path, postgres_url: str) -> None:
+    write_rules(postgres_url, demo_rules())
+    write_gold(tmp_path / "demo", persons=500, as_of=AS_OF)
+    inputs = BatchInputs(tmp_path / "demo", postgres_url, AS_OF)
+    served = asyncio.run(table(inputs, spark))
+    assert served == asyncio.run(table(inputs))
+    assert {goal.status for person in served for goal in person.goals} == {"NOT_STARTED", "IN_PROGRESS", "COMPLETED"}
+    # Rules in SQLite, other types, a zone, the bounds of the month, and as-of by default.
+    gold.types |= {"amount_cents": pa.int32(), "effective_at": pa.timestamp("ms", "+05:00")}
+    gold.contribute(effective_at=may(1, 0), amount_cents=-5)
+    gold.contribute(effective_at=may(16, 0), amount_cents=7)
+    gold.contribute(effective_at=may(16, 0, 1), amount_cents=11)
+    inputs = gold.write()._replace(as_of=None)
+    assert asyncio.run(table(inputs, spark)) == asyncio.run(table(inputs))
+
+
+def test_partitions_write_to_an_endpoint(spark: SparkEngine, gold: SmallGold, our_endpoint: str) -> None:
+    store = f"{our_endpoint}?prefix=by-partition-"
+    inputs = gold.write()._replace(store=store)
+    assert asyncio.run(table(inputs, spark, store)) == asyncio.run(table(inputs._replace(store=None)))
+    asyncio.run(check_rejections(spark, gold, store))
+
+
+async def check_rejections(spark: SparkEngine, gold: SmallGold, store: str) -> None:
+    """What is served does not change."""
+    async with sk.open(store) as db:
+        served = await views.reader(db).current()
+        gone = PartitionWrite("http://127.0.0.1:1", "nowhere", BatchRun(AS_OF, "2026-05"), NOW)
+        with pytest.raises(BatchFailed, match=r"Spark could not write: .*127\.0\.0\.1:1") as failed:
+            spark.write("SELECT * FROM person_goals", ("person_id", "goal_id"), gone)
+        assert "\n" not in str(failed.value)
+        gold.contributions["status"][0] = "LOST"
+        with pytest.raises(BatchRejected, match="status must be CONFIRMED or REJECTED, not 'LOST'"):
+            await run_batch(db, gold.write()._replace(store=store), engine=spark)
+        file = gold.folder / "customers" / "part-0.parquet"
+        file.write_bytes(b"PAR1" + bytes(300) + file.read_bytes()[304:])
+        with pytest.raises(BatchRejected, match="Spark cannot run the job: ") as rejected:
+            await run_batch(db, BatchInputs(gold.folder, gold.rules, AS_OF, store=store), engine=spark)
+        assert "\n" not in str(rejected.value)
+        assert await views.reader(db).current() == served
