@@ -12,16 +12,16 @@ import sortkey
 EXPORTS = """
     Aggregate Aggregator AsyncScan AsyncSession AuditProgress AuditReport BadRequest BadSettings Bounded BoundedRows
     BoundedSet Caller Change ChangeFeed Changes ConditionFailed Conflict Consumer CursorError DeadLetter
-    DeadlineExceeded DeclarationError DecodeError Deleted Difference DroppedTable Due EncodeError Entries F Faults
-    Follower GenerationReader Generations Index Item ItemMissing Key KeyChange KeyPartError Load LoadError Loaded
-    Message ModelError NoAccessPath NoEarlierGeneration NotFound Overlay OverlayReader Page PartialItem Path
-    Progress PutEntryResult Rank Ranked Ranking RecountReport Rejected Removed Remover Scan ScanEstimate Schedule
-    Served Service ServiceDefinition Session Shards Superseded Table TablesDiffer Timers Transaction
-    TransactionFailed UnknownField Unsupported Where above absent add aggregate all_of any_of append async_client
-    at_least at_most below bounded bounded_rows client codec collection connect contains count created discard each
-    epoch epoch_ms extra field generations in_key inexact initially is_partial lambda_handler maximum minimum
-    none_of one_of open other_than overlay place present ranges ranking read read_record replace schedule seconds
-    sized starting stored_as total updated value_of window
+    DeadlineExceeded DeclarationError DecodeError Deleted Difference DroppedTable Due EncodeError Entries
+    EventBridge F Faults Follower GenerationReader Generations Index Item ItemMissing Key KeyChange KeyPartError
+    Load LoadError Loaded Message ModelError NoAccessPath NoEarlierGeneration NotFound Overlay OverlayReader Page
+    PartialItem Path Progress PutEntryResult Rank Ranked Ranking RecountReport Rejected Removed Remover Scan
+    ScanEstimate Schedule Served Service ServiceDefinition Session Shards Superseded Table TablesDiffer Timers
+    Transaction TransactionFailed UnknownField Unsupported Where above absent add aggregate all_of any_of append
+    async_client at_least at_most below bounded bounded_rows client codec collection connect contains count created
+    discard due_handler each epoch epoch_ms extra field generations in_key inexact initially is_partial
+    lambda_handler maximum minimum none_of one_of open other_than overlay place present ranges ranking read
+    read_record replace schedule seconds sized starting stored_as total updated value_of window
 """.split()
 
 

@@ -8,6 +8,8 @@ from sortkey.client import client as client
 from sortkey.feeds.changes.change_feed import ChangeFeed as ChangeFeed
 from sortkey.feeds.changes.dead_letter import DeadLetter as DeadLetter
 from sortkey.feeds.changes.follower import Follower as Follower
+from sortkey.feeds.eventbridge.due_handler import due_handler as due_handler
+from sortkey.feeds.eventbridge.eventbridge import EventBridge as EventBridge
 from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
+from moto import mock_aws
 
 from tests.docs.files import imported, write_files
 
@@ -100,6 +103,34 @@ def test_a_change_feed_is_a_handler(function: Any, tmp_path: Path, monkeypatch: 
                 assert handler(EVENT, Context()) == {"batchItemFailures": []}
         shipped = list(db.iterate(function.Shipment.key(customer="ada")))
     assert shipped == [function.Shipment(customer="ada", number=7)]
+
+
+def test_schedules_are_made_and_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files("lambda.md", tmp_path)
+    environment = {
+        "STORE": str(tmp_path / "data"),
+        "DUE_ARN": "arn:aws:lambda:eu-west-1:123456789012:function:reminders-due",
+        "ROLE_ARN": "arn:aws:iam::123456789012:role/call-reminders-due",
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws(), imported(tmp_path, "reminders") as (module,), module.sk.connect(tmp_path / "data") as db:
+        db.create_tables(module.REMINDERS)
+        reminder = module.Reminder(user="ana", number=1, remind_at=datetime(2026, 8, 24, 12, tzinfo=UTC))
+        db.put(reminder)
+        image = {"user": {"S": "ana"}, "number": {"N": "1"}, "remind_at": {"S": "2026-08-24T12:00:00Z"}}
+        content = EVENT["Records"][0]["dynamodb"] | {"Keys": reminder.key.key(), "NewImage": reminder.key.key() | image}
+        record = EVENT["Records"][0] | {"dynamodb": {key: content[key] for key in content if key != "OldImage"}}
+        with closing(module.on_change) as on_change, closing(module.on_due) as on_due:
+            assert on_change({"Records": [record]}, Context()) == {"batchItemFailures": []}
+            scheduler = boto3.client("scheduler", "eu-west-1")
+            (made,) = scheduler.list_schedules()["Schedules"]
+            sent = json.loads(scheduler.get_schedule(Name=made["Name"])["Target"]["Input"])
+            assert on_due(sent, Context()) == {"handled": True}
+            assert on_due(sent, Context()) == {"handled": False}
+        assert db.get(reminder.key).sent
 
 
 # Opening a session on AWS sends nothing, so it works without AWS.

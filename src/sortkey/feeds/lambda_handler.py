@@ -11,18 +11,16 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import Entry, entry_of
 from sortkey.feeds.changes.passing_errors import is_passing
+from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession, open_session
+from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
-
-ANSWER_SECONDS: Final = 1.0
-"""Left for the answer when the function's time is nearly over."""
 
 _logger = logging.getLogger(__name__)
 
@@ -55,7 +53,7 @@ def lambda_handler(
 
 
 class LambdaHandler:
-    """Has an event loop of its own, which stands still between two events."""
+    """Calls the feed with the changes of each event."""
 
     def __init__(
         self,
@@ -65,19 +63,14 @@ class LambdaHandler:
     ) -> None:
         self._feed = feed if isinstance(feed, ChangeFeed) else None
         self._make = feed
-        self._store = store
-        self._tables = tables
-        self._session: AsyncSession | None = None
-        self._runner = asyncio.Runner()
+        self._loop = LambdaLoop(store, tables)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-        return self._runner.run(self._handle(event, _seconds_left(context)))
+        return self._loop.run(self._handle(event, seconds_left(context)))
 
     def close(self) -> None:
         """Close the session and the event loop, in tests: Lambda ends functions without notice."""
-        if self._session is not None:
-            self._runner.run(self._session.close())
-        self._runner.close()
+        self._loop.close()
 
     async def _handle(self, event: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
         feed = self._feed = self._feed or await self._opened()
@@ -98,10 +91,8 @@ class LambdaHandler:
         return answer
 
     async def _opened(self) -> ChangeFeed[Any]:
-        assert self._store is not None
         assert not isinstance(self._make, ChangeFeed)
-        self._session = await open_session(self._store, tables=self._tables)
-        return self._make(self._session)
+        return self._make(await self._loop.session())
 
 
 class _Batch:
@@ -141,9 +132,3 @@ class _Batch:
             _logger.warning("%s: %d changes raised", self._feed.name, len(entries), exc_info=True)
             return error
         return None
-
-
-def _seconds_left(context: Any) -> float | None:
-    """None if the context does not tell, as in tests."""
-    remaining = getattr(context, "get_remaining_time_in_millis", None)
-    return None if remaining is None else max(0.0, remaining() / 1000 - ANSWER_SECONDS)

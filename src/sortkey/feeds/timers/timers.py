@@ -15,16 +15,13 @@ from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedule.declaration import Schedule
 from sortkey.patterns.schedule.due import Due
-from sortkey.patterns.schedule.occurrence import Occurrence
 from sortkey.patterns.schedule.timer import TIMERS
-from sortkey.patterns.schedule.timer_book import TimerBook
+from sortkey.patterns.schedule.timer_book import TimerBook, asked_in_table
 
 ItemT = TypeVar("ItemT", bound=Item)
 
 POLL_SECONDS: Final = 5.0
 PARALLEL: Final = 16
-_PART: Final = 1000
-"""Timers that are set at once."""
 
 
 class Timers(Generic[ItemT]):
@@ -80,13 +77,9 @@ class Timers(Generic[ItemT]):
         book = TimerBook(session, self.schedule)
         await LeaseBook(session, self.leases, NOBODY, monotonic).started(book.now)
         number = 0
-        part: set[Occurrence] = set()
-        async for item in session.scan(self.schedule.source.cls):
-            part |= self.schedule.source.occurrences(item)
-            if len(part) >= _PART:
-                number += len(await book.set(part))
-                part.clear()
-        return number + len(await book.set(part))
+        async for part in asked_in_table(self.schedule, session):
+            number += len(await book.set(part))
+        return number
 
     @property
     def leases(self) -> str:

@@ -21,6 +21,8 @@ PARALLEL: Final = 32
 """Writes at the same time."""
 PARALLEL_EMBEDDED: Final = 256
 """The same in a store of this process, where they share commits."""
+_PART: Final = 1000
+"""Occurrences that are set at once when a table is read."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -113,6 +115,17 @@ def given_up_by(schedule: Schedule[Any], change: Change[Any]) -> frozenset[Occur
     """What the item asked for before the change, and no longer does."""
     occurrences = schedule.source.occurrences
     return occurrences(change.old) - occurrences(change.new)
+
+
+async def asked_in_table(schedule: Schedule[Any], session: AsyncSession) -> AsyncIterator[Collection[Occurrence]]:
+    """What all items of the table ask for, in parts. Reads the whole table."""
+    part: set[Occurrence] = set()
+    async for item in session.scan(schedule.source.cls):
+        part |= schedule.source.occurrences(item)
+        if len(part) >= _PART:
+            yield part
+            part = set()
+    yield part
 
 
 def days(first: date, last: date) -> Iterator[date]:

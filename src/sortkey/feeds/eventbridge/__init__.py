@@ -1,0 +1,1 @@
+"""Schedules on AWS: EventBridge Scheduler instead of timers in the store."""

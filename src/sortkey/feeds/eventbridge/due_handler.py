@@ -1,0 +1,115 @@
+"""`sk.due_handler`: a schedule's handler as an AWS Lambda function that EventBridge Scheduler calls.
+
+Scheduler and Lambda repeat what raises, and know the queue of what fails for good. They call at least once, perhaps
+twice at the same time. So the handler has neither leases nor dead letters; it checks that an item still asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from sortkey.feeds.eventbridge.due_event import occurrence_of
+from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
+from sortkey.feeds.timers.timers import Timers
+from sortkey.model.errors import DecodeError, ModelError
+from sortkey.model.items.item import Item
+from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.tables.table import Table
+
+EARLY: Final = timedelta(minutes=1)
+"""How much an event may come before its time: the function waits. Clocks differ."""
+
+_logger = logging.getLogger(__name__)
+
+
+def due_handler(
+    timers: Timers[Any] | Callable[[AsyncSession], Timers[Any]],
+    store: str | os.PathLike[str],
+    *,
+    tables: Iterable[type[Item] | Table] = (),
+) -> DueHandler:
+    """The handler of a Lambda function that the schedules of `sk.EventBridge` call, or a queue of theirs.
+
+        handler = sk.due_handler(sk.Timers(reminders, on_due), "dynamodb://eu-west-1", tables=[Reminder])
+
+    Timers that need a session are made by a function; the session is opened with the first event, and kept:
+
+        def timers(db: sk.AsyncSession) -> sk.Timers[Reminder]:
+            return sk.Timers(reminders, Sender(db).on_due)
+
+    Of the timers, the schedule and `on_due` count. What raises is raised, so that it is called again; of a queue's
+    messages, the answer names those that failed, and the event source mapping needs `ReportBatchItemFailures`.
+    """
+    return DueHandler(timers, LambdaLoop(store, tuple(tables)))
+
+
+class DueHandler:
+    """Calls `on_due` with what an event says is due."""
+
+    def __init__(self, timers: Timers[Any] | Callable[[AsyncSession], Timers[Any]], loop: LambdaLoop) -> None:
+        self._timers = timers if isinstance(timers, Timers) else None
+        self._make = timers
+        self._loop = loop
+
+    def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+        return self._loop.run(self._handle(event, seconds_left(context)))
+
+    def close(self) -> None:
+        """Close the session and the event loop, in tests: Lambda ends functions without notice."""
+        self._loop.close()
+
+    async def _handle(self, event: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
+        session = await self._loop.session()
+        if self._timers is None:
+            assert not isinstance(self._make, Timers)
+            self._timers = self._make(session)
+        if "Records" in event:
+            return await self._handle_messages(session, self._timers, event["Records"], seconds)
+        async with asyncio.timeout(seconds):
+            return {"handled": await self._call(session, self._timers, event)}
+
+    async def _handle_messages(
+        self, session: AsyncSession, timers: Timers[Any], messages: list[dict[str, Any]], seconds: float | None
+    ) -> dict[str, Any]:
+        """Messages of a queue are independent of each other."""
+        failed = [message["messageId"] for message in messages]
+        try:
+            async with asyncio.timeout(seconds):
+                for message in messages:
+                    try:
+                        await self._call(session, timers, _content(message))
+                    except Exception:
+                        # The queue delivers it again, whatever the reason.
+                        _logger.warning("%s: a message raised", timers.name, exc_info=True)
+                    else:
+                        failed.remove(message["messageId"])
+        except TimeoutError:
+            _logger.warning("%s: %d of %d messages in time", timers.name, len(messages) - len(failed), len(messages))
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    async def _call(self, session: AsyncSession, timers: Timers[Any], event: Any) -> bool:
+        """False if no item asks for it any more."""
+        occurrence = occurrence_of(timers.schedule, event)
+        early = occurrence.at - context_of(session).moment
+        if early > EARLY:
+            raise ModelError(f"{timers.name}: an event came {early} before its time, {occurrence.at.isoformat()}")
+        if early > timedelta():
+            await asyncio.sleep(early.total_seconds())
+        if not await timers.schedule.finder.is_asked_for(session, occurrence):
+            return False
+        await timers.on_due(timers.schedule.due(session, occurrence))
+        return True
+
+
+def _content(message: Mapping[str, Any]) -> Any:
+    try:
+        return msgspec.json.decode(message["body"])
+    except (msgspec.DecodeError, KeyError) as error:
+        raise DecodeError(f"a message of a queue has a body of JSON; this one is {message!r}: {error}") from None
