@@ -6,11 +6,13 @@ A service is a class with the members of `Service`; its `ServiceDefinition` make
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
+from sortkey.http.prometheus import Families, Samples
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
@@ -67,7 +69,7 @@ class Caller(Protocol):
 
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
-    `sortkey worker` is a `Consumer`, too."""
+    `sortkey worker` is a `Consumer`, too; see also `Maintained` and `Measured`."""
 
     @property
     def name(self) -> str:
@@ -109,6 +111,31 @@ class Service(Protocol):
         """What visitors of the demonstration would do, until it is cancelled. Called while the server runs, with the
         demonstration data loaded."""
         ...
+
+
+@runtime_checkable
+class Maintained(Protocol):
+    """A service with work of its own beside its requests, such as removing what is old."""
+
+    def maintenance(self) -> AbstractAsyncContextManager[object]:
+        """The work, from entering to leaving: `sortkey up` and `serve` enter it while they serve, unless
+        `--no-follow`."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A service with samples of its own in `GET /metrics`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def families(self) -> Families:
+        """What the samples are, by their names."""
+        ...
+
+    async def samples(self) -> Samples: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import msgspec
@@ -83,6 +84,14 @@ class Notes:
 
     async def run_demo(self) -> None:
         await self._session.put(Note(shelf="demo", name="visitor", text="was here"))
+
+    @asynccontextmanager
+    async def maintenance(self) -> AsyncIterator[None]:
+        # A copy, because changes of notes are counted.
+        state = Copy(shelf="maintenance", name="state", text="running", sequence="")
+        await self._session.put(state)
+        yield
+        await self._session.put(sk.replace(state, text="ended"))
 
     async def consume(self, messages: Sequence[Message]) -> Sequence[Rejected]:  # noqa: ARG002
         return ()

@@ -97,6 +97,18 @@ def test_demonstration_data_is_loaded_once(start: Start, tmp_path: Path) -> None
     assert "demonstration" not in second.stop()
 
 
+def test_maintenance_runs_while_the_server_does(start: Start, tmp_path: Path) -> None:
+    served = ("serve", "notes", "--store", tmp_path)
+    server = start(*served, "--no-follow")
+    assert server.call("GET", "/notes/maintenance/state/copy").status == 404
+    server.stop()
+    server = start(*served)
+    assert server.call("GET", "/notes/maintenance/state/copy").json() == {"text": "running"}
+    server.stop()
+    server = start(*served, "--no-follow")
+    assert server.call("GET", "/notes/maintenance/state/copy").json() == {"text": "ended"}
+
+
 def test_the_demonstration_has_visitors(start: Start) -> None:
     server = start("up", "--store", "memory:", "--db-port", "0")
     wait_until(lambda: server.call("GET", "/notes/demo/visitor").status == 200)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from litestar import get, post
 from litestar.exceptions import ImproperlyConfiguredException
 from litestar.params import FromPath, FromQuery, JSONBody
 
+import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey.server.errors import INTERNAL
 from sortkey.server.middleware import Middleware
 from tests.server.calling import call
 from tests.server.conftest import WithApp
-from tests.server.notes import Notes
+from tests.server.notes import Note, Notes
 
 SEARCHES = ("/notes/s/search", "/notes/s/slow-search")
 """By the fast path and by Litestar's general path."""
@@ -239,6 +242,33 @@ def test_too_many_at_once_are_rejected(with_app: WithApp, monkeypatch: pytest.Mo
         assert (await call(middleware, "GET", "/health")).status == 200
 
     with_app(use, in_flight=1)
+
+
+class MeasuredNotes(Notes):
+    families: Mapping[str, tuple[str, str]] = {"notes_shelves": ("gauge", "Shelves with notes.")}
+    away = False
+
+    async def samples(self) -> dict[str, float]:
+        if self.away:
+            raise EndpointConnectionError(endpoint_url="http://store")
+        return {"notes_shelves": 7}
+
+
+def test_a_service_may_have_metrics_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    async def whole() -> None:
+        async with sk.open("memory:", tables=[Note]) as session:
+            notes = MeasuredNotes(session, {})
+            middleware = app_of([notes])
+            answer = await call(middleware, "GET", "/metrics")
+            assert b"# TYPE notes_shelves gauge\nnotes_shelves 7\n" in answer.body
+            # A store that is away must not take all other metrics away.
+            notes.away = True
+            answer = await call(middleware, "GET", "/metrics")
+            assert answer.status == 200
+            assert b"sortkey_http_requests_in_flight 1" in answer.body
+
+    asyncio.run(whole())
+    assert "there are no metrics of notes" in caplog.text
 
 
 def test_metrics_cover_every_sort_of_route(with_app: WithApp) -> None:

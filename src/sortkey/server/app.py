@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NoReturn, cast
 
+from botocore.exceptions import BotoCoreError, ClientError
 from litestar import Litestar, Request, Response, Router, get
 from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
 from sortkey.http import prometheus
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.prometheus import Samples
+from sortkey.model.errors import ModelError
 from sortkey.server import docs_page
 from sortkey.server.access_log import AccessLog, NoLog
 from sortkey.server.caller import CALLER, caller_dependency
@@ -21,7 +24,9 @@ from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
 from sortkey.server.scopes import SERVICE, scope_of
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
-from sortkey.service_interface import Service
+from sortkey.service_interface import Measured, Service
+
+_logger = logging.getLogger(__name__)
 
 TAG: Final = "server"
 """The tag, in the documentation, of the server's own routes."""
@@ -40,11 +45,24 @@ def app_of(
     known = tokens or NoTokens(AllowedHosts())
     routes = [_router(service, known) for service in services]
     metrics = metrics or Metrics()
-    undocumented = [*routes, *_own_routes(metrics, samples, b"")]
+    measured = [service for service in services if isinstance(service, Measured)]
+    known_families = {**FAMILIES, **{name: each for service in measured for name, each in service.families.items()}}
+
+    async def show() -> bytes:
+        shown = metrics.samples() | samples()
+        for service in measured:
+            try:
+                shown |= await service.samples()
+            except (ModelError, ClientError, BotoCoreError) as error:
+                # The other samples tell that the store is away.
+                _logger.warning("there are no metrics of %s: %s", service.name, error)
+        return prometheus.render(shown, known_families)
+
+    undocumented = [*routes, *_own_routes(show, b"")]
     document = openapi_document(undocumented, services, isinstance(known, KnownTokens))
     # Errors, documentation and limits are the middleware's, not Litestar's.
     inner = Litestar(
-        [*routes, *_own_routes(metrics, samples, document)],
+        [*routes, *_own_routes(show, document)],
         exception_handlers={Exception: _raise_to_middleware},
         openapi_config=None,
         logging_config=None,
@@ -77,7 +95,7 @@ def _router(service: Service, tokens: Tokens) -> Router:
     )
 
 
-def _own_routes(metrics: Metrics, samples: Callable[[], Samples], document: bytes) -> list[ControllerRouterHandler]:
+def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> list[ControllerRouterHandler]:
     @get(HEALTH, tags=[TAG], summary="Whether the server is up", sync_to_thread=False)
     def health() -> dict[str, str]:
         return {"status": "ok"}
@@ -87,10 +105,9 @@ def _own_routes(metrics: Metrics, samples: Callable[[], Samples], document: byte
         tags=[TAG],
         summary="Metrics of requests and access paths, for Prometheus",
         media_type=prometheus.CONTENT_TYPE,
-        sync_to_thread=False,
     )
-    def show_metrics() -> bytes:
-        return prometheus.render(metrics.samples() | samples(), FAMILIES)
+    async def show_metrics() -> bytes:
+        return await metrics()
 
     @get("/openapi.json", include_in_schema=False, media_type="application/json", sync_to_thread=False)
     def openapi() -> bytes:

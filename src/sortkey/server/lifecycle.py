@@ -25,7 +25,7 @@ from sortkey.server.app_server import AppServer
 from sortkey.server.demo_visitors import demo_visitors
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
-from sortkey.service_interface import BadSettings, Progress, Service, ServiceDefinition
+from sortkey.service_interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.server import Server
@@ -58,7 +58,7 @@ class Plan:
     """Returns the progress display for loading a service's demonstration data; None loads no data."""
     endpoint: Endpoint | None = None
     follow: bool = True
-    """Whether to run the services' change feeds."""
+    """Whether to run the services' change feeds and maintenance."""
 
 
 def run(plan: Plan) -> None:
@@ -152,7 +152,11 @@ class _Lifecycle:
             self._servers.append(endpoint)
         self._unready = len(serving)
         process.tune_interpreter()
-        async with demo_visitors(services if plan.demo is not None else ()):
+        async with AsyncExitStack() as stack:
+            for service in services:
+                if plan.follow and isinstance(service, Maintained):
+                    await stack.enter_async_context(service.maintenance())
+            await stack.enter_async_context(demo_visitors(services if plan.demo is not None else ()))
             await asyncio.gather(*serving)
 
     def _one_is_ready(self) -> None:

@@ -151,3 +151,12 @@ def test_choices() -> None:
                 assert (await send(method, unknown)).status == 404
 
     with_service(use)
+
+
+def test_metrics_tell_what_is_served() -> None:
+    async def use(send: Send) -> None:
+        lines = (await send("GET", "/metrics")).body.decode().splitlines()
+        assert "sortkey_goals_persons 1" in lines
+        assert "# TYPE sortkey_goals_persons gauge" in lines
+
+    with_service(use)

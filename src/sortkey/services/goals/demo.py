@@ -48,13 +48,11 @@ class Demo:
         """Loads the persons, as of the last midnight, unless something is served already."""
         if await self._reader.current() is not None:
             return
+        midnight = self._instant.replace(hour=0, minute=0, second=0, microsecond=0)
         try:
-            inputs = _inputs_module()
+            await self.run_batch(progress, midnight)
         except NotInstalled as error:
             _logger.warning("goals has no demonstration data: %s", error)
-            return
-        midnight = self._instant.replace(hour=0, minute=0, second=0, microsecond=0)
-        await self._run_batch(inputs, progress, midnight)
 
     async def run(self, apply: Apply, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Visits and batches, until a real batch replaces the persons."""
@@ -71,7 +69,7 @@ class Demo:
                     return
                 await apply(visits.events(visited, self._instant))
             try:
-                await self._run_batch(inputs)
+                await self.run_batch()
             except sk.Superseded:
                 return
 
@@ -82,8 +80,10 @@ class Demo:
             return None
         return await self._reader.get(person=person)
 
-    async def _run_batch(self, inputs: Any, progress: sk.Progress | None = None, as_of: datetime | None = None) -> None:
-        """The ordinary job, over generated gold."""
+    async def run_batch(self, progress: sk.Progress | None = None, as_of: datetime | None = None) -> None:
+        """The ordinary job, over generated gold, as of now by default. Raises NotInstalled, and Superseded if a real
+        batch has replaced the persons."""
+        inputs = _inputs_module()
         job = import_module("sortkey.services.goals.batch.job")
         with TemporaryDirectory(prefix="sortkey-goals-") as folder:
             generated = await inputs.demo_inputs(self._session, Path(folder), self._instant, as_of)

@@ -13,11 +13,15 @@ from sortkey.services.goals.current_rules import CurrentRules
 from sortkey.services.goals.demo import Demo
 from sortkey.services.goals.deposits import Deposits, unknown
 from sortkey.services.goals.event import DepositEvent, error_in_id, read_message
+from sortkey.services.goals.metrics import FAMILIES, samples_of
 from sortkey.services.goals.model import TABLES, Choice, GoalView, PersonView, pending_over_views, views
 from sortkey.services.goals.rules import RulesError, open_rules, read_rules
 from sortkey.services.goals.settings import Settings
 
 DEFAULTS: Final = Settings()
+REMOVAL_SECONDS: Final = 60.0
+REMOVAL_RATE: Final = 1_000.0
+"""Read units a second: the table is read beside the requests."""
 
 _logger = logging.getLogger(__name__)
 
@@ -38,18 +42,27 @@ class Applied(NamedTuple):
 class Goals:
     name = "goals"
     feeds: Sequence[sk.ChangeFeed[Any]] = ()
+    families = FAMILIES
 
     def __init__(
         self, session: sk.AsyncSession, settings: Settings = DEFAULTS, now: Callable[[], float] = time.time
     ) -> None:
         self._session = session
         self._now = now
-        self._reader = pending_over_views.reader(session, base=views.reader(session).get, undecodable="skip")
+        self._views = views.reader(session)
+        self._reader = pending_over_views.reader(session, base=self._views.get, undecodable="skip")
         self._deposits = Deposits(session, _rules_of(settings), now)
         self._demo = Demo(session, now)
 
     async def start(self) -> None:
         await self._session.create_tables(*TABLES)
+
+    def maintenance(self) -> sk.Remover:
+        """Removes the rows of loads that are no longer served."""
+        return views.remover(self._session, every=REMOVAL_SECONDS, rate=REMOVAL_RATE)
+
+    async def samples(self) -> dict[str, float]:
+        return samples_of(await self._views.current())
 
     async def load_demo(self, progress: sk.Progress) -> None:
         await self._demo.load(progress)
