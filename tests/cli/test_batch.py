@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 import sortkey as sk
+from sortkey.cli.batch_report import MEANINGS
 from sortkey.cli.main import main
 from sortkey.services.goals.model import views
-from tests.services.goals.batch.small_gold import SmallGold
+from tests.services.goals.batch.small_gold import SmallGold, may
 
 
 class Command:
@@ -100,3 +102,41 @@ def test_a_service_without_a_batch_job(capsys: pytest.CaptureFixture[str]) -> No
 def test_an_as_of_in_the_future_is_told(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--month", "2026-05", as_of="2126-05-16T00:00:00Z") == 0
     assert "is in the future: deposits until then will not show" in capsys.readouterr().err
+
+
+def test_the_report_is_a_table_and_a_file(command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--report", str(tmp_path / "report.json")) == 0
+    shown = capsys.readouterr().out
+    assert "Reconciliation, the first batch" in shown
+    assert "came, and no event had announced it" in shown
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (report["asOf"], report["since"], report["persons"]) == ("2026-05-16T00:00:00+00:00", None, 3)
+    assert report["reconciliation"] == dict.fromkeys(MEANINGS, 0)
+    # A contribution that no event has announced.
+    command.gold.contribute(amount_cents=1, effective_at=may(16, 9))
+    command.gold.write()
+    assert command("--report", str(tmp_path / "report.json"), as_of="2026-05-17T00:00:00Z") == 0
+    assert "without event: ana SAVINGS_ACCOUNT: pending none, in the batch 320.01" in capsys.readouterr().out
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["since"] == "2026-05-16T00:00:00+00:00"
+    assert report["reconciliation"]["without_event"] == 1
+    assert report["examples"] == [
+        {
+            "outcome": "without_event",
+            "personId": "ana",
+            "goalId": "SAVINGS_ACCOUNT",
+            "pendingCents": None,
+            "savedCents": 32_001,
+        }
+    ]
+
+
+def test_a_report_needs_its_folder(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--report", "nowhere/report.json") == 2
+    assert capsys.readouterr().err == "sortkey batch: --report nowhere/report.json: there is no folder nowhere\n"
+
+
+def test_the_demonstration_needs_no_inputs(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["batch", "goals", "--demo", "--store", command.store]) == 0
+    assert "goals: 2,001 persons" in capsys.readouterr().out
+    assert command() == 0, "a real batch replaces it, whatever its as-of"

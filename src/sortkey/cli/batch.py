@@ -1,6 +1,7 @@
 """`sortkey batch`: a service's batch job, which replaces all that the service serves at once.
 
     sortkey batch goals --gold DIR --rules sqlite:///rules.db --as-of 2026-05-16T00:00:00Z
+    sortkey batch goals --demo                                       generated inputs, to see it work
     sortkey batch goals --rollback                                   serve the load before again
 
 See docs/goals.md.
@@ -13,6 +14,7 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,14 +22,16 @@ from rich.console import Console
 
 from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.batch_progress import BatchProgress
+from sortkey.cli.batch_report import print_report, write_report
 from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.async_session import open_session
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
-from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, parse_as_of, parse_month
+from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month
 from sortkey.services.goals.batch.engine import ENGINES
 from sortkey.services.goals.batch.job import BatchInputs, BatchResult, roll_back, run_batch
+from sortkey.services.goals.demo_inputs import demo_inputs
 from sortkey.services.goals.model import TABLES
 from sortkey.storage import StorageError
 
@@ -47,6 +51,10 @@ def add_arguments(command: Parser) -> None:
     add_store_argument(command)
     command.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what runs the SQL (%(default)s)")
     command.add_argument("--master", metavar="URL", help="Spark's master (all processors of this machine)")
+    command.add_argument(
+        "--report", metavar="FILE", type=Path, help="also write what became of pending deposits, as JSON"
+    )
+    command.add_argument("--demo", action="store_true", help="generated gold and rules, complete up to now")
     command.add_argument("--rollback", action="store_true", help="serve the load before again, instead of loading")
 
 
@@ -56,11 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.rollback:
             print_served("serves again", asyncio.run(_roll_back(store)))
         else:
-            inputs = batch_inputs(arguments, store)
-            print_result(asyncio.run(_run(store, inputs)), arguments.service)
+            inputs = None if arguments.demo else batch_inputs(arguments, store)
+            result = asyncio.run(_run(store, inputs))
+            print_result(result, arguments.service)
+            if arguments.report is not None:
+                write_report(result, arguments.report)
     except BatchRejected as error:
         return print_error("batch", str(error))
-    except (BatchFailed, LoadError, NoEarlierGeneration, Superseded) as error:
+    except (BatchFailed, NotReconciled, LoadError, NoEarlierGeneration, Superseded) as error:
         print_error("batch", " ".join(str(error).split()))
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -75,6 +86,8 @@ def batch_inputs(arguments: argparse.Namespace, store: str) -> BatchInputs:
     for name in ("gold", "rules"):
         if getattr(arguments, name) is None:
             raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
+    if arguments.report is not None and not arguments.report.parent.is_dir():
+        raise BatchRejected(f"--report {arguments.report}: there is no folder {arguments.report.parent}")
     return BatchInputs(
         gold=arguments.gold,
         rules=arguments.rules,
@@ -86,9 +99,13 @@ def batch_inputs(arguments: argparse.Namespace, store: str) -> BatchInputs:
     )
 
 
-async def _run(store: str, inputs: BatchInputs) -> BatchResult:
+async def _run(store: str, inputs: BatchInputs | None) -> BatchResult:
+    """Without inputs, those of the demonstration."""
     async with open_session(store, tables=TABLES) as session:
-        with BatchProgress("goals", Console(stderr=True)) as progress:
+        with BatchProgress("goals", Console(stderr=True)) as progress, TemporaryDirectory() as folder:
+            if inputs is None:
+                await session.create_tables(*TABLES)
+                inputs = await demo_inputs(session, Path(folder), datetime.now(UTC))
             return await run_batch(session, inputs, progress=progress)
 
 
@@ -125,6 +142,7 @@ def print_result(result: BatchResult, service: str) -> None:
     resumed = f", {result.resumed_at:,} of them by an earlier attempt" if result.resumed_at else ""
     sys.stdout.write(f"{service}: {result.persons:,} persons{resumed}, month {result.run.month}\n")
     print_served("serves", result.served)
+    print_report(result)
 
 
 def print_served(what: str, served: Served) -> None:

@@ -19,6 +19,10 @@ class BatchFailed(Exception):
     """The inputs are right, but the batch could not be completed; what is served has not changed."""
 
 
+class NotReconciled(Exception):
+    """The load is served, but the deposits that it has passed could not be looked at."""
+
+
 class BatchRun(NamedTuple):
     as_of: datetime
     """Contributions up to and including this instant count."""

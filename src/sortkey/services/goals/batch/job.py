@@ -15,12 +15,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 import sortkey as sk
 from sortkey.services.goals.batch import steps
 from sortkey.services.goals.batch.batch_run import (
     BatchFailed,
     BatchRejected,
     BatchRun,
+    NotReconciled,
     batch_run,
     instant_of,
     micros_of,
@@ -30,6 +33,7 @@ from sortkey.services.goals.batch.engine import Engine, PartitionedEngine, open_
 from sortkey.services.goals.batch.gold import Gold, find_gold
 from sortkey.services.goals.batch.partition_write import PartitionWrite
 from sortkey.services.goals.batch.person_views import BY, person_views
+from sortkey.services.goals.batch.reconciliation import Reconciled, Reconciler
 from sortkey.services.goals.model import TABLES, PersonView, views
 from sortkey.services.goals.rules import Rule, Rules, RulesError, read_rules
 
@@ -66,6 +70,7 @@ class BatchResult(NamedTuple):
     persons: int
     resumed_at: int
     """So many of the persons had been written by an earlier attempt."""
+    reconciled: Reconciled
 
 
 class _Prepared(NamedTuple):
@@ -98,7 +103,9 @@ async def run_batch(
     try:
         prepared = await asyncio.to_thread(_prepare, running, inputs, rules, gold, updated)
         await session.create_tables(*TABLES)
-        return await _load(session, prepared, updated, progress)
+        served, resumed_at = await _load(session, prepared, updated, progress)
+        reconciled = await _reconcile(session, prepared, updated, served)
+        return BatchResult(prepared.run, served, prepared.persons, resumed_at, reconciled)
     finally:
         if engine is None:
             await asyncio.to_thread(running.close)
@@ -168,7 +175,8 @@ def _source(gold: Gold, valid: list[Rule], run: BatchRun, engine: str) -> str:
 
 async def _load(
     session: sk.AsyncSession, prepared: _Prepared, updated: datetime, progress: sk.Progress | None
-) -> BatchResult:
+) -> tuple[sk.Served, int]:
+    """What is served, and where an earlier attempt had stopped."""
     # What partitions have written has no order, so it cannot be resumed.
     source = prepared.source if prepared.shared_store is None else None
     load = await views.begin(session, as_of=prepared.competes_as, source=source)
@@ -182,7 +190,15 @@ async def _load(
             await load.discard()
             raise
         served = await load.publish(rows=written)
-    return BatchResult(prepared.run, served, prepared.persons, load.resumed_at)
+    return served, load.resumed_at
+
+
+async def _reconcile(session: sk.AsyncSession, prepared: _Prepared, now: datetime, served: sk.Served) -> Reconciled:
+    try:
+        return await Reconciler(session, prepared.engine, prepared.run, now).run()
+    except (BotoCoreError, ClientError, sk.ModelError, BatchRejected) as error:
+        what = f"generation {served.id} is served, but was not reconciled: {' '.join(str(error).split())}"
+        raise NotReconciled(f"{what}; the same command does both again") from error
 
 
 async def _write_by_partition(
