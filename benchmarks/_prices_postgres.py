@@ -93,13 +93,13 @@ class PriceRow(NamedTuple):
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[str]:
-    """A PostgreSQL with its data in a folder of its own below this one; the URL of an empty database."""
-    with TemporaryDirectory(dir=folder, prefix="postgres-") as own:
-        # PostgreSQL does not run as root, so another user has to reach its folder.
-        server = PostgresServer(Path(own), SETTINGS)
+def running() -> Iterator[tuple[str, str]]:
+    """A PostgreSQL of its own; the URLs of two empty databases."""
+    # Not in the folder of benchmarks: PostgreSQL does not run as root, and another user may not enter that.
+    with TemporaryDirectory(prefix="sortkey-postgres-") as folder:
+        server = PostgresServer(Path(folder), SETTINGS)
         try:
-            yield server.database()
+            yield server.database(), server.database()
         finally:
             server.stop()
 

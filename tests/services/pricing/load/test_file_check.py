@@ -52,5 +52,5 @@ def test_the_same_price_twice(tmp_path: Path) -> None:
 
 
 def test_prices_of_two_kinds_are_two_prices(tmp_path: Path) -> None:
-    report = checked(csv_file(tmp_path / "a.csv", "7,C#O,BASE,,1,", "7,C#O,SWAP,,1,", columns=ALL))
+    report = checked(csv_file(tmp_path / "a.csv", "7,C,BASE,,1,", "7,C#O,SWAP,,1,", columns=ALL))
     assert (report.direct, report.wrong) == (2, 0)
