@@ -36,9 +36,17 @@ class Text(HTMLParser):
 def rendered(url: str, profile: Path, *names: str) -> list[str]:
     """The page after its scripts have run. These names lead to this machine; no others lead anywhere."""
     assert CHROMIUM is not None
+    command = [CHROMIUM, *options(profile, *names), "--virtual-time-budget=5000", "--dump-dom", url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    text = Text()
+    text.feed(done.stdout)
+    return text.pieces
+
+
+def options(profile: Path, *names: str) -> list[str]:
+    """Of a browser without a screen. These names lead to this machine; no others lead anywhere."""
     rules = [*(f"MAP {name} 127.0.0.1" for name in names), "MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1", "EXCLUDE localhost"]
-    command = [
-        CHROMIUM,
+    return [
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
@@ -48,11 +56,4 @@ def rendered(url: str, profile: Path, *names: str) -> list[str]:
         "--disable-sync",
         f"--host-resolver-rules={', '.join(rules)}",
         f"--user-data-dir={profile}",
-        "--virtual-time-budget=5000",
-        "--dump-dom",
-        url,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    text = Text()
-    text.feed(done.stdout)
-    return text.pieces

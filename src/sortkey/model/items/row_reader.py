@@ -41,6 +41,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 NEEDS_CODEC: Final = (AttributeError, KeyError, TypeError, ValueError)
 """Raised for a row that the codec has to read; includes msgspec's ValidationError."""
 
+CACHED_SORT_KEYS: Final = 4096
+"""Of a class, if fields of it are stored in its sort key only."""
+
 _CONTENTS: Final[dict[str, Any]] = {
     "S": str,
     "N": str,
@@ -125,6 +128,7 @@ class RowReader(Generic[T]):
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
+        self._key_columns = [(column.name, column.attribute, column.tag) for column in self._keys]
 
     def contents(self, attribute: str) -> Callable[[Any], Any]:
         """A function from a struct to the content of a key attribute that it has."""
@@ -143,8 +147,12 @@ class RowReader(Generic[T]):
 
     def key_attributes(self, row: Any) -> Row:
         """The key attributes of a struct, in boto3 shape."""
-        found = ((column, getattr(row, column.name)) for column in self._keys)
-        return {column.attribute: {column.tag: value.content} for column, value in found if value is not UNSET}
+        found: Row = {}
+        for name, attribute, tag in self._key_columns:
+            value = getattr(row, name)
+            if value is not UNSET:
+                found[attribute] = {tag: value.content}
+        return found
 
 
 def _halves(primary: KeyLayout) -> dict[str, str]:
@@ -217,9 +225,9 @@ def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
     """The expressions of the `in_key` fields."""
     found: dict[str, Expression] = {}
     for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
-        parse = _key_parser(part)
-        # Rows of one partition are usually read together.
-        parsed = lru_cache(CACHED_PARTITIONS)(parse) if half == "partition" else parse
+        # Rows of one partition are usually read together. Each field of a sort key asks for all of it; and many
+        # partitions often have the same sort keys, such as the products of stores.
+        parsed = lru_cache(CACHED_PARTITIONS if half == "partition" else CACHED_SORT_KEYS)(_key_parser(part))
         for name in codec.in_key.intersection(part.held):
             found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
     return found
