@@ -7,7 +7,6 @@ aborted are final, so a process asks once for each batch.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
@@ -26,7 +25,7 @@ class Batches:
         self,
         session: sk.AsyncSession,
         now: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._session = session
         self._now = now

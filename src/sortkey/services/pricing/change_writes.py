@@ -8,7 +8,7 @@ commits them. Price rows are replaced on the condition that their version is the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
@@ -40,17 +40,10 @@ class Planned(NamedTuple):
 
 
 class ChangeWrites:
-    def __init__(
-        self,
-        session: sk.AsyncSession,
-        batches: Batches,
-        now: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches, now: Callable[[], float]) -> None:
         self._session = session
         self._batches = batches
         self._now = now
-        self._sleep = sleep
         self._draw = Random()
         self._numbers = ChangeNumbers(self._draw)
 
@@ -105,7 +98,7 @@ class ChangeWrites:
         return {key: _versioned(key, row) for key, row in zip(keys, found, strict=True)}
 
     async def pause(self, attempt: int) -> None:
-        await self._sleep(self._draw.uniform(0, min(0.2, 0.002 * 2**attempt)))
+        await asyncio.sleep(self._draw.uniform(0, min(0.2, 0.002 * 2**attempt)))
 
     def plan_one(self, change: CheckedChange, by: str | None) -> Planned:
         return self._plan([change], by, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
@@ -52,11 +53,15 @@ class Pricing:
     name = "pricing"
 
     def __init__(
-        self, session: sk.AsyncSession, settings: Settings = DEFAULTS, now: Callable[[], float] = time.time
+        self,
+        session: sk.AsyncSession,
+        settings: Settings = DEFAULTS,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
         self._now = now
-        batches = Batches(session, now)
+        batches = Batches(session, now, sleep)
         past = PastPrices(session, batches)
         self._prices = PriceReads(session, batches, past, settings.currency, now)
         self._changes = ChangeReads(session, batches, past, now)
