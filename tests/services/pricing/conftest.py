@@ -19,6 +19,7 @@ from sortkey.services.pricing.types import ChangeInput, PriceChange
 from tests.services.pricing.serving import served as served
 
 R = TypeVar("R")
+T = TypeVar("T", bound=sk.Item)
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
 
@@ -26,10 +27,10 @@ NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
 class Service:
     """A started service, whose calls are waited for."""
 
-    def __init__(self, runner: asyncio.Runner, session: sk.AsyncSession) -> None:
+    def __init__(self, runner: asyncio.Runner, session: sk.AsyncSession, clock: ManualClock) -> None:
         self._runner = runner
         self.session = session
-        self.clock = ManualClock(NOON.timestamp())
+        self.clock = clock
         self.restart()
         self.wait(self.pricing.start())
 
@@ -71,6 +72,23 @@ class Service:
     def upcoming(self, store: str = "s1") -> list[PriceChange]:
         return self.wait(self.pricing.price_changes(store, page_request(first=2048))).items
 
+    def follow(self) -> None:
+        """Let the timers and feeds have all that is due."""
+
+        async def follow() -> None:
+            async with sk.Follower(self.session, self.pricing.feeds) as follower:
+                await follower.caught_up()
+
+        self.wait(follow())
+
+    def rows(self, cls: type[T]) -> list[T]:
+        """All rows of a class, in no order."""
+
+        async def scanned() -> list[T]:
+            return [row async for row in self.session.scan(cls)]
+
+        return self.wait(scanned())
+
     def pass_minutes(self, minutes: float) -> None:
         self.clock.advance(60 * minutes)
 
@@ -84,8 +102,9 @@ def service(store: str) -> Iterator[Service]:
     with asyncio.Runner() as runner:
 
         async def opened() -> sk.AsyncSession:
-            return await sk.open(store, tables=[PRICES, CHANGES])
+            return await sk.open(store, tables=[PRICES, CHANGES], clock=clock)
 
+        clock = ManualClock(NOON.timestamp())
         session = runner.run(opened())
-        yield Service(runner, session)
+        yield Service(runner, session, clock)
         runner.run(session.close())

@@ -69,6 +69,8 @@ def check_product(given: object, kind: PriceKind | None) -> str:
         combo, _, option = product.partition("#")
         if not combo or not option:
             raise Mistake(f"product: of a SWAP it must be COMBO#OPTION, not {_shown(product)}")
+    elif "#" in product:
+        raise Mistake(f"product: must not contain #, unless its kind is SWAP, but it is {_shown(product)}")
     return product
 
 

@@ -101,6 +101,12 @@ class ChangeRow(sk.Item, table=CHANGES):
     of_product = sk.Index("history", "{store}#{channel}#{kind}#{product}", "{effective_at}#{number}")
 
 
+TRANSITIONS: Final = sk.schedule(
+    "price-transitions", ChangeRow, at="effective_at", by=("store",), where={"status": "SCHEDULED"}
+)
+"""One timer for all changes of a store at an instant."""
+
+
 class StoreUpdate(sk.Item, table=CHANGES):
     """That changes of a store at an instant are permanent; the events of stores follow from it."""
 

@@ -6,10 +6,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import ParamSpec, TypeVar
+from itertools import islice
+from random import Random
+from typing import Any, Final, ParamSpec, TypeVar
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
+from sortkey.services.pricing import demo
 from sortkey.services.pricing.batches import Batches
 from sortkey.services.pricing.change_edits import ChangeEdits
 from sortkey.services.pricing.change_ids import change_id
@@ -25,8 +28,9 @@ from sortkey.services.pricing.checks import (
     effective_at,
     instant_from,
 )
+from sortkey.services.pricing.events import event_feeds
 from sortkey.services.pricing.instants import micros_at
-from sortkey.services.pricing.model import CHANGES, PRICES
+from sortkey.services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, price_path
 from sortkey.services.pricing.past_prices import PastPrices
 from sortkey.services.pricing.price_reads import PriceReads
 from sortkey.services.pricing.settings import DEFAULTS, Settings
@@ -41,6 +45,10 @@ from sortkey.services.pricing.types import (
     PriceKind,
     PriceRecord,
 )
+
+DEMO_BATCH: Final = 500
+DEMO_SECONDS: Final = 20.0
+"""Between two changes of the demonstration."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,9 +77,31 @@ class Pricing:
         self._edits = ChangeEdits(session, batches, self._writes, now)
         self._transition = Transition(session, batches, self._writes, past, now)
         self._checks = ChangeChecks(settings.currency)
+        self.feeds: list[sk.ChangeFeed[Any] | sk.Timers[Any]] = [
+            sk.Timers(TRANSITIONS, self._on_due),
+            *event_feeds(settings),
+        ]
 
     async def start(self) -> None:
         await self._session.create_tables(PRICES, CHANGES)
+
+    async def load_demo(self, progress: sk.Progress) -> None:
+        if await self._session.get(price_path(demo.LAST)) is not None:
+            return
+        rows, done = demo.prices(), 0
+        while some := list(islice(rows, DEMO_BATCH)):
+            # In order: if the last one is stored, all are.
+            await self._session.batch(put=some)
+            done += len(some)
+            progress(done, demo.COUNT)
+
+    async def run_demo(self) -> None:
+        """Price managers schedule changes, until it is cancelled."""
+        managers = demo.PriceManagers(Random(self._now()))
+        while True:
+            changes = managers.next(datetime.fromtimestamp(self._now(), UTC))
+            await self.change_prices(changes, "demo")
+            await asyncio.sleep(DEMO_SECONDS)
 
     async def price(
         self,
@@ -148,6 +178,9 @@ class Pricing:
         """Cancels the change, and makes the same one at another instant, both or neither. Raises as `cancel` does."""
         micros = _asked(effective_at, at, micros_at(self._now()))
         return await self._edits.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
+
+    async def _on_due(self, due: sk.Due[ChangeRow]) -> None:
+        await self.apply_due(due.group["store"], due.at)
 
     async def apply_due(self, store: str, instant: datetime) -> int:
         """Makes the store's changes of an instant permanent, and lets their events out; how many. Prices do not depend

@@ -1,0 +1,173 @@
+"""Requests of more changes than a transaction can hold: accepted as a whole or not at all, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import sortkey as sk
+from sortkey.services.pricing.batches import ABANDONED, Batches
+from sortkey.services.pricing.change_writes import MAX_IN_TRANSACTION
+from sortkey.services.pricing.instants import SECOND
+from sortkey.services.pricing.model import Batch, ChangeRow, PriceRow
+from sortkey.services.pricing.page_request import page_request
+from sortkey.services.pricing.service import Pricing
+from sortkey.services.pricing.timeline import MAX_ENTRIES
+from tests.services.pricing.conftest import Service
+
+MANY = MAX_IN_TRANSACTION + 7
+
+
+def changes(amount: int, **more: object) -> list[dict[str, object]]:
+    return [{"store": "s1", "product": f"P{n:02}", "amount": amount, **more} for n in range(MANY)]
+
+
+def test_a_large_request_is_in_force_when_it_is_answered(service: Service) -> None:
+    made = service.wait(service.pricing.change_prices(changes(5)))
+    assert {each.status.value for each in made} == {"APPLIED"}
+    assert len({each.id for each in made}) == MANY
+    assert service.prices() == {f"P{n:02}": "5.00" for n in range(MANY)}
+    assert [batch.status for batch in service.rows(Batch)] == ["COMMITTED"]
+
+
+def test_its_changes_can_be_cancelled_one_by_one(service: Service) -> None:
+    service.wait(service.pricing.change_prices(changes(5)))
+    at = (service.now + timedelta(minutes=1)).isoformat()
+    made = service.wait(service.pricing.change_prices(changes(6, effectiveAt=at)))
+    service.wait(service.pricing.cancel(made[3].id))
+    service.pass_minutes(2)
+    service.follow()
+    expected = {f"P{n:02}": "5.00" if n == 3 else "6.00" for n in range(MANY)}
+    assert service.prices() == expected
+    assert service.history("P03") == [(None, "5.00")]
+
+
+# A reader whose read began before the commit sees nothing of the batch, even if it has read some rows before the writes
+# and others after them.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_readers_see_all_of_a_batch_or_nothing(service: Service) -> None:
+    service.wait(service.pricing.change_prices(changes(1)))
+    seen: list[set[Any]] = []
+
+    async def read_on(stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            page = await service.pricing.base_prices("s1", page_request())
+            seen.append({price.amount for price in page.items})
+            service.clock.advance(0.001)
+            await asyncio.sleep(0)
+
+    async def change_and_read() -> None:
+        stop = asyncio.Event()
+        reading = asyncio.create_task(read_on(stop))
+        for amount in range(2, 8):
+            await service.pricing.change_prices(changes(amount))
+        stop.set()
+        await reading
+
+    service.wait(change_and_read())
+    assert {len(each) for each in seen} == {1}
+    assert len({next(iter(each)) for each in seen}) > 1
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_process_that_dies_before_the_commit_has_changed_nothing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.wait(service.pricing.change_prices(changes(1)))
+
+    async def die(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "commit", die)
+        with pytest.raises(asyncio.CancelledError):
+            service.wait(service.pricing.change_prices(changes(2)))
+    service.restart()
+    assert set(service.prices().values()) == {"1.00"}
+    assert service.upcoming() == []
+    assert len(service.history("P00")) == 1
+    service.clock.advance(ABANDONED / SECOND)
+    service.follow()
+    assert sorted(batch.status for batch in service.rows(Batch)) == ["ABORTED", "COMMITTED"]
+    # Its changes are gone; its entries go with the next change of their price.
+    assert len(service.rows(ChangeRow)) == MANY
+    service.change("P00", "3")
+    (row,) = [row for row in service.rows(PriceRow) if row.product == "P00"]
+    assert {entry.cents for entry in row.entries or ()} <= {300, 100}
+    assert service.price("P00") == 3
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_batch_that_cannot_be_written_leaves_nothing(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise ConnectionError("the store is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "commit", fail)
+        with pytest.raises(ConnectionError):
+            service.wait(service.pricing.change_prices(changes(2)))
+    assert service.prices() == {}
+    assert service.rows(ChangeRow) == []
+    assert all(row.entries is None for row in service.rows(PriceRow))
+
+
+# The answer to the commit is lost, not the commit.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_commit_whose_answer_is_lost_is_a_commit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Batches.commit
+
+    async def lose(self: Batches, batch: str) -> int:
+        await commit(self, batch)
+        self._decided.clear()
+        raise ConnectionError("the answer is lost")
+
+    monkeypatch.setattr(Batches, "commit", lose)
+    service.wait(service.pricing.change_prices(changes(2)))
+    assert set(service.prices().values()) == {"2.00"}
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_batch_that_takes_too_long_is_not_accepted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Batches.commit
+
+    async def late(self: Batches, batch: str) -> int:
+        await self.abort(batch)
+        return await commit(self, batch)
+
+    monkeypatch.setattr(Batches, "commit", late)
+    with pytest.raises(sk.Conflict, match="none of the changes was accepted"):
+        service.wait(service.pricing.change_prices(changes(2)))
+    assert service.prices() == {}
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+@pytest.mark.parametrize("count", [1, MANY])
+def test_a_price_has_a_limit_of_changes_to_come(service: Service, count: int) -> None:
+    at = service.now + timedelta(days=1)
+    full = [
+        {"store": "s1", "product": "P1", "amount": 1, "effectiveAt": (at + timedelta(seconds=n)).isoformat()}
+        for n in range(MAX_ENTRIES)
+    ]
+    service.wait(service.pricing.change_prices(full))
+    more = [{"store": "s1", "product": f"P{n}", "amount": 1} for n in range(1, count + 1)]
+    with pytest.raises(sk.Conflict, match="'P1' in 's1' has 400 changes to come; cancel some first"):
+        service.wait(service.pricing.change_prices(more))
+    assert service.prices() == {}
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -> None:
+    async def race() -> None:
+        processes = [Pricing(service.session, now=service.clock.now) for _ in range(8)]
+        at = service.now + timedelta(hours=1)
+        calls = (
+            each.change_prices([{"store": "s1", "product": "P1", "amount": n, "effectiveAt": at.isoformat()}])
+            for n, each in enumerate(processes)
+        )
+        await asyncio.gather(*calls)
+
+    service.wait(race())
+    assert len(service.upcoming()) == 8
