@@ -14,7 +14,7 @@ from tests.maven import Unavailable
 
 
 class StartWorker(Protocol):
-    def __call__(self, service: str, topic: str, store: str = "") -> WorkerProcess: ...
+    def __call__(self, service: str, topic: str, store: str = "", config: Path | None = None) -> WorkerProcess: ...
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +31,8 @@ def start_worker(broker: Broker, tmp_path: Path) -> Iterator[StartWorker]:
     """Starts a worker of a service on a topic; one that a failing test leaves behind is killed."""
     started: list[WorkerProcess] = []
 
-    def start(service: str, topic: str, store: str = "") -> WorkerProcess:
-        started.append(WorkerProcess(broker.bootstrap, service, topic, tmp_path, store))
+    def start(service: str, topic: str, store: str = "", config: Path | None = None) -> WorkerProcess:
+        started.append(WorkerProcess(broker.bootstrap, service, topic, tmp_path, store, config))
         return started[-1]
 
     yield start

@@ -22,7 +22,9 @@ SAMPLE = re.compile(r"^(\w+)(\{.*\})? (\S+)$", re.MULTILINE)
 class WorkerProcess:
     """Has joined its group when this returns. Its log is in the folder, and so is its store, unless it is elsewhere."""
 
-    def __init__(self, bootstrap: str, service: str, topic: str, folder: Path, store: str = "") -> None:
+    def __init__(
+        self, bootstrap: str, service: str, topic: str, folder: Path, store: str = "", config: Path | None = None
+    ) -> None:
         properties = folder / "kafka.properties"
         properties.write_text(PROPERTIES)
         command = [sys.executable, "-m", "sortkey", "worker", service, "--kafka", bootstrap, "--topic", topic]
@@ -33,6 +35,7 @@ class WorkerProcess:
             store or str(folder / "data"),
             "--kafka-config",
             str(properties),
+            *([] if config is None else ["--config", str(config)]),
         ]
         with (folder / "worker.log").open("a") as log:
             self._process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=log, text=True)
