@@ -74,6 +74,10 @@ def test_before_the_deposit_pending_and_confirmed_by_the_batch() -> None:
         again = GoalsService(session, now=clock.now)
         assert await savings(again) == (37_000, "IN_PROGRESS")
         assert (await again.read(ANA)).view.as_of == NOON + timedelta(seconds=60)
+        samples = await again.samples()
+        assert samples["sortkey_goals_persons"] == PERSONS + 1
+        assert samples["sortkey_goals_as_of_timestamp_seconds"] == clock.now()
+        assert samples['sortkey_goals_reconciled{outcome="confirmed"}'] >= 1
 
     async def savings(service: GoalsService) -> tuple[int, str]:
         goals = (await service.read(ANA)).view.goals

@@ -1,4 +1,4 @@
-"""What goals adds to `GET /metrics`: which load is served."""
+"""What goals adds to `GET /metrics`: which load is served, and what became of the deposits before it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from collections.abc import Mapping
 from typing import Final
 
 import sortkey as sk
+from sortkey.services.goals.reconciliation_item import OUTCOMES, Reconciliation
 
 FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
     "sortkey_goals_persons": ("gauge", "Persons in the load that is served."),
     "sortkey_goals_served_timestamp_seconds": ("gauge", "Since when the load is served, in seconds since 1970."),
+    "sortkey_goals_as_of_timestamp_seconds": (
+        "gauge",
+        "The instant up to which the last batch's data is complete, in seconds since 1970.",
+    ),
+    "sortkey_goals_reconciled": ("gauge", "Goals of persons by what the last batch made of their deposits."),
 }
 
 
-def samples_of(served: sk.Served | None) -> dict[str, float]:
-    if served is None:
-        return {}
-    return {
-        "sortkey_goals_persons": served.rows,
-        "sortkey_goals_served_timestamp_seconds": served.published.timestamp(),
-    }
+def samples_of(served: sk.Served | None, reconciled: Reconciliation | None) -> dict[str, float]:
+    samples: dict[str, float] = {}
+    if served is not None:
+        samples["sortkey_goals_persons"] = served.rows
+        samples["sortkey_goals_served_timestamp_seconds"] = served.published.timestamp()
+    if reconciled is not None:
+        samples["sortkey_goals_as_of_timestamp_seconds"] = reconciled.as_of.timestamp()
+        for outcome in OUTCOMES:
+            samples[f'sortkey_goals_reconciled{{outcome="{outcome}"}}'] = getattr(reconciled, outcome)
+    return samples

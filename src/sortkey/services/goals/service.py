@@ -15,6 +15,7 @@ from sortkey.services.goals.deposits import Deposits, unknown
 from sortkey.services.goals.event import DepositEvent, error_in_id, read_message
 from sortkey.services.goals.metrics import FAMILIES, samples_of
 from sortkey.services.goals.model import TABLES, Choice, GoalView, PersonView, pending_over_views, views
+from sortkey.services.goals.reconciliation_item import Reconciliation
 from sortkey.services.goals.rules import RulesError, open_rules, read_rules
 from sortkey.services.goals.settings import Settings
 
@@ -62,7 +63,8 @@ class Goals:
         return views.remover(self._session, every=REMOVAL_SECONDS, rate=REMOVAL_RATE)
 
     async def samples(self) -> dict[str, float]:
-        return samples_of(await self._views.current())
+        reconciled = await self._session.get(Reconciliation.key(of=self.name))
+        return samples_of(await self._views.current(), reconciled)
 
     async def load_demo(self, progress: sk.Progress) -> None:
         await self._demo.load(progress)

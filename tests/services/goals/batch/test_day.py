@@ -68,7 +68,13 @@ class Day:
     def by_command(self, inputs: BatchInputs) -> None:
         assert inputs.as_of is not None
         options = {"--gold": inputs.gold, "--rules": inputs.rules, "--as-of": inputs.as_of.isoformat()}
-        command = ["batch", "goals", "--store", self.store, *(str(word) for option in options.items() for word in option)]
+        command = [
+            "batch",
+            "goals",
+            "--store",
+            self.store,
+            *(str(word) for option in options.items() for word in option),
+        ]
         subprocess.run([sys.executable, "-m", "sortkey", *command], check=True, capture_output=True)
 
     async def batch(self, inputs: BatchInputs, now: datetime, spark: SparkEngine | None = None) -> None:
