@@ -62,6 +62,7 @@ lock: ## Resolve the locked requirements again, to the newest versions
 	$(LOCK) --upgrade --extra dev --output-file requirements.txt pyproject.toml
 	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server --extra batch --extra graphql \
 	    --output-file requirements-run.txt pyproject.toml -
+	echo "ministack" | $(LOCK) --upgrade --output-file requirements-ministack.txt -
 
 # The tests that need what cannot be fetched are skipped, and say why.
 oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with

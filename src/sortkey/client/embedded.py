@@ -15,9 +15,11 @@ from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.row_puts import RowPuts
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.engine.fast.get_item import row_by_key
 from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.requests.items import GetItem
+from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.streams import record_wait
 from sortkey.errors import DynamoDBError
 
@@ -56,8 +58,12 @@ class AnyEmbeddedClient(AnyClient[R]):
         database = self._handle.database
         if database is None:
             raise self._handle.closed_error()
-        request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
         try:
+            found = row_by_key(database, table, key, consistent)
+            if found is not None:
+                row, units = found
+                return None if row is None else Unparsed(text(row), has_binary(row)), units
+            request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
             answer = database.execute("GetItem", request)
         except DynamoDBError as error:
             raise errors.client_error("GetItem", {"TableName": table, "Key": key}, error) from None

@@ -52,8 +52,10 @@ class PendingCommit(Protocol):
     """How long the writer's turn took."""
     sync_seconds: float
     """How long the commit took after that; known with the answer."""
-    others_waited: bool
-    """Whether other writes waited for it; known with the answer."""
+    writes_before: int
+    """How many writes the store had answered before it; known with the answer."""
+    others_wait: bool
+    """Whether other writes waited while it was committed; known with the answer."""
 
     @property
     def turn(self) -> Future[dict[str, Any]]:

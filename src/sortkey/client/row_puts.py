@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from concurrent.futures import Future
 from time import perf_counter
 from typing import Any
@@ -14,6 +13,7 @@ from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import DynamoDBError
+from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item
 
 
@@ -63,7 +63,7 @@ class RowPuts:
 class PendingPuts:
     """Rows that are on their way to the disk. Its two futures are completed on the writer's thread."""
 
-    def __init__(self, queue: Sized) -> None:
+    def __init__(self, queue: WriteQueue[WriteBatch]) -> None:
         self._queue = queue
         self.turn: Future[dict[str, Any]] = Future()
         self.answer: Future[dict[str, Any]] = Future()
@@ -71,7 +71,8 @@ class PendingPuts:
             # A commit that has begun cannot be taken back.
             future.set_running_or_notify_cancel()
         self.work_seconds = self.sync_seconds = 0.0
-        self.others_waited = False
+        self.writes_before = 0
+        self.others_wait = False
         self._ran_at = perf_counter()
 
     def ran(self, seconds: float) -> None:
@@ -84,7 +85,8 @@ class PendingPuts:
     def done(self, answer: Answer | None, error: BaseException | None) -> None:
         self.sync_seconds = perf_counter() - self._ran_at
         # This work leaves the queue when it is answered.
-        self.others_waited = len(self._queue) > 1
+        self.others_wait = len(self._queue) > 1
+        self.writes_before = self._queue.answered
         if not self.turn.done():
             self.turn.set_result({})
         if error is None:

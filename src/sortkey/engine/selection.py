@@ -13,6 +13,7 @@ from sortkey.engine.expression_parameters import projection_of
 from sortkey.engine.read import PageWalk
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.item_keys import check_key, normalise_key
+from sortkey.engine.rows.key_json import key_reader
 from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
@@ -124,7 +125,7 @@ class Selection:
         if not self.count_only:
             answer["Items"] = items
         if walk.more and walk.rows_read:
-            answer["LastEvaluatedKey"] = Json.of(_last_evaluated_key(table, target, stored_item.decode(walk.last_row)))
+            answer["LastEvaluatedKey"] = _last_evaluated_key(table, target, walk.last_row)
         if is_requested(self.request.return_consumed_capacity):
             answer["ConsumedCapacity"] = self._consumed(table, target, walk.size, fetched_sizes)
         return answer
@@ -251,10 +252,10 @@ def _check_filter(index: Index, condition: Condition) -> None:
         )
 
 
-def _last_evaluated_key(table: Table, target: Keyed, item: Item) -> Item:
+def _last_evaluated_key(table: Table, target: Keyed, row: bytes) -> Json:
     """LastEvaluatedKey: the key of the table, and of the index that was read."""
-    names = dict.fromkeys(target.names + table.names)
-    return {name: item[name] for name in names}
+    names = tuple(dict.fromkeys(target.names + table.names))
+    return Json(key_reader(names)(stored_item.text(row)), stored_item.has_binary(row))
 
 
 def start_row(table: Table, target: Keyed, start: Item) -> tuple[Item, bytes]:

@@ -154,6 +154,8 @@ class WriteQueue(Generic[BatchType]):
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self.commits = 0
+        self.answered = 0
+        """The number of tickets that have left the queue."""
         self.commit_seconds = 0.0
         """How long recent commits waited for other processes and for the disk."""
 
@@ -253,6 +255,7 @@ class WriteQueue(Generic[BatchType]):
                 # An error in one caller's callback must not affect the others.
                 _logger.exception("the callback of a finished write raised an error")
             waiting.popleft()
+            self.answered += 1
 
     def _settle(self, tickets: list[Ticket[BatchType]]) -> None:
         """Commit the tickets together, or the first of them if there is much work; if that fails, one by one."""

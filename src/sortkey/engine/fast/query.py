@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from operator import attrgetter
 from typing import Annotated, Final, Literal
 
 import msgspec
-import orjson
 
 from sortkey.engine.core import Core
 from sortkey.engine.fast.fast_path import NOT_FAST, FastAnswer
@@ -17,6 +13,7 @@ from sortkey.engine.partition_loads import SMALL_UNITS
 from sortkey.engine.read import PageWalk
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import NameBindings, PositiveInteger, Shape, TableName
+from sortkey.engine.rows.key_json import key_reader
 from sortkey.engine.rows.row_keys import ShortText
 from sortkey.engine.rows.stored_item import text, texts
 from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices
@@ -37,8 +34,6 @@ class FastQuery(Shape, kw_only=True, forbid_unknown_fields=True):
 
 
 SLICE_ROWS: Final = SLICE_UNITS // ROW_UNITS
-KEY_READERS: Final = 1024
-"""How many compiled key readers are kept, one for each table's key."""
 
 _decode = msgspec.json.Decoder(FastQuery).decode
 _Terms = dict[str, tuple[str, str]]
@@ -131,17 +126,5 @@ def _text(table: Table, walk: PageWalk, items: bytes) -> bytes:
     count = walk.rows_read
     rest = b""
     if walk.more and count:
-        rest = b',"LastEvaluatedKey":%b' % _key_reader(table.names)(text(walk.last_row))
+        rest = b',"LastEvaluatedKey":%b' % key_reader(table.names)(text(walk.last_row))
     return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (count, count, items, rest)
-
-
-@lru_cache(maxsize=KEY_READERS)
-def _key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """From an item's JSON to its key's JSON, in a third of the time of decoding the whole item."""
-    members = [(f"member{number}", msgspec.Raw) for number in range(len(names))]
-    key = msgspec.defstruct("Key", members, rename=dict(zip((name for name, _ in members), names, strict=True)))
-    decode = msgspec.json.Decoder(key).decode
-    # The object's template: names in order, each followed by a slot for its value.
-    form = b"{%b}" % b",".join(b"%b:%%b" % orjson.dumps(name).replace(b"%", b"%%") for name in names)
-    values = attrgetter(*(name for name, _ in members))
-    return lambda text: form % values(decode(text))

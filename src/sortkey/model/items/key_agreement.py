@@ -28,11 +28,17 @@ class KeyField(NamedTuple):
 
 
 def agreement(
-    part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, *, form_after: int | None = None
+    part: KeyAttribute,
+    content: str,
+    fields: Mapping[str, KeyField],
+    suffix: str,
+    *,
+    form_after: int | None = None,
+    plain: bool = False,
 ) -> Expression | None:
     """The test that a key attribute, whose content is the expression `content`, agrees with these fields; None if there
     is nothing to test. With `form_after`, that it has the form of the class after so many fields, too, which is known
-    otherwise. Its names end with the suffix."""
+    otherwise. `plain` if it is known that the key has no escaped character. The names end with the suffix."""
     own = {name: fields[name] for name in part.held if name in fields and fields[name].content != content}
     if not own and (form_after is None or part.template is None or part.held):
         # Fields that only the key holds are read from it, which tests its form.
@@ -41,14 +47,19 @@ def agreement(
     parsed = f"agrees{suffix}({content}, ({values}{',' * bool(own)}))"
     names: dict[str, Any] = {f"agrees{suffix}": _parsing_test(part, tuple(own))}
     is_text = part.sharding is None and len(own) == len(part.held)
-    quick = _as_text(part, content, own, suffix, form_after) if is_text else None
+    quick = _as_text(part, content, own, suffix, form_after, plain) if is_text else None
     if quick is None:
         return Expression(parsed, names)
     return Expression(f"({quick.source} or {parsed})", names | quick.names)
 
 
 def _as_text(
-    part: KeyAttribute, content: str, fields: Mapping[str, KeyField], suffix: str, form_after: int | None
+    part: KeyAttribute,
+    content: str,
+    fields: Mapping[str, KeyField],
+    suffix: str,
+    form_after: int | None,
+    plain: bool,
 ) -> Expression:
     """The test on texts, which is true only if both agree."""
     if part.template is None:
@@ -56,15 +67,17 @@ def _as_text(
         (field,) = fields.values()
         return Expression(f"{content} == {field.content}", {})
     text, names = _text(part.template, fields, suffix)
-    unescaped = f"{ABOVE_SEPARATOR!r} not in {content}"
+    tests = [f"{text} == {content}"]
+    if not plain:
+        tests.append(f"{ABOVE_SEPARATOR!r} not in {content}")
     if form_after is not None:
         open_fields = [fields[each.field] for each in part.template.parts[form_after:] if each.encoding.of_content]
-        plain = " and ".join(f"{field.content}.isalnum()" for field in open_fields if field.is_text)
-        if plain:
+        alnum = " and ".join(f"{field.content}.isalnum()" for field in open_fields if field.is_text)
+        if alnum:
             # Most values are letters and digits, which need no escape; this is the cheapest test.
-            unescaped = f"{unescaped} and ({plain} or matches{suffix}({content}))"
+            tests.append(f"({alnum} or matches{suffix}({content}))")
             names[f"matches{suffix}"] = part.template.matches
-    return Expression(f"{text} == {content} and {unescaped}", names)
+    return Expression(" and ".join(tests), names)
 
 
 def _text(template: Template, fields: Mapping[str, KeyField], suffix: str) -> Expression:

@@ -30,13 +30,15 @@ from msgspec import UNSET, Meta, UnsetType
 from sortkey.model.items.codec import Codec, Field, Row
 from sortkey.model.items.containers import is_set
 from sortkey.model.items.converter import Value
-from sortkey.model.items.generated_function import generate_function
+from sortkey.model.items.generated_function import generate_function, generate_list_function
 from sortkey.model.items.key_agreement import KeyField, agreement, reject_disagreement
 from sortkey.model.items.records import declared_default
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.key_layout import CACHED_PARTITIONS, KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+_CONTENT: Final = re.compile(r"row\.\w+\.content")
 
 NEEDS_CODEC: Final = (AttributeError, KeyError, TypeError, ValueError)
 """Raised for a row that the codec has to read; includes msgspec's ValidationError."""
@@ -121,10 +123,13 @@ class RowReader(Generic[T]):
         made, names = _item_expression(owner, codec, columns, primary)
         self.item: Callable[[Any], T] = generate_function(("row",), made, names)
         """Makes the item of a struct whose key has the form of the class."""
-        self.items: Callable[[list[Any]], list[T]] = generate_function(("rows",), f"[{made} for row in rows]", names)
-        """Makes the items of a list of such structs."""
+        self._items: dict[bool, Callable[[list[Any]], list[T]]] = {
+            plain: generate_list_function((), expression, names)
+            for plain in (True, False)
+            for expression, names in [_item_expression(owner, codec, columns, primary, plain)]
+        }
         self._partition_functions = partial(_partition_functions, owner, codec, columns, primary)
-        self._partitions: dict[int, tuple[Callable[[Any], tuple[Any, ...]], Callable[..., list[T]]]] = {}
+        self._partitions: dict[tuple[int, bool], tuple[Callable[[Any], tuple[Any, ...]], Callable[..., list[T]]]] = {}
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
         self._keys = [columns[name] for name in keys]
@@ -135,14 +140,19 @@ class RowReader(Generic[T]):
         (column,) = (column for column in self._keys if column.attribute == attribute)
         return attrgetter(f"{column.name}.content")
 
-    def partition_items(self, rows: list[Any], given: int = 0) -> list[T]:
+    def items(self, rows: list[Any], text: bytes) -> list[T]:
+        """Makes the items of structs whose keys have the form of the class, and which were decoded from this text."""
+        return self._items[_is_plain(text)](rows)
+
+    def partition_items(self, rows: list[Any], text: bytes, given: int = 0) -> list[T]:
         """Makes the items of structs of one partition; raises a ValueError if the sort key of one has another form.
         Their first `given` fields of the sort key are known to have it."""
         if not rows:
             return []
-        if given not in self._partitions:
-            self._partitions[given] = self._partition_functions(given)
-        fields_of, items = self._partitions[given]
+        kind = given, _is_plain(text)
+        if kind not in self._partitions:
+            self._partitions[kind] = self._partition_functions(*kind)
+        fields_of, items = self._partitions[kind]
         return items(rows, *fields_of(rows[0]))
 
     def key_attributes(self, row: Any) -> Row:
@@ -153,6 +163,11 @@ class RowReader(Generic[T]):
             if value is not UNSET:
                 found[attribute] = {tag: value.content}
         return found
+
+
+def _is_plain(text: bytes) -> bool:
+    """Whether no key in this JSON text has an escaped character. To look once takes less than to look at each key."""
+    return b"$" not in text and b"\\" not in text
 
 
 def _halves(primary: KeyLayout) -> dict[str, str]:
@@ -239,19 +254,24 @@ def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
 
 
 def _item_expression(
-    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout
+    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, plain: bool = False
 ) -> Expression:
     """The expression that makes the item of `row`, after testing that the attributes agree with the primary key."""
     made, fields = _untested_item(owner, codec, columns, primary)
     tests = [
-        agreement(part, f"row.{half}.content", fields, f"_{half}")
+        agreement(part, f"row.{half}.content", fields, f"_{half}", plain=plain)
         for part, half in zip(primary.attributes, ("partition", "sort"), strict=False)
     ]
     return _tested(made, tests)
 
 
 def _partition_functions(
-    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, given: int
+    owner: type[msgspec.Struct],
+    codec: Codec,
+    columns: Mapping[str, Column],
+    primary: KeyLayout,
+    given: int,
+    plain: bool,
 ) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]:
     """For rows of one partition: a function from the first one to the fields of its partition key, which agree with it,
     and a function that makes the items of the rows with these fields, whose sort keys have the form of the class.
@@ -267,11 +287,11 @@ def _partition_functions(
     same = [Expression(f"{content} == {known}", {}) for content, known in zip(contents, parameters, strict=True)]
     sort = None
     if primary.sort is not None:
-        sort = agreement(primary.sort, "row.sort.content", fields, "_sort", form_after=given)
+        sort = agreement(primary.sort, "row.sort.content", fields, "_sort", form_after=given, plain=plain)
     item = _tested(made, [*same, sort])
     return (
         generate_function(("row",), first.source, first.names),
-        generate_function(("rows", *parameters), f"[{item.source} for row in rows]", item.names),
+        generate_list_function(parameters, item.source, item.names),
     )
 
 
@@ -283,8 +303,20 @@ def _tested(made: Expression, tests: Iterable[Expression | None]) -> Expression:
     names = dict(made.names)
     for test in wanted:
         names |= test.names
-    agrees = " and ".join(test.source for test in wanted)
-    return Expression(f"({made.source} if {agrees} else reject())", names | {"reject": reject_disagreement})
+    agrees, item = _read_once(" and ".join(test.source for test in wanted), made.source)
+    return Expression(f"({item} if {agrees} else reject())", names | {"reject": reject_disagreement})
+
+
+def _read_once(test: str, made: str) -> tuple[str, str]:
+    """The same two expressions, the second of which runs if the first is true, with a variable for each content that
+    the test reads: to read it again takes as long as to compare it. No test skips what it reads first, unless it is
+    false."""
+    for content in dict.fromkeys(_CONTENT.findall(test)):
+        variable = content.replace(".", "_")
+        before, after = test.split(content, 1)
+        test = f"{before}({variable} := {content}){after.replace(content, variable)}"
+        made = made.replace(content, variable)
+    return test, made
 
 
 def _untested_item(

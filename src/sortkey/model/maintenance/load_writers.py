@@ -64,7 +64,7 @@ class CommitWriter(LoadWriter):
     write queue, so a write of someone else waits for one group at most.
 
     A sync takes about as long for many rows as for few. So a group grows until its rows take the writer as long as the
-    sync takes: larger groups would hardly be quicker. If a write of someone else had to wait, groups are small again.
+    sync takes: larger groups would hardly be quicker. While someone else writes, too, groups are small.
     """
 
     def __init__(self, context: Context, puts: Callable[[], InProcessPuts]) -> None:
@@ -75,6 +75,7 @@ class CommitWriter(LoadWriter):
         self._entities: dict[str, None] = {}
         self._most_rows = COMMIT_ROWS
         self._committing: tuple[PendingCommit, int, float, str] | None = None
+        self._writes_before: int | None = None
 
     def add(self, schema: Schema[Any], row: Row) -> None:
         self._group.add(schema.table, row)
@@ -114,7 +115,10 @@ class CommitWriter(LoadWriter):
 
     def _adapt(self, committed: PendingCommit) -> None:
         work, sync = committed.work_seconds, committed.sync_seconds
-        if committed.others_waited:
+        # Between two groups nothing else was written if the store has answered one write more: the first group.
+        alone = self._writes_before is None or committed.writes_before == self._writes_before + 1
+        self._writes_before = committed.writes_before
+        if committed.others_wait or not alone:
             self._most_rows = COMMIT_ROWS
         elif sync > work:
             self._most_rows = min(MOST_COMMIT_ROWS, 2 * self._most_rows)

@@ -19,7 +19,7 @@ from sortkey.model.keys.key_layout import TextKeys
 from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.arguments import reject_key, reject_path
 from sortkey.model.paths.meter import Meter
-from sortkey.model.sessions.item_decoder import decode_item, decode_items_by_key
+from sortkey.model.sessions.item_decoder import decode_item, decode_items, decode_items_by_key
 from sortkey.model.sessions.requested_partitions import partition_of_key
 from sortkey.values.key_product import KeyProduct
 
@@ -63,23 +63,32 @@ class FastReads:
     def lookup(self, key: BoundKey[S], keys: Keys, consistent: bool) -> list[S | None] | None:
         """Handles keys of two texts; returns None for others, and the general path runs."""
         pairs = _text_keys(key, keys)
-        stored = self._lookup(key, _distinct(pairs), consistent, gaps=False)
-        return None if stored is None else list(map(decode_items_by_key(key.schema, stored).get, pairs))
+        distinct = _distinct(pairs)
+        found = self._lookup(key, distinct, consistent, gaps=False)
+        if found is None:
+            return None
+        stored, count = found
+        # Rows are in the order of the keys. If there is one for each, their own keys need not be looked at.
+        items = decode_items(key.schema, stored) if count == len(pairs) else None
+        if items is not None:
+            return [*items]
+        return list(map(decode_items_by_key(key.schema, stored).get, pairs))
 
     def lookup_as(self, key: BoundKey[Any], keys: Keys, read: Callable[[bytes], list[R]]) -> list[R] | None:
         """Handles keys of two texts; returns None for others, and the general path runs."""
         pairs = _text_keys(key, keys)
         distinct = _distinct(pairs)
-        stored = self._lookup(key, distinct, consistent=False, gaps=True)
-        if stored is None:
+        found_rows = self._lookup(key, distinct, consistent=False, gaps=True)
+        if found_rows is None:
             return None
-        rows = read(stored.text)
+        rows = read(found_rows[0].text)
         if len(distinct) == len(pairs):
             return rows
         found = dict(zip(distinct, rows, strict=True))
         return [found[pair] for pair in pairs]
 
-    def _lookup(self, key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool) -> Unparsed | None:
+    def _lookup(self, key: BoundKey[Any], pairs: TextKeys, consistent: bool, gaps: bool) -> tuple[Unparsed, int] | None:
+        """The rows of these keys, and their number."""
         if not pairs:
             return None
         started = perf_counter()
@@ -90,7 +99,7 @@ class FastReads:
         self._meter.add(key.name, count, count, units, perf_counter() - started, consistent)
         if self._meter.partitions.samples():
             self._count_partitions(key.schema.table, pairs, units / len(pairs))
-        return stored
+        return stored, count
 
     def _count_partitions(self, table: str, pairs: TextKeys, units: float) -> None:
         if isinstance(pairs, KeyProduct):

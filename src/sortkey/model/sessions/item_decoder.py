@@ -72,6 +72,12 @@ def decode_written(schema: Schema[S], row: Row, path: Path[Any], done: str) -> S
         raise DecodeError(f"{path!r} {done}, but its row cannot be decoded: {error}", written=True) from error
 
 
+def decode_items(schema: Schema[S], stored: Unparsed) -> list[S] | None:
+    """The items of rows whose keys belong to this class; None if the codec has to read one of them."""
+    found = _read_all(schema, stored, _all_rows)
+    return None if found is None else found.items
+
+
 def decode_items_by_key(schema: Schema[S], stored: Unparsed) -> dict[Identity, S]:
     """The items of rows that belong to this class, by the identity of their keys (see `identifier`)."""
     found = _read_all(schema, stored, _all_rows)
@@ -187,10 +193,10 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given
     if given is not None:
         # Handles the common case: all rows are of the class.
         with suppress(*NEEDS_CODEC):
-            return Decoded(reader.partition_items(read, given), read)
+            return Decoded(reader.partition_items(read, stored.text, given), read)
     try:
         rows = select(read)
-        items = reader.items(rows)
+        items = reader.items(rows, stored.text)
     except NEEDS_CODEC:
         return None
     if len(rows) == len(read):
