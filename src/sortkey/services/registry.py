@@ -9,8 +9,9 @@ import sortkey as sk
 from sortkey.services.boosts.service_definition import BOOSTS
 from sortkey.services.favourites.service_definition import FAVOURITES
 from sortkey.services.goals.service_definition import GOALS
+from sortkey.services.pricing.service_definition import PRICING
 from sortkey.services.social.service_definition import SOCIAL
 
 SERVICES: Final[Mapping[str, sk.ServiceDefinition]] = {
-    service.name: service for service in (BOOSTS, FAVOURITES, SOCIAL, GOALS)
+    service.name: service for service in (BOOSTS, FAVOURITES, SOCIAL, GOALS, PRICING)
 }

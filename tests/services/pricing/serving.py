@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -28,7 +28,7 @@ class Served:
         self.clock = ManualClock(NOON.timestamp())
         self.pricing = PricingService(session, now=self.clock.now, graphql=GraphQLSettings())
         runner.run(self.pricing.start())
-        self._app = app_of([cast(Any, self.pricing)])
+        self._app = app_of([self.pricing])
 
     def call(self, method: str, path: str, body: object = None) -> Answer:
         return self._runner.run(call(self._app, method, path, body))
