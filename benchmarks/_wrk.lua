@@ -11,6 +11,10 @@ local requests, sent = {}, 0
 
 function init(args)
   local operation
+  local pause = tonumber(args[2] or 0)
+  if pause > 0 then
+    function delay() return pause end
+  end
   for line in io.lines(args[1]) do
     if operation and operation:sub(1, 1) == "/" and line == "" then
       requests[#requests + 1] = wrk.format("GET", operation, {["Accept"] = "application/json"})

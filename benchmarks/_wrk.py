@@ -76,10 +76,12 @@ def write_requests(path: Path, requests: Iterable[Sendable]) -> None:
             file.write(request.operation.encode() + b"\n" + request.body + b"\n")
 
 
-def run(url: str, requests: Path, connections: int, seconds: int) -> Measured:
-    """Sends the requests repeatedly, on one thread, which leaves the other processors to the server."""
+def run(url: str, requests: Path, connections: int, seconds: int, pause: int = 0) -> Measured:
+    """Sends the requests repeatedly, on one thread, which leaves the other processors to the server. With a pause, each
+    connection waits so many milliseconds before its next request."""
     options = [f"-c{connections}", "-t1", f"-d{seconds}s", f"--timeout={ANSWER_SECONDS}s", f"--script={SCRIPT}"]
-    finished = subprocess.run(["wrk", *options, url, "--", str(requests)], capture_output=True, text=True, check=False)
+    command = ["wrk", *options, url, "--", str(requests), str(pause)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode != 0:
         # It could not connect.
         return Measured(0, seconds, 0, 0, rejected=0, broken=connections)
