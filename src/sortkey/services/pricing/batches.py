@@ -1,13 +1,15 @@
 """Batches: whether a request of many changes was accepted, decided by one write.
 
 A batch is opened before its first entry is written, and committed after its last. Entries of an open batch count for
-nothing. A batch that is open for a minute is abandoned: its process has died, and anybody may abort it. Committed and
-aborted are final, so a process asks once for each batch.
+nothing. A batch that is open for five minutes is abandoned: its process has died, and anybody may abort it. Committed
+and aborted are final, so a process asks once for each batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import count
 from typing import Final
 
 import sortkey as sk
@@ -15,9 +17,12 @@ from sortkey.services.pricing.instants import SECOND, micros_at
 from sortkey.services.pricing.model import Batch
 from sortkey.services.pricing.timeline import NEVER
 
-ABANDONED: Final = 60 * SECOND
+ABANDONED: Final = 300 * SECOND
 REMEMBERED: Final = 100_000
-WAIT_SECONDS: Final = 0.5
+LONGEST_WAIT: Final = 5.0
+"""In seconds, between two looks at a batch that is open."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Batches:
@@ -63,8 +68,7 @@ class Batches:
         """Those that are decided."""
         unknown = {batch for batch in batches if batch not in self._decided}
         if unknown:
-            found = await self._session.get_many([Batch.key(batch=batch) for batch in unknown], consistent=True)
-            for batch, stored in zip(unknown, found, strict=True):
+            for batch, stored in (await self._stored(list(unknown))).items():
                 # A batch without a row was never opened, or somebody has deleted its row: it counts for nothing.
                 if stored is None or stored.status != "OPEN":
                     self._remember(batch, _commit_of(stored))
@@ -72,17 +76,32 @@ class Batches:
 
     async def decisions(self, batches: Collection[str]) -> dict[str, int]:
         """Of all of them: waits for those that are open, and aborts those that are abandoned."""
-        while True:
+        for attempt in count():
             commits = await self.commits(batches)
             waiting = [batch for batch in batches if batch not in commits]
             if not waiting:
-                return commits
-            for batch in waiting:
-                stored = await self._session.get(Batch.key(batch=batch), consistent=True)
+                break
+            for batch, stored in (await self._stored(waiting)).items():
                 if stored is None or stored.opened + ABANDONED <= micros_at(self._now()):
                     await self.abort(batch)
             if any(batch not in self._decided for batch in waiting):
-                await self._sleep(WAIT_SECONDS)
+                await self._sleep(min(LONGEST_WAIT, 0.05 * 2**attempt))
+        return commits
+
+    async def _stored(self, batches: Sequence[str]) -> dict[str, Batch | None]:
+        """Without those whose rows another program has made unreadable: they count for nothing, as open ones."""
+        try:
+            found = await self._session.get_many([Batch.key(batch=batch) for batch in batches], consistent=True)
+            return dict(zip(batches, found, strict=True))
+        except sk.DecodeError:
+            return {batch: stored for batch in batches for stored in await self._readable(batch)}
+
+    async def _readable(self, batch: str) -> tuple[Batch | None, ...]:
+        try:
+            return (await self._session.get(Batch.key(batch=batch), consistent=True),)
+        except sk.DecodeError as error:
+            _logger.warning("a batch of price changes is not counted: %s", error)
+            return ()
 
     def _remember(self, batch: str, committed: int) -> int:
         if len(self._decided) >= REMEMBERED:

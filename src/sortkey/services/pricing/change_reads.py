@@ -16,7 +16,7 @@ from sortkey.services.pricing.batches import Batches
 from sortkey.services.pricing.change_ids import ChangeId
 from sortkey.services.pricing.filled_page import filled_page
 from sortkey.services.pricing.instants import instant_of, micros_at, micros_of
-from sortkey.services.pricing.model import ChangeRow, history_path, key_of, loaded_change, price_path
+from sortkey.services.pricing.model import LOADED, ChangeRow, history_path, key_of, loaded_change, price_path
 from sortkey.services.pricing.past_prices import PastPrices, change_moment
 from sortkey.services.pricing.price_reads import amount_of
 from sortkey.services.pricing.timeline import Moment
@@ -53,7 +53,7 @@ class ChangeReads:
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceChange | None]:
             commits = await self._batches.commits({row.batch for row in rows if row.batch is not None})
-            found = [change_moment(row, commits, began) if row.channel == channel else None for row in rows]
+            found = [change_moment(row, commits, began) if _is_change(row, channel) else None for row in rows]
             return [moment and shown_change(row, moment.at, began) for row, moment in zip(rows, found, strict=True)]
 
         found = await filled_page(self._session, path, page, show, consistent=True)
@@ -86,6 +86,10 @@ class ChangeReads:
         row = await self._session.get(price_path(key))
         if row is not None and row.since is not None and row.number is None:
             await self._session.put(loaded_change(key, row.since, row.cents), if_absent=True)
+
+
+def _is_change(row: ChangeRow, channel: str) -> bool:
+    return row.channel == channel and not row.number.startswith(f"{LOADED}.")
 
 
 def shown_change(row: ChangeRow, at: int, now: int) -> PriceChange:

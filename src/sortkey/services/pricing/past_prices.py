@@ -1,7 +1,7 @@
 """What was in force before the oldest entry that a price's row still has: the changes of the price tell.
 
-A change that took effect when its batch was committed is listed under the instant of its request, at most a minute
-earlier. So the search goes on for a minute of rows after it has found one.
+A change that took effect when its batch was committed is listed under the instant of its request, at most five minutes
+earlier. So the search goes on through five minutes of rows after it has found one.
 """
 
 from __future__ import annotations
