@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
-from benchmarks._pricing_market import Questions, Sizes
+from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
 from sortkey.services.pricing.model import CHANGES, PRICES
 from sortkey.services.pricing.page_request import page_request
@@ -116,7 +116,8 @@ class OurReads:
         return await self._pricing.price(self._asked.store(), self._asked.product())
 
     async def upcoming(self) -> object:
-        return await self._pricing.price_changes(self._asked.store_with_changes(), page_request(first=PAGE))
+        store = self._asked.store_with_changes()
+        return await self._pricing.price_changes(store, page_request(first=PAGE), UPCOMING_CHANNEL)
 
     async def units(self) -> dict[str, float]:
         """Read units of one call of each; without the fast reads of an embedded store, which report none."""

@@ -27,7 +27,7 @@ from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import ChangeInput
 
 LEAST_READS: Final = 300
-BULKS: Final = 3
+BULKS: Final = 2
 
 
 class DuringChange(NamedTuple):

@@ -23,7 +23,7 @@ from benchmarks._pricing_calls import BY_STORE as PAGE_BY_STORE
 from benchmarks._pricing_calls import ONE as ONE_PRICE
 from benchmarks._pricing_calls import UPCOMING as UPCOMING_CHANGES
 from benchmarks._pricing_calls import Timed, timed
-from benchmarks._pricing_market import UPCOMING_STORES, Questions, Sizes
+from benchmarks._pricing_market import UPCOMING_CHANNEL, UPCOMING_STORES, Questions, Sizes
 from benchmarks.boosts_http import free_port, serving
 from tests.postgres.server import programs
 
@@ -56,7 +56,9 @@ def questions(sizes: Sizes, stores: int) -> dict[str, Callable[[], Asked]]:
         PAGE_BY_STORE: lambda: Asked(f"/pricing/stores/{asked.store()}/prices"),
         PAGE_BY_PRODUCT: lambda: Asked(f"/pricing/products/{asked.product()}/prices"),
         ONE_PRICE: lambda: Asked(f"/pricing/stores/{asked.store()}/products/{asked.product()}"),
-        UPCOMING_CHANGES: lambda: Asked(f"/pricing/stores/{asked.store_with_changes()}/changes"),
+        UPCOMING_CHANGES: lambda: Asked(
+            f"/pricing/stores/{asked.store_with_changes()}/changes?channel={UPCOMING_CHANNEL}"
+        ),
         GRAPHQL: lambda: Asked(
             "/graphql", msgspec.json.encode({"query": QUERY, "variables": {"store": asked.store()}})
         ),

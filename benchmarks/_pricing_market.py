@@ -20,8 +20,10 @@ from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import ChangeInput
 
 LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
-UPCOMING_STORES: Final = 100
+UPCOMING_STORES: Final = 50
 """How many stores have changes to come."""
+UPCOMING_CHANNEL: Final = "WEB"
+"""Of those changes: they are not in the pages that are measured, whose rows have nothing to come."""
 UPCOMING: Final = 70
 """Changes of each of them: more than a page."""
 _LOADED: Final = re.compile(r"loaded ([\d,]+) prices in ([\d.]+) s")
@@ -119,7 +121,13 @@ async def schedule(store: Path, changes: Iterator[PriceRow]) -> None:
     async with sk.open(store, tables=[PRICES, CHANGES]) as session:
         await Pricing(session).change_prices(
             [
-                ChangeInput(store=each.store, product=each.product, amount=each.amount, effective_at=each.effective)
+                ChangeInput(
+                    store=each.store,
+                    product=each.product,
+                    channel=UPCOMING_CHANNEL,
+                    amount=each.amount,
+                    effective_at=each.effective,
+                )
                 for each in changes
             ]
         )

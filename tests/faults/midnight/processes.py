@@ -94,9 +94,7 @@ class Processors:
         self._running: list[FollowProcess] = []
 
     async def start(self) -> None:
-        made = await asyncio.to_thread(
-            FollowProcess, "tests.faults.midnight.service", "pricing", self._store, "--lease", self._lease
-        )
+        made = await asyncio.to_thread(FollowProcess, "sortkey", "pricing", self._store, "--lease", self._lease)
         self._running.append(made)
 
     async def kill_one(self) -> None:

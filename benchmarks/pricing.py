@@ -1,0 +1,216 @@
+"""Pricing: 4,000,000 prices on a synced folder, loaded by the command; reads, changes and a midnight, beside PostgreSQL
+
+PostgreSQL has the relational design with its indexes and its cron job, the same prices, and syncs, too. In the process,
+a call of ours is beside a statement over a connection; over HTTP, wrk is beside pgbench, on 8 connections each.
+
+`SORTKEY_PRICING_STORES=800` and the like make it smaller (`benchmarks/_pricing_market.py` has the names).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+from benchmarks import _wrk
+from benchmarks._peers import working_folder
+from benchmarks._prices_postgres import PostgresPrices, running
+from benchmarks._pricing_calls import BY_PRODUCT, DEEP, DEEP_OFFSET, CallCosts, Timed, call_costs, calls_of
+from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnight, during_ours, during_theirs
+from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench
+from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
+from sortkey.cli.bench import Result, Section
+from tests.faults.midnight import campaign
+
+POSTGRES: Final = "PostgreSQL"
+BETTER: Final = "with a better index"
+MEBIBYTE: Final = 1 << 20
+
+
+def run() -> Iterator[Result | Section]:
+    yield from measure(Sizes.from_environment())
+
+
+def measure(sizes: Sizes) -> Iterator[Result | Section]:
+    _wrk.require()
+    with TemporaryDirectory(dir=working_folder()) as made, running() as urls:
+        market = Market(sizes, Path(made), *urls)
+        yield from market.load()
+        calls = asyncio.run(market.calls())
+        yield from of_calls(sizes, calls)
+        better = asyncio.run(market.calls_with_better_index())
+        for name, timed in better.items():
+            yield Result(
+                f"{name}, p50, PostgreSQL {BETTER}", calls.ours.many[name].p50, "ms", peers={POSTGRES: timed.p50}
+            )
+        http = market.http()
+        yield from of_http(sizes, http)
+        bulk, their_bulk = asyncio.run(during_ours(market.many, sizes)), during_theirs(market.many_url, sizes)
+        yield from of_bulk(sizes, bulk, their_bulk)
+        midnight, cron = market.midnight(), cron_midnight(market.many_url, sizes)
+        yield from of_midnight(sizes, midnight, cron)
+        yield Section(
+            {
+                "sizes": sizes._asdict(),
+                "load": {"ours": _loaded(market.loaded), "theirs": _loaded(market.copied)},
+                "calls": _plain(calls),
+                "better": _plain(better),
+                "http": _plain(http),
+                "bulk": {"ours": _plain(bulk), "theirs": _plain(their_bulk)},
+                "midnight": {
+                    "scheduling": midnight.scheduling,
+                    "permanent": midnight.permanent,
+                    "reads": midnight.reads,
+                    "wrong": midnight.wrong,
+                    "cron": _plain(cron),
+                },
+            }
+        )
+
+
+class Http(NamedTuple):
+    few: Mapping[str, Rate]
+    many: Mapping[str, Rate]
+    theirs: Mapping[str, Rate]
+    """With many prices."""
+
+
+class Market:
+    """The prices, in our folders and in PostgreSQL's databases, few and many."""
+
+    def __init__(self, sizes: Sizes, folder: Path, few_url: str, many_url: str) -> None:
+        self._sizes = sizes
+        self._folder = folder
+        self.few, self.many = folder / "few", folder / "many"
+        self.few_url, self.many_url = few_url, many_url
+        self.loaded = self.copied = Loaded(0, 0.0, 0)
+
+    def load(self) -> Iterator[Result]:
+        sizes = self._sizes
+        for stores, folder, url in (
+            (sizes.few_stores, self.few, self.few_url),
+            (sizes.stores, self.many, self.many_url),
+        ):
+            file = self._folder / "prices.csv"
+            write_file(file, stores, sizes.products)
+            self.loaded = load_by_command(file, folder)
+            self.copied = self._copy(file, url)
+            file.unlink()
+            asyncio.run(schedule(folder, upcoming(sizes)))
+        rows = f"{sizes.prices:,} prices"
+        yield Result(f"load of {rows}", self.loaded.rate, "/s", peers={POSTGRES: self.copied.rate})
+        size, other = self.loaded.bytes / MEBIBYTE, self.copied.bytes / MEBIBYTE
+        yield Result(f"size of {rows}, with the index", size, "MiB", peers={POSTGRES: other})
+
+    def _copy(self, file: Path, url: str) -> Loaded:
+        prices = PostgresPrices(url)
+        prices.create()
+        began = perf_counter()
+        rows = prices.copy_file(file, LONG_AGO)
+        seconds = perf_counter() - began
+        prices.schedule(upcoming(self._sizes))
+        loaded = Loaded(rows, seconds, prices.bytes_used())
+        prices.close()
+        return loaded
+
+    async def calls(self) -> CallCosts:
+        few, many = PostgresPrices(self.few_url), PostgresPrices(self.many_url)
+        try:
+            return await call_costs(self._sizes, self.few, self.many, few, many)
+        finally:
+            few.close()
+            many.close()
+
+    async def calls_with_better_index(self) -> dict[str, Timed]:
+        many = PostgresPrices(self.many_url)
+        try:
+            many.add_better_index()
+            return await calls_of(many, self._sizes, [BY_PRODUCT, DEEP])
+        finally:
+            many.close()
+
+    def http(self) -> Http:
+        sizes = self._sizes
+        few, many = over_http(self.few, sizes, sizes.few_stores), over_http(self.many, sizes, sizes.stores)
+        return Http(few, many, over_pgbench(self.many_url, sizes, sizes.stores))
+
+    def midnight(self) -> campaign.Result:
+        sizes = self._sizes
+        plan = campaign.Plan(
+            seed=7,
+            changes=sizes.midnight,
+            stores=sizes.midnight_stores,
+            kills=0,
+            running_before=True,
+            # If it takes longer, it begins again.
+            lead_seconds=2 + sizes.midnight / 2300,
+            readers=1,
+        )
+        return campaign.run(plan, str(self._folder / "midnight"))
+
+
+def of_calls(sizes: Sizes, found: CallCosts) -> Iterator[Result]:
+    ours, theirs = found.ours.many, found.theirs.many
+    for name, timed in ours.items():
+        for quantile in Timed._fields:
+            other = getattr(theirs[name], quantile)
+            yield Result(f"{name}, {quantile}, in the process", getattr(timed, quantile), "ms", peers={POSTGRES: other})
+        yield Result(f"{name}, read units", found.units[name], "units")
+    offset = theirs[DEEP_OFFSET].p50
+    yield Result(f"{DEEP}, p50, PostgreSQL by OFFSET", ours[DEEP].p50, "ms", peers={POSTGRES: offset})
+    for name, timed in ours.items():
+        grown, other = timed.p50 / found.ours.few[name].p50, theirs[name].p50 / found.theirs.few[name].p50
+        yield Result(f"{name}, growth of p50 from {sizes.few_prices:,} prices", grown, "×", peers={POSTGRES: other})
+
+
+def of_http(sizes: Sizes, found: Http) -> Iterator[Result]:
+    for name, rate in found.many.items():
+        theirs = found.theirs.get(name)
+        shown = name if name == GRAPHQL else f"{name}, REST"
+        peers = {} if theirs is None else {POSTGRES: theirs.rate}
+        yield Result(f"{shown}, 8 connections", rate.rate, "/s", peers=peers)
+        for quantile in Timed._fields:
+            others = {} if theirs is None else {POSTGRES: getattr(theirs.timed, quantile)}
+            yield Result(f"{shown}, 8 connections, {quantile}", getattr(rate.timed, quantile), "ms", peers=others)
+        grown = rate.timed.p50 / found.few[name].timed.p50
+        yield Result(f"{shown}, growth of p50 from {sizes.few_prices:,} prices", grown, "×")
+
+
+def of_bulk(sizes: Sizes, ours: DuringChange, theirs: DuringChange) -> Iterator[Result]:
+    changes = f"bulk changes of {sizes.bulk:,}"
+    yield Result(f"{changes}, changes", ours.rate, "/s", peers={POSTGRES: theirs.rate})
+    for quantile in ("p50", "p99"):
+        for what, mine, other in (("alone", ours.alone, theirs.alone), ("during them", ours.during, theirs.during)):
+            yield Result(
+                f"{changes}, a page {what}, {quantile}",
+                getattr(mine, quantile),
+                "ms",
+                peers={POSTGRES: getattr(other, quantile)},
+            )
+
+
+def of_midnight(sizes: Sizes, ours: campaign.Result, theirs: CronMidnight) -> Iterator[Result]:
+    what = f"midnight with {sizes.midnight:,} changes"
+    # A ratio to none would be no number.
+    stale = {POSTGRES: float(theirs.stale)} if theirs.stale else {}
+    yield Result(f"{what}, wrong reads", ours.wrong, "", peers=stale)
+    yield Result(f"{what}, reads", ours.reads, "", peers={POSTGRES: theirs.reads})
+    yield Result(f"{what}, until a price is right", 0.0, "s", peers={POSTGRES: theirs.seconds})
+    yield Result(f"{what}, until everything is permanent", ours.permanent, "s", peers={POSTGRES: theirs.seconds})
+    yield Result(f"{what}, scheduled", sizes.midnight / ours.scheduling, "/s")
+
+
+def _plain(found: Any) -> Any:
+    """Named tuples as objects, for the JSON."""
+    if isinstance(found, tuple) and hasattr(found, "_asdict"):
+        return {name: _plain(value) for name, value in found._asdict().items()}
+    if isinstance(found, Mapping):
+        return {name: _plain(value) for name, value in found.items()}
+    return found
+
+
+def _loaded(found: Loaded) -> dict[str, float]:
+    return {**found._asdict(), "rate": found.rate}
