@@ -38,7 +38,9 @@ class CurrentRules:
             self._reading = asyncio.create_task(self._refresh())
         if self._reading is not None:
             # One that takes longer goes on, and a later event has what it reads.
-            await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS)
+            done, _ = await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS)
+            for read in done:
+                read.result()
         return self._rules
 
     async def _refresh(self) -> None:

@@ -23,7 +23,7 @@ from sortkey.services.goals.batch.job import BatchInputs
 from sortkey.services.goals.model import PENDING, Pending
 from sortkey.services.goals.rules_database import write_rules
 
-PERSONS: Final = 2_000
+PERSONS: Final = 500
 COMPETES_AS: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The demonstration gives way to every real batch, whatever its as-of is."""
 

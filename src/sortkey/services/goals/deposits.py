@@ -1,7 +1,8 @@
 """Deposit events, written if they are newer than what is stored and than what the batch has seen.
 
-An event takes one GetItem, of the person's view, and one conditional put. The view tells whether person and goal exist,
-up to when the batch has seen everything, and the person's tier, by which the rules give the special rate.
+A request reads which load is served, and the persons' views; then each event is one conditional put. The view tells
+whether person and goal exist, up to when the batch has seen everything, and the person's tier, by which the rules give
+the special rate.
 """
 
 from __future__ import annotations
