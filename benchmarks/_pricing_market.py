@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
     stores: int = 8000
     few_stores: int = 80
     products: int = 500
-    calls: int = 300
+    calls: int = 200
     """Of each operation in each round."""
     rounds: int = 5
     seconds: int = 3

@@ -23,33 +23,40 @@ from sortkey.services.pricing.page_request import page_request
 from sortkey.services.pricing.service import Pricing
 from tests.services.pricing.load.files import csv_file, priced
 
+STORES = (
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("disk", "endpoint")),
+    pytest.param("local", marks=pytest.mark.oracle),
+)
+"""Not in memory, where nobody else would see what was loaded."""
+
 
 def load(folder: Path, path: Path, *options: str) -> int:
     return main(["load", "pricing", str(path), "--store", str(folder / "data"), *options])
 
 
-def amounts(folder: Path, store: str) -> dict[str, Decimal]:
+def amounts(store: Path | str, of: str) -> dict[str, Decimal]:
     """What a store's products cost now."""
 
     async def read() -> dict[str, Decimal]:
-        async with sk.open(folder / "data", tables=[PRICES, CHANGES]) as session:
-            page = await Pricing(session).base_prices(store, page_request(first=2048))
+        async with sk.open(store, tables=[PRICES, CHANGES]) as session:
+            page = await Pricing(session).base_prices(of, page_request(first=2048))
             return {price.product: price.amount for price in page.items}
 
     return asyncio.run(read())
 
 
-@pytest.mark.slow
-def test_a_file_and_another_one_after_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert load(tmp_path, csv_file(tmp_path / "a.csv", *priced(3, 4))) == 0
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_a_file_and_another_one_after_it(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["load", "pricing", str(csv_file(tmp_path / "a.csv", *priced(3, 4))), "--store", store]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("loaded 12 prices in ")
     assert "sortkey load: loading a.csv: 12 rows" in said.err
-    assert amounts(tmp_path, "00001")["P0002"] == Decimal("10.50")
+    assert amounts(store, "00001")["P0002"] == Decimal("10.50")
     # Now there are prices: the next file is a bulk change, with history.
-    assert load(tmp_path, csv_file(tmp_path / "b.csv", "00001,P0002,3.00"), "--requested-by", "Ada") == 0
+    second = csv_file(tmp_path / "b.csv", "00001,P0002,3.00")
+    assert main(["load", "pricing", str(second), "--store", store, "--requested-by", "Ada"]) == 0
     assert capsys.readouterr().out.startswith("loaded 1 price in ")
-    assert amounts(tmp_path, "00001")["P0002"] == Decimal("3.00")
+    assert amounts(store, "00001")["P0002"] == Decimal("3.00")
 
 
 def test_mistakes_are_listed_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +66,7 @@ def test_mistakes_are_listed_and_nothing_is_written(tmp_path: Path, capsys: pyte
     assert lines[0].startswith(f"{path}, line 3: amount: must be from 0")
     assert len(lines) == 20 + 1
     assert lines[-1] == "sortkey load: 30 rows are wrong; 10 more are not shown; nothing was written"
-    assert amounts(tmp_path, "7") == {}
+    assert amounts(tmp_path / "data", "7") == {}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +131,7 @@ def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.Capt
         "6 of 9 rows of o.csv are loaded, and then it was interrupted; load that file again, or add --abandon" in said
     )
     assert load(tmp_path, path, "--abandon") == 0
-    assert amounts(tmp_path, "7") == {"P1": Decimal("1.00")}
+    assert amounts(tmp_path / "data", "7") == {"P1": Decimal("1.00")}
 
 
 # The processes of a killed load end with it, and the same command continues.
@@ -143,7 +150,7 @@ def test_a_killed_load_is_continued(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert load(tmp_path, path) == 0
     assert "continues after " in capsys.readouterr().err
     for store in (0, 30, 59):
-        assert len(amounts(tmp_path, f"{store:05}")) == 500
+        assert len(amounts(tmp_path / "data", f"{store:05}")) == 500
 
 
 def shown(terminal: bool) -> str:
