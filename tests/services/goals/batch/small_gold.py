@@ -68,6 +68,8 @@ class SmallGold:
         self.rules = f"sqlite:///{folder / 'rules.db'}"
         self.tables = deepcopy(TABLES)
         self.types: dict[str, Any] = dict(TYPES)
+        self.as_spark_writes = False
+        """Spark writes timestamps in 96 bits, unless it is told otherwise."""
         write_rules(self.rules, RULES)
 
     @property
@@ -85,5 +87,6 @@ class SmallGold:
         for name, columns in self.tables.items():
             (self.folder / name).mkdir(parents=True, exist_ok=True)
             arrays = {column: pa.array(values, self.types.get(column)) for column, values in columns.items()}
-            pq.write_table(pa.table(arrays), self.folder / name / "part-0.parquet")
+            file = self.folder / name / "part-0.parquet"
+            pq.write_table(pa.table(arrays), file, use_deprecated_int96_timestamps=self.as_spark_writes)
         return BatchInputs(self.folder, self.rules, AS_OF)

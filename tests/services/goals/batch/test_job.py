@@ -103,11 +103,17 @@ def test_an_as_of_in_another_zone_is_the_same_instant(gold: SmallGold) -> None:
     assert saved(inputs._replace(as_of=tokyo)) == saved(inputs) == {"GOVERNMENT_BONDS": 0, "SAVINGS_ACCOUNT": 32_001}
 
 
-@pytest.mark.parametrize("unit", ["ms", "us"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "+05:00"])
 def test_a_zone_in_the_file_makes_no_difference(gold: SmallGold, zone: str | None, unit: str) -> None:
     gold.contributions["effective_at"] = [may(16, 0), may(16, 0, 1), may(3), may(1, 0)]
     gold.types["effective_at"] = pa.timestamp(unit, zone)
+    assert saved(gold.write())["SAVINGS_ACCOUNT"] == 20_000
+
+
+def test_timestamps_as_spark_writes_them(gold: SmallGold) -> None:
+    gold.contributions["effective_at"] = [may(16, 0), may(16, 0, 1), may(3), may(1, 0)]
+    gold.as_spark_writes = True
     assert saved(gold.write())["SAVINGS_ACCOUNT"] == 20_000
 
 

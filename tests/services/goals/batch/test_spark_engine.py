@@ -42,12 +42,15 @@ def test_both_engines_serve_the_same(spark: SparkEngine, gold: SmallGold, tmp_pa
     assert served == asyncio.run(table(inputs))
     assert {goal.status for person in served for goal in person.goals} == {"NOT_STARTED", "IN_PROGRESS", "COMPLETED"}
     # Rules in SQLite, other types, a zone, the bounds of the month, and as-of by default.
-    gold.types |= {"amount_cents": pa.int32(), "effective_at": pa.timestamp("ms", "+05:00")}
+    gold.types |= {"amount_cents": pa.int32(), "effective_at": pa.timestamp("ns", "+05:00")}
     gold.contribute(effective_at=may(1, 0), amount_cents=-5)
     gold.contribute(effective_at=may(16, 0), amount_cents=7)
     gold.contribute(effective_at=may(16, 0, 1), amount_cents=11)
     inputs = gold.write()._replace(as_of=None)
-    assert asyncio.run(table(inputs, spark)) == asyncio.run(table(inputs))
+    served = asyncio.run(table(inputs))
+    assert asyncio.run(table(inputs, spark)) == served
+    gold.as_spark_writes = True
+    assert asyncio.run(table(gold.write()._replace(as_of=None), spark)) == served
 
 
 def test_partitions_write_to_an_endpoint(spark: SparkEngine, gold: SmallGold, our_endpoint: str) -> None:

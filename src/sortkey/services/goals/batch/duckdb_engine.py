@@ -31,9 +31,12 @@ class DuckDBEngine:
         # Spark has it built in.
         self._run("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")
 
-    def read(self, view: str, files: Sequence[Path]) -> None:
+    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
         names = ", ".join(_quoted(str(path)) for path in files)
-        self.view(view, f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)")
+        # What has no zone is in that of the session.
+        casts = ", ".join(f"CAST({name} AS TIMESTAMPTZ) AS {name}" for name in instants)
+        columns = f"* REPLACE ({casts})" if casts else "*"
+        self.view(view, f"SELECT {columns} FROM read_parquet([{names}], hive_partitioning = false)")
 
     def table(self, view: str, columns: Mapping[str, str], rows: Sequence[Row]) -> None:
         self._run(f"CREATE OR REPLACE TABLE {view} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")

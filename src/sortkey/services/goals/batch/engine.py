@@ -16,8 +16,9 @@ Row = tuple[Any, ...]
 
 
 class Engine(Protocol):
-    def read(self, view: str, files: Sequence[Path]) -> None:
-        """Makes a view of Parquet files."""
+    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
+        """Makes a view of Parquet files. The columns `instants` become instants, whatever zone and precision the file
+        has; those without a zone are UTC."""
         ...
 
     def table(self, view: str, columns: Mapping[str, str], rows: Sequence[Row]) -> None:

@@ -31,15 +31,10 @@ def _is_text(given: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _is_timestamp(given: Any) -> bool:
-    # Spark reads no nanoseconds.
-    return bool(types.is_timestamp(given) and given.unit in ("s", "ms", "us"))
-
-
 TEXT: Final = ColumnType("text", _is_text)
 BOOLEAN: Final = ColumnType("boolean", types.is_boolean)
-CENTS: Final = ColumnType("bigint (whole cents)", types.is_signed_integer)
-INSTANT: Final = ColumnType("timestamp (of milli- or microseconds, in UTC)", _is_timestamp)
+CENTS: Final = ColumnType("bigint (whole cents)", types.is_integer)
+INSTANT: Final = ColumnType("timestamp (in UTC)", types.is_timestamp)
 
 TABLES: Final[Mapping[str, Mapping[str, ColumnType]]] = {
     "customers": {"person_id": TEXT, "name": TEXT, "tier": TEXT, "language": TEXT, "notifications": BOOLEAN},

@@ -30,7 +30,8 @@ from sortkey.services.goals.batch.batch_run import (
 )
 from sortkey.services.goals.batch.checks import check_gold
 from sortkey.services.goals.batch.engine import Engine, PartitionedEngine, open_engine
-from sortkey.services.goals.batch.gold import Gold, find_gold
+from sortkey.services.goals.batch.gold import INSTANT, Gold, find_gold
+from sortkey.services.goals.batch.gold import TABLES as COLUMNS
 from sortkey.services.goals.batch.partition_write import PartitionWrite
 from sortkey.services.goals.batch.person_views import BY, person_views
 from sortkey.services.goals.batch.reconciliation import Reconciled, Reconciler
@@ -128,7 +129,7 @@ def _read(inputs: BatchInputs) -> tuple[Rules, Gold]:
 def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now: datetime) -> _Prepared:
     """The views of all steps, over inputs that are right."""
     for name, files in gold.files.items():
-        engine.read(f"gold_{name}", files)
+        engine.read(f"gold_{name}", files, [column for column, kind in COLUMNS[name].items() if kind is INSTANT])
     engine.view("contributions", steps.CONTRIBUTIONS)
     run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
     valid = rules.on(run.day)

@@ -20,6 +20,7 @@ from pyspark import Accumulator, SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected
 from sortkey.services.goals.batch.engine import Row
@@ -102,15 +103,24 @@ class SparkEngine:
         self.partitions = PARTITIONS
         self._counted: Accumulator[int] | None = None
         self._session.conf.set("spark.sql.session.timeZone", "UTC")
+        self._session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
 
     @property
     def writes_by_partition(self) -> bool:
         """Spark Connect runs no functions of ours beside the data."""
         return not self.master.startswith("sc://")
 
-    def read(self, view: str, files: Sequence[Path]) -> None:
+    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
         with _errors():
-            self._session.read.parquet(*(path.as_uri() for path in files)).createOrReplaceTempView(view)
+            found = self._session.read.parquet(*(path.as_uri() for path in files))
+            kinds = dict(found.dtypes)
+            for name in instants:
+                # Nanoseconds are read as numbers. What has no zone is in that of the session.
+                micros = (
+                    f"timestamp_micros({name} div 1000)" if kinds[name] == "bigint" else f"CAST({name} AS TIMESTAMP)"
+                )
+                found = found.withColumn(name, expr(micros))
+            found.createOrReplaceTempView(view)
 
     def table(self, view: str, columns: Mapping[str, str], rows: Sequence[Row]) -> None:
         schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -4,8 +4,7 @@
     batch_run                                          one row: the month and its bounds, as-of
     rules                                              those that hold on as-of's day: goal_id, tier, special_rate
 
-Amounts are whole cents. Instants are microseconds since 1970, so that a zone in the file, or none, makes no difference:
-a timestamp without one is UTC, which is the zone of both engines' sessions.
+Amounts are whole cents. Instants are microseconds since 1970, so that a zone in the file, or none, makes no difference.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final
 
 CONTRIBUTIONS: Final = """
 SELECT contribution_id, person_id, goal_id, status, CAST(amount_cents AS BIGINT) AS amount_cents,
-       unix_micros(CAST(effective_at AS TIMESTAMP)) AS effective_micros
+       unix_micros(effective_at) AS effective_micros
 FROM gold_contributions
 """
 
