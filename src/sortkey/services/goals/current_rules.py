@@ -9,22 +9,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Final
 
 from sortkey.services.goals.rules import Rules, RulesError
-
-PATIENCE_SECONDS: Final = 2.0
-"""How long an event waits for the database."""
 
 _logger = logging.getLogger(__name__)
 
 
 class CurrentRules:
     def __init__(
-        self, read: Callable[[], Rules], refresh_seconds: float, now: Callable[[], float] = time.monotonic
+        self,
+        read: Callable[[], Rules],
+        refresh_seconds: float,
+        patience_seconds: float,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`read` may block; it runs in a thread."""
+        """`read` may block; it runs in a thread. An event waits for it no longer than `patience_seconds`."""
         self._read = read
+        self._patience_seconds = patience_seconds
         self._refresh_seconds = refresh_seconds
         self._now = now
         self._rules: Rules | None = None
@@ -38,7 +39,7 @@ class CurrentRules:
             self._reading = asyncio.create_task(self._refresh())
         if self._reading is not None:
             # One that takes longer goes on, and a later event has what it reads.
-            done, _ = await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS)
+            done, _ = await asyncio.wait({self._reading}, timeout=self._patience_seconds)
             for read in done:
                 read.result()
         return self._rules

@@ -171,4 +171,4 @@ def _rules_of(settings: Settings) -> CurrentRules | None:
         open_rules(url).close()
     except RulesError as error:
         raise sk.BadSettings(f"goals: rules: {error}") from None
-    return CurrentRules(lambda: read_rules(url), settings.refresh_seconds)
+    return CurrentRules(lambda: read_rules(url), settings.refresh_seconds, settings.patience_seconds)

@@ -24,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The URL of the database with the table goal_rules: sqlite:///FILE or postgresql://…"""
     refresh_seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
     """How old the rules may be that an event is enriched with."""
+    patience_seconds: Annotated[float, Meta(gt=0, le=3600)] = 2.0
+    """How long an event waits for the database."""
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:

@@ -119,7 +119,7 @@ def test_a_day(
     write_rules(postgres_url, demo_rules())
     config = tmp_path / "sortkey.toml"
     # So often that the next event has a rule that was changed before it.
-    config.write_text(f'[goals]\nrules = "{postgres_url}"\nrefresh_seconds = 0.000001\n')
+    config.write_text(f'[goals]\nrules = "{postgres_url}"\nrefresh_seconds = 0.000001\npatience_seconds = 60\n')
     topic = broker.topic(1)
     day = Day(tmp_path, postgres_url, Topic(broker.bootstrap, topic), start_worker("goals", topic, config=config))
     asyncio.run(tell(day, spark))
