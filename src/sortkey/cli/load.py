@@ -25,7 +25,7 @@ from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.async_session import open_session
-from sortkey.service_interface import BadSettings
+from sortkey.service_interface import BadRequest, BadSettings, Conflict
 from sortkey.services.pricing.checks import Mistake, check_requester
 from sortkey.services.pricing.load.load_processes import LoadFailed
 from sortkey.services.pricing.load.price_files import FORMATS
@@ -63,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _print_mistakes(arguments.file, error)
     except OtherLoad as error:
         return print_error("load", f"{error}, and then it was interrupted; load that file again, or add --abandon")
-    except (LoadError, LoadFailed) as error:
+    except OSError as error:
+        return print_error("load", f"{error.filename or arguments.file} cannot be read: {error.strerror}")
+    except (BadRequest, Conflict, LoadError, LoadFailed) as error:
         print_error("load", f"{' '.join(str(error).split())}; the same command continues where it was")
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:

@@ -8,9 +8,11 @@ from typing import Final
 
 import msgspec
 
-from sortkey.services.pricing.load.raw_rows import Mistake, Read, ShowRead
+from sortkey.services.pricing.load.raw_rows import Mistake, RawRow, Read, ShowRead
 
 SHOWN_EVERY: Final = 4096
+MOST_DIGITS: Final = 20
+"""More than any amount has."""
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -47,4 +49,18 @@ class JsonLinesFile:
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     yield Mistake(number, f"is not JSON: {error}")
                 else:
-                    yield number, msgspec.structs.astuple(line)
+                    yield number, _raw(line)
+
+
+def _raw(line: Line) -> RawRow:
+    amount = line.amount
+    text = None if amount is None else str(amount)
+    if amount is not None and "E" in str(text) and abs(amount.adjusted()) < MOST_DIGITS:
+        # JSON may say 1e2. The digits of 1e999999999 would fill the memory.
+        text = f"{amount:f}"
+    return (
+        *(line.store, line.product, line.channel, line.kind, line.action),
+        text,
+        line.currency,
+        line.effective_at,
+    )

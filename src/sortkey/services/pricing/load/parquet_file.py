@@ -29,13 +29,22 @@ class ParquetFile:
                 self._check(file.schema_arrow)
                 total, number = file.metadata.num_rows, 1
                 for batch in file.iter_batches(ROWS_AT_A_TIME):
-                    columns = {name: _values(batch.column(name)) for name in batch.schema.names}
+                    columns = {name: self._values(batch.column(name)) for name in batch.schema.names}
                     for row in zip(*(columns.get(name, repeat(None)) for name in COLUMNS), strict=False):
                         yield number, row
                         number += 1
                     show(number - 1, total)
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, OverflowError, ValueError) as error:
             raise UnusableFile(f"{self._path} cannot be read as Parquet: {error}") from error
+
+    def _values(self, column: Any) -> list[Any]:
+        if not self._arrow.types.is_timestamp(column.type):
+            values: list[Any] = column.to_pylist()
+            return values
+        # Python's datetimes have microseconds; pandas writes nanoseconds.
+        zone = column.type.tz
+        instants = column.cast(self._arrow.timestamp("us", zone), safe=False).to_pylist()
+        return [value and value.replace(tzinfo=UTC) for value in instants] if zone is None else instants
 
     def _check(self, schema: Any) -> None:
         check_columns(schema.names, str(self._path))
@@ -56,10 +65,3 @@ def _fits(name: str, types: Any, kind: Any) -> bool:
     if name == "amount":
         return bool(types.is_decimal(kind) or types.is_integer(kind) or types.is_floating(kind))
     return name == "effectiveAt" and bool(types.is_timestamp(kind))
-
-
-def _values(column: Any) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if str(column.type).startswith("timestamp") and column.type.tz is None:
-        return [value and value.replace(tzinfo=UTC) for value in values]
-    return values
