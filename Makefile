@@ -8,7 +8,7 @@ UNIT   := not slow and not oracle and not faults and not kafka and not postgres 
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka postgres browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -16,7 +16,7 @@ help: ## List the targets
 run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
-test: $(READY) oracle kafka postgres browser ## Run every test
+test: $(READY) oracle kafka postgres ministack browser ## Run every test
 	$(BIN)/python -m pytest -n 2 -rs
 
 quick: $(READY) ## Run the unit tests, on stores in memory
@@ -75,6 +75,9 @@ kafka: $(READY) ## Fetch Kafka, which the tests of the worker use
 
 postgres: ## Install PostgreSQL, which the tests of rules in a database use
 	@tools/postgres.sh || true
+
+ministack: $(READY) ## Install MiniStack, which the test of a schedule that fires uses
+	@$(BIN)/python -m tests.ministack.server || true
 
 browser: ## Fetch Chromium, which the tests of pages use
 	@tools/chromium.sh || true
