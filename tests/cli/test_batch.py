@@ -9,6 +9,7 @@ import pytest
 import sortkey as sk
 from sortkey.cli.batch_report import MEANINGS
 from sortkey.cli.main import main
+from sortkey.services.goals.demo_inputs import PERSONS
 from sortkey.services.goals.model import views
 from tests.services.goals.batch.small_gold import SmallGold, may
 
@@ -73,6 +74,13 @@ def test_an_older_as_of_is_rejected(command: Command, capsys: pytest.CaptureFixt
         (("--as-of", "2026-05-16"), "--as-of '2026-05-16' must be an instant with an offset, such as 2026-05-16T00:00:00Z"),  # noqa: E501
         (("--as-of", "noon"), "--as-of 'noon' must be an instant with an offset, such as 2026-05-16T00:00:00Z"),
         (("--month", "2026-13"), "--month '2026-13' must be a month, such as 2026-05"),
+        (("--month", "9999-12"), "--month '9999-12' must be a month, such as 2026-05"),
+        (("--as-of", "9999-12-31T23:59:59Z"), "--as-of '9999-12-31T23:59:59Z' is out of range; its year must be from 1900 to 8999"),  # noqa: E501
+        (("--as-of", "0001-01-01T00:00:00+05:00"), "--as-of '0001-01-01T00:00:00+05:00' is out of range; its year must be from 1900 to 8999"),  # noqa: E501
+        (("--demo",), "--demo takes no --gold"),
+        (("--rollback",), "--rollback takes no --gold"),
+        (("--report", "."), "--report . is a folder; name a file"),
+        (("--rules", "postgresql://u:secret@host:port/x"), "--rules: postgresql://***@host:port/x is no URL of rules; use sqlite:///FILE or postgresql://HOST/NAME"),  # noqa: E501
         (("--month", "May"), "--month 'May' must be a month, such as 2026-05"),
         (("--month", "2026-06"), "goals: there is no goal for the month 2026-06; name another with --month"),
         (("--gold", "nowhere"), "--gold nowhere: there is no such folder"),
@@ -138,5 +146,21 @@ def test_a_report_needs_its_folder(command: Command, capsys: pytest.CaptureFixtu
 
 def test_the_demonstration_needs_no_inputs(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["batch", "goals", "--demo", "--store", command.store]) == 0
-    assert "goals: 2,001 persons" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"goals: {PERSONS + 1:,} persons" in shown
+    assert "as of 2000" not in shown
     assert command() == 0, "a real batch replaces it, whatever its as-of"
+
+
+def test_a_report_that_cannot_be_written_comes_after_the_load(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert command("--report", str(tmp_path / "report.json")) == 1
+    line = f"the load is served, but --report {tmp_path / 'report.json'} cannot be written: No space left on device\n"
+    assert capsys.readouterr().err.endswith(f"sortkey batch: {line}")
+    monkeypatch.undo()
+    assert command.saved() == 32_000

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.batch_progress import BatchProgress
-from sortkey.cli.batch_report import print_report, write_report
+from sortkey.cli.batch_report import CannotReport, print_report, write_report
 from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
 from sortkey.model.errors import LoadError, ModelError
@@ -36,6 +38,9 @@ from sortkey.services.goals.model import TABLES
 from sortkey.storage import StorageError
 
 SERVICES: Final = ("goals",)
+_INPUTS: Final = ("gold", "rules", "as_of", "month")
+_EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
+"""Options that another one makes meaningless."""
 
 
 def add_arguments(command: Parser) -> None:
@@ -61,11 +66,14 @@ def add_arguments(command: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         store = _store(arguments)
+        _check_together(arguments)
         if arguments.rollback:
-            print_served("serves again", asyncio.run(_roll_back(store)))
+            served = asyncio.run(_roll_back(store))
+            _print_served("serves again", served, served.as_of)
         else:
-            inputs = None if arguments.demo else batch_inputs(arguments, store)
-            result = asyncio.run(_run(store, inputs))
+            inputs = None if arguments.demo else batch_inputs(arguments)
+            where = {"engine": arguments.engine, "master": arguments.master, "store": store}
+            result = asyncio.run(_run(store, inputs, where))
             print_result(result, arguments.service)
             if arguments.report is not None:
                 write_report(result, arguments.report)
@@ -73,6 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         return print_error("batch", str(error))
     except (BatchFailed, NotReconciled, LoadError, NoEarlierGeneration, Superseded) as error:
         print_error("batch", " ".join(str(error).split()))
+        return 1
+    except CannotReport as error:
+        print_error("batch", f"the load is served, but --report {arguments.report} cannot be written: {error}")
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
         return print_error("batch", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
@@ -82,31 +93,43 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def batch_inputs(arguments: argparse.Namespace, store: str) -> BatchInputs:
+def _check_together(arguments: argparse.Namespace) -> None:
+    """Options that would be ignored are mistakes."""
+    for mode, excluded in _EXCLUDED.items():
+        for other in excluded if getattr(arguments, mode) else ():
+            if getattr(arguments, other):
+                raise BatchRejected(f"--{mode} takes no --{other.replace('_', '-')}")
+    report: Path | None = arguments.report
+    if report is None:
+        return
+    if report.is_dir():
+        raise BatchRejected(f"--report {report} is a folder; name a file")
+    if not report.parent.is_dir():
+        raise BatchRejected(f"--report {report}: there is no folder {report.parent}")
+    if not os.access(report if report.exists() else report.parent, os.W_OK):
+        raise BatchRejected(f"--report {report} cannot be written")
+
+
+def batch_inputs(arguments: argparse.Namespace) -> BatchInputs:
     for name in ("gold", "rules"):
         if getattr(arguments, name) is None:
             raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
-    if arguments.report is not None and not arguments.report.parent.is_dir():
-        raise BatchRejected(f"--report {arguments.report}: there is no folder {arguments.report.parent}")
     return BatchInputs(
         gold=arguments.gold,
         rules=arguments.rules,
         as_of=None if arguments.as_of is None else parse_as_of(arguments.as_of),
         month=None if arguments.month is None else parse_month(arguments.month),
-        engine=arguments.engine,
-        master=arguments.master,
-        store=store,
     )
 
 
-async def _run(store: str, inputs: BatchInputs | None) -> BatchResult:
-    """Without inputs, those of the demonstration."""
+async def _run(store: str, inputs: BatchInputs | None, where: Mapping[str, Any]) -> BatchResult:
+    """Without inputs, those of the demonstration. `where` says what runs the SQL, and how it finds the store."""
     async with open_session(store, tables=TABLES) as session:
         with BatchProgress("goals", Console(stderr=True)) as progress, TemporaryDirectory() as folder:
             if inputs is None:
                 await session.create_tables(*TABLES)
                 inputs = await demo_inputs(session, Path(folder), datetime.now(UTC))
-            return await run_batch(session, inputs, progress=progress)
+            return await run_batch(session, inputs._replace(**where), progress=progress)
 
 
 async def _roll_back(store: str) -> Served:
@@ -141,9 +164,9 @@ def print_result(result: BatchResult, service: str) -> None:
         )
     resumed = f", {result.resumed_at:,} of them by an earlier attempt" if result.resumed_at else ""
     sys.stdout.write(f"{service}: {result.persons:,} persons{resumed}, month {result.run.month}\n")
-    print_served("serves", result.served)
+    _print_served("serves", result.served, result.run.as_of)
     print_report(result)
 
 
-def print_served(what: str, served: Served) -> None:
-    sys.stdout.write(f"{what} generation {served.id}: {served.rows:,} rows, as of {served.as_of.isoformat()}\n")
+def _print_served(what: str, served: Served, as_of: datetime) -> None:
+    sys.stdout.write(f"{what} generation {served.id}: {served.rows:,} rows, as of {as_of.isoformat()}\n")

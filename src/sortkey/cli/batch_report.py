@@ -20,9 +20,14 @@ MEANINGS: Final = {
     "without_event": "came, and no event had announced it",
     "rejected": "was taken back by an event",
     "still_pending": "is newer than the batch",
+    "unreadable": "has a row of another program that cannot be read",
 }
 FILE_WIDTH: Final = 120
 """Of a table that goes into a file or a pipe, which have no width."""
+
+
+class CannotReport(Exception):
+    """The file of the report cannot be written; the message says why."""
 
 
 def print_report(result: BatchResult) -> None:
@@ -74,4 +79,8 @@ def report_json(result: BatchResult) -> dict[str, Any]:
 
 
 def write_report(result: BatchResult, file: Path) -> None:
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(report_json(result))) + b"\n")
+    """Raises CannotReport."""
+    try:
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(report_json(result))) + b"\n")
+    except OSError as error:
+        raise CannotReport(error.strerror or str(error)) from error

@@ -113,6 +113,10 @@ def test_a_database_that_does_not_exist(postgres: PostgresServer) -> None:
     assert 'database "nowhere" does not exist' in rejected(f"postgresql://postgres@127.0.0.1:{postgres.port}/nowhere")
 
 
-@pytest.mark.parametrize("url", ["rules.db", "mysql://host/rules", "http://host", ""])
+@pytest.mark.parametrize("url", ["rules.db", "mysql://host/rules", "http://host", "", "postgresql://u@host:port/x"])
 def test_only_sqlite_and_postgresql_are_known(url: str) -> None:
     assert rejected(url).endswith("is no URL of rules; use sqlite:///FILE or postgresql://HOST/NAME")
+
+
+def test_a_wrong_url_is_shown_without_its_password() -> None:
+    assert "secret" not in rejected("postgresql://ana:secret@host:port/rules")

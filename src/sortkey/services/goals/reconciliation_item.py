@@ -30,8 +30,18 @@ class Reconciliation(sk.Item, table=GOAL_CHANGES):
     """An event had taken it back before the batch."""
     still_pending: int = 0
     """Is newer than the batch."""
+    unreadable: int = 0
+    """Has a row that another program wrote, and that cannot be read."""
 
     key = sk.Key("RECONCILIATION#{of}", "LAST")
 
 
-OUTCOMES: Final = ("confirmed", "other_amount", "never_came", "without_event", "rejected", "still_pending")
+OUTCOMES: Final = (
+    "confirmed",
+    "other_amount",
+    "never_came",
+    "without_event",
+    "rejected",
+    "still_pending",
+    "unreadable",
+)

@@ -86,7 +86,7 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         backend = ""
     if backend not in ("sqlite", "postgresql"):
         raise RulesError(f"{_without_password(url)} is no URL of rules; use sqlite:///FILE or postgresql://HOST/NAME")

@@ -56,12 +56,20 @@ def without_rows(table: str) -> Callable[[SmallGold], None]:
         (set_value("customers", "person_id", None), "customers: person_id is null in 1 of 3 rows; it must have a value"),  # noqa: E501
         (set_value("goals", "goal_id", None), "goals: goal_id is null in 1 of 4 rows; it must have a value"),
         (set_value("contributions", "effective_at", None), "contributions: effective_at is null in 1 of 4 rows; it must have a value"),  # noqa: E501
-        (set_value("customers", "person_id", ""), "customers: person_id must have 1 to 256 characters, not ''"),
+        (set_value("customers", "person_id", ""), "customers: person_id '' cannot be served: empty"),
+        (set_value("customers", "person_id", "漢" * 100), "customers: person_id '漢漢"),
+        (set_value("customers", "person_id", "a\nb"), "customers: person_id 'a\\nb' cannot be served: "),
+        (set_value("customers", "person_id", "a\U0010ffff"), "customers: person_id 'a\\U0010ffff' cannot be served: "),
+        (set_value("goals", "goal_id", "x" * 257), "goals: goal_id 'xxx"),
+        (set_value("goals", "month", "2026-5"), "goals: month must be as 2026-05, not '2026-5' (of ana, SAVINGS_ACCOUNT)"),  # noqa: E501
+        (set_value("goals", "month", "2026-13"), "goals: month must be as 2026-05, not '2026-13'"),
+        (set_value("customers", "name", "x" * 1001), "customers: name must have at most 1,000 characters, not 1001 (person ana)"),  # noqa: E501
+        (set_value("contributions", "amount_cents", 2**63 - 1), "contributions: the sum of ana, SAVINGS_ACCOUNT is beyond 100,000,000,000,000 cents"),  # noqa: E501
         (set_value("contributions", "status", "LOST"), "contributions: status must be CONFIRMED or REJECTED, not 'LOST' (contribution c1)"),  # noqa: E501
         (set_value("contributions", "contribution_id", "c2"), "contributions: contribution_id 'c2' is there 2 times in the month; the sums would be too high"),  # noqa: E501
         (set_value("customers", "person_id", "bea"), "customers: person_id 'bea' is there 2 times; each person must be there once"),  # noqa: E501
         (set_value("goals", "goal_id", "GOVERNMENT_BONDS"), "goals: ana, GOVERNMENT_BONDS is there 2 times in 2026-05; each goal must be there once in a month"),  # noqa: E501
-        (set_value("goals", "target_cents", -1), "goals: target_cents must not be below 0, as -1 of ana, SAVINGS_ACCOUNT"),  # noqa: E501
+        (set_value("goals", "target_cents", -1), "goals: target_cents must be from 0 to 100,000,000,000,000, not -1 (of ana, SAVINGS_ACCOUNT)"),  # noqa: E501
         (set_value("customers", "tier", "PLATINUM"), "rules: no rule for "),
         (set_value("goals", "goal_id", "GOLD_BARS"), "rules: no rule for GOLD_BARS, tier GOLD, holds on 2026-05-16; add one to goal_rules"),  # noqa: E501
         (without_rows("customers"), "customers: there is no row; an empty load would answer 404 for everybody"),
@@ -161,3 +169,13 @@ def test_a_master_is_sparks(gold: SmallGold) -> None:
 
 def test_an_unknown_engine(gold: SmallGold) -> None:
     assert rejection(gold.write()._replace(engine="hive")) == "--engine hive: there are duckdb and spark"
+
+
+def test_too_many_goals_for_one_item(gold: SmallGold) -> None:
+    gold.tables["goals"] = {
+        "person_id": ["ana"] * 501,
+        "goal_id": [f"goal-{number}" for number in range(501)],
+        "month": ["2026-05"] * 501,
+        "target_cents": [1] * 501,
+    }
+    assert rejection(gold.write()) == "goals: ana has 501 in the month; a person may have 500"

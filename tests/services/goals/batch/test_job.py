@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
@@ -238,3 +239,30 @@ def test_demo_gold_takes_more_deposits(tmp_path: Path) -> None:
     write_gold(tmp_path / "gold", persons=2, as_of=AS_OF, deposits=[deposit])
     inputs = BatchInputs(tmp_path / "gold", f"sqlite:///{tmp_path / 'rules.db'}", AS_OF)
     assert saved(inputs, ANA)["SAVINGS_ACCOUNT"] == 37_000
+
+
+# What a killed writer leaves behind is in such folders.
+@pytest.mark.parametrize("name", ["_temporary/0/part-1.parquet", ".part-1.parquet", "_part-1.parquet"])
+def test_unfinished_files_are_left_out(gold: SmallGold, name: str) -> None:
+    inputs = gold.write()
+    beside = gold.folder / "contributions" / name
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(gold.folder / "contributions" / "part-0.parquet", beside)
+    assert saved(inputs)["SAVINGS_ACCOUNT"] == 32_000
+
+
+# Writers change over the months.
+def test_files_of_one_table_may_differ_in_their_types(gold: SmallGold) -> None:
+    gold.types |= {"amount_cents": pa.int32(), "effective_at": pa.timestamp("ms")}
+    gold.write()
+    (gold.folder / "contributions" / "part-0.parquet").rename(gold.folder / "contributions" / "old.parquet")
+    gold.types |= {"amount_cents": pa.int64(), "effective_at": pa.timestamp("ns", "UTC")}
+    gold.contributions["contribution_id"] = [f"new-{number}" for number in range(4)]
+    gold.contributions["amount_cents"][0] = 3 * 10**9
+    assert saved(gold.write())["SAVINGS_ACCOUNT"] == 32_000 + 3 * 10**9 + 12_000
+
+
+def test_ids_with_unusual_letters_are_served(gold: SmallGold) -> None:
+    for table in gold.tables.values():
+        table["person_id"] = ["Zoë-漢" if each == "ana" else each for each in table["person_id"]]
+    assert saved(gold.write(), "Zoë-漢")["SAVINGS_ACCOUNT"] == 32_000

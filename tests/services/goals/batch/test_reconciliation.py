@@ -181,3 +181,28 @@ def test_a_report_names_a_few_and_counts_all(gold: SmallGold) -> None:
     result = reconciled(gold, *rows)
     assert counts(result) == {"never_came": 2 * EXAMPLES}
     assert len(result.reconciled.examples) == EXAMPLES
+
+
+# Other programs write to tables, too; what they wrote must not keep the others from being counted.
+def test_rows_that_cannot_be_read_are_counted(gold: SmallGold) -> None:
+    of_year(gold)
+    came(gold, "ana", 500)
+    came(gold, "carl", 500)
+    came(gold, "bea", 500)
+
+    async def story() -> BatchResult:
+        inputs = gold.write()
+        async with sk.open("memory:") as db:
+            await run_batch(db, inputs._replace(as_of=FIRST), now=FIRST)
+            await db.put(pending("ana", 1_500))
+            await db.put(pending("carl", 1_500))
+            key = {"pk": {"S": "PERSON#carl"}, "sk": {"S": f"PENDING#{GOAL}"}}
+            broken = {"UpdateExpression": "SET balance_cents = :t", "ExpressionAttributeValues": {":t": {"S": "much"}}}
+            await db.client.update_item(TableName="goal-changes", Key=key, **broken)
+            last = {"pk": {"S": "RECONCILIATION#goals"}, "sk": {"S": "LAST"}}
+            broken = {"UpdateExpression": "SET confirmed = :t", "ExpressionAttributeValues": {":t": {"S": "all"}}}
+            await db.client.update_item(TableName="goal-changes", Key=last, **broken)
+            await run_batch(db, inputs._replace(as_of=FIRST + timedelta(hours=1)), now=FIRST)
+            return await run_batch(db, inputs._replace(as_of=SECOND), now=SECOND)
+
+    assert counts(asyncio.run(story())) == {"confirmed": 1, "without_event": 1, "unreadable": 1}

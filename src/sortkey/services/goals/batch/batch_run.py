@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_YEARS: Final = range(1900, 9000)
 _MONTH: Final = re.compile(r"(?a)(\d{4})-(\d\d)")
 
 
@@ -57,12 +58,15 @@ def parse_as_of(text: str) -> datetime:
         as_of = None
     if as_of is None or as_of.utcoffset() is None:
         raise BatchRejected(f"--as-of {text!r} must be an instant with an offset, such as 2026-05-16T00:00:00Z")
+    # The years at both ends of the calendar have instants that other zones, or the next month, do not.
+    if as_of.year not in _YEARS:
+        raise BatchRejected(f"--as-of {text!r} is out of range; its year must be from {_YEARS[0]} to {_YEARS[-1]}")
     return as_of
 
 
 def parse_month(text: str) -> str:
     matched = _MONTH.fullmatch(text)
-    if matched is None or not 1 <= int(matched[2]) <= 12 or int(matched[1]) == 0:
+    if matched is None or not 1 <= int(matched[2]) <= 12 or int(matched[1]) not in _YEARS:
         raise BatchRejected(f"--month {text!r} must be a month, such as 2026-05")
     return text
 

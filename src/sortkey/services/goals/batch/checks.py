@@ -8,9 +8,13 @@ from typing import Final, NamedTuple
 from sortkey.services.goals.batch.batch_run import BatchRejected, BatchRun
 from sortkey.services.goals.batch.engine import Engine
 from sortkey.services.goals.batch.gold import TABLES
+from sortkey.services.goals.event import MAX_ID_BYTES, error_in_id
 
-MAX_ID: Final = 256
-"""Characters of an id: keys hold it."""
+MAX_TEXT: Final = 1_000
+MAX_GOALS: Final = 500
+"""Of a person in a month: with these and the longest texts, an item is below DynamoDB's 400 KB."""
+MAX_CENTS: Final = 10**14
+"""A float still tells the cents of such an amount apart."""
 
 
 class Check(NamedTuple):
@@ -28,21 +32,14 @@ class Check(NamedTuple):
 
 
 _COLUMNS: Final = 4
-_IDS: Final = {
-    "customers": ("person_id",),
-    "goals": ("person_id", "goal_id"),
-    "contributions": ("person_id", "goal_id"),
-}
-
 CHECKS: Final = (
     *(
         Check(
-            f"{table}: {column} must have 1 to {MAX_ID} characters, not {{0!r}}",
-            (column,),
-            f"gold_{table} WHERE {column} = '' OR length({column}) > {MAX_ID}",
+            f"customers: {column} must have at most {MAX_TEXT:,} characters, not {{1}} (person {{0}})",
+            ("person_id", f"length({column})"),
+            f"gold_customers WHERE length({column}) > {MAX_TEXT}",
         )
-        for table, columns in _IDS.items()
-        for column in columns
+        for column in ("name", "tier", "language")
     ),
     Check(
         "contributions: status must be CONFIRMED or REJECTED, not {0!r} (contribution {1})",
@@ -50,9 +47,26 @@ CHECKS: Final = (
         "gold_contributions WHERE status NOT IN ('CONFIRMED', 'REJECTED')",
     ),
     Check(
-        "goals: target_cents must not be below 0, as {0} of {1}, {2}",
+        f"goals: target_cents must be from 0 to {MAX_CENTS:,}, not {{0}} (of {{1}}, {{2}})",
         ("target_cents", "person_id", "goal_id"),
-        "gold_goals WHERE target_cents < 0",
+        f"gold_goals WHERE target_cents < 0 OR target_cents > {MAX_CENTS}",
+    ),
+    Check(
+        "goals: month must be as 2026-05, not {0!r} (of {1}, {2})",
+        ("month", "person_id", "goal_id"),
+        "gold_goals WHERE length(month) <> 7 OR NOT regexp_like(month, '[0-9]{4}-(0[1-9]|1[0-2])')",
+    ),
+    Check(
+        f"goals: {{0}} has {{1}} in the month; a person may have {MAX_GOALS}",
+        ("person_id", "count(*)"),
+        "gold_goals AS goals JOIN batch_run ON goals.month = batch_run.month"
+        f" GROUP BY person_id HAVING count(*) > {MAX_GOALS}",
+    ),
+    Check(
+        f"contributions: the sum of {{0}}, {{1}} is beyond {MAX_CENTS:,} cents",
+        ("person_id", "goal_id"),
+        "of_month WHERE status = 'CONFIRMED' GROUP BY person_id, goal_id"
+        f" HAVING abs(sum(CAST(amount_cents AS DOUBLE))) > {MAX_CENTS}",
     ),
     Check(
         "customers: person_id {0!r} is there {1} times; each person must be there once",
@@ -76,6 +90,8 @@ CHECKS: Final = (
         "person_goals WHERE goal_id IS NOT NULL AND special_rate IS NULL",
     ),
 )
+_IDS: Final = (("customers", "person_id"), ("goals", "goal_id"))
+"""Others are only compared with these."""
 _ALL: Final = " UNION ALL ".join(check.sql(number) for number, check in enumerate(CHECKS))
 """One query: on Spark, each has a cost of its own."""
 
@@ -88,9 +104,22 @@ def check_gold(engine: Engine, run: BatchRun) -> int:
     ((goals,),) = engine.ask("SELECT count(*) FROM gold_goals AS goals JOIN batch_run ON goals.month = batch_run.month")
     if not goals:
         raise BatchRejected(f"goals: there is no goal for the month {run.month}; name another with --month")
+    for table, column in _IDS:
+        _check_ids(engine, table, column)
     for number, *shown in sorted(engine.ask(_ALL), key=itemgetter(0)):
         raise BatchRejected(CHECKS[number].message.format(*shown, day=run.day))
     return rows["customers"]
+
+
+def _check_ids(engine: Engine, table: str, column: str) -> None:
+    """Whatever the service rejects as an id would be served to nobody."""
+    # Most ids are plain, so few have to come here. No SQL knows what is printable.
+    unusual = f"SELECT DISTINCT {column} FROM gold_{table} WHERE {column} = '' OR length({column}) > {MAX_ID_BYTES}"
+    for part in engine.rows(f"{unusual} OR regexp_like({column}, '[^ -~]')", (column,)):
+        for (value,) in part:
+            error = error_in_id(value)
+            if error is not None:
+                raise BatchRejected(f"{table}: {column} {f'{value!r:.300}'} cannot be served: {error}")
 
 
 def _check_nulls(engine: Engine, table: str) -> int:

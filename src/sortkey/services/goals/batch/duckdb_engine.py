@@ -28,8 +28,9 @@ class DuckDBEngine:
         self._run(f"SET memory_limit = '{memory}'")
         self._run(f"SET temp_directory = '{self._folder.name}'")
         self._run("SET TimeZone = 'UTC'")
-        # Spark has it built in.
+        # Spark has them built in.
         self._run("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")
+        self._run("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 
     def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
         names = ", ".join(_quoted(str(path)) for path in files)

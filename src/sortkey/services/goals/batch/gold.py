@@ -24,6 +24,8 @@ from sortkey.services.goals.batch.batch_run import BatchRejected
 class ColumnType(NamedTuple):
     name: str
     accepts: Callable[[Any], bool]
+    sql: str
+    """The type that both engines cast it to; empty for instants, which each reads in its own way."""
 
 
 def _is_text(given: Any) -> bool:
@@ -31,10 +33,10 @@ def _is_text(given: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-TEXT: Final = ColumnType("text", _is_text)
-BOOLEAN: Final = ColumnType("boolean", types.is_boolean)
-CENTS: Final = ColumnType("bigint (whole cents)", types.is_integer)
-INSTANT: Final = ColumnType("timestamp (in UTC)", types.is_timestamp)
+TEXT: Final = ColumnType("text", _is_text, "STRING")
+BOOLEAN: Final = ColumnType("boolean", types.is_boolean, "BOOLEAN")
+CENTS: Final = ColumnType("bigint (whole cents)", types.is_signed_integer, "BIGINT")
+INSTANT: Final = ColumnType("timestamp (in UTC)", types.is_timestamp, "")
 
 TABLES: Final[Mapping[str, Mapping[str, ColumnType]]] = {
     "customers": {"person_id": TEXT, "name": TEXT, "tier": TEXT, "language": TEXT, "notifications": BOOLEAN},
@@ -51,16 +53,18 @@ TABLES: Final[Mapping[str, Mapping[str, ColumnType]]] = {
 
 
 class Gold(NamedTuple):
-    """The checked files of the tables, by the table's name."""
+    """The checked files of the tables, by the table's name. Those with the same types are together: an engine takes the
+    types of all files that it reads at once from one of them."""
 
-    files: Mapping[str, list[Path]]
+    files: Mapping[str, list[list[Path]]]
 
     @property
     def fingerprint(self) -> str:
         """Another one if a file was replaced: a load can only be resumed with the same files."""
         parts = [
             f"{path}:{stat.st_size}:{stat.st_mtime_ns}"
-            for paths in self.files.values()
+            for groups in self.files.values()
+            for paths in groups
             for path in paths
             for stat in [path.stat()]
         ]
@@ -74,19 +78,21 @@ def find_gold(folder: Path) -> Gold:
     return Gold({name: _files(folder / name, columns) for name, columns in TABLES.items()})
 
 
-def _files(folder: Path, columns: Mapping[str, ColumnType]) -> list[Path]:
+def _files(folder: Path, columns: Mapping[str, ColumnType]) -> list[list[Path]]:
     if not folder.is_dir():
         raise BatchRejected(f"{folder}: there is no such folder; gold has {', '.join(TABLES)}")
-    # Spark writes markers beside its files, such as _SUCCESS.
-    files = sorted(path.resolve() for path in folder.rglob("*.parquet") if path.name[0] not in "._")
-    if not files:
+    by_types: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*.parquet")):
+        # What is unfinished, and what Spark and others note beside their files, as _temporary, _SUCCESS, _delta_log.
+        if not any(part[0] in "._" for part in path.relative_to(folder).parts):
+            by_types.setdefault(_types(path, columns), []).append(path.resolve())
+    if not by_types:
         raise BatchRejected(f"{folder}: there is no Parquet file in it")
-    for path in files:
-        _check_columns(path, columns)
-    return files
+    return [*by_types.values()]
 
 
-def _check_columns(path: Path, columns: Mapping[str, ColumnType]) -> None:
+def _types(path: Path, columns: Mapping[str, ColumnType]) -> str:
+    """The types of the columns of a file, which are right."""
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
@@ -98,3 +104,4 @@ def _check_columns(path: Path, columns: Mapping[str, ColumnType]) -> None:
         given = schema.field(found[0]).type
         if not wanted.accepts(given):
             raise BatchRejected(f"{path}: the column {name} must be {wanted.name}, not {given}")
+    return ", ".join(str(schema.field(name).type) for name in columns)

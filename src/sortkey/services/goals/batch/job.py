@@ -128,8 +128,8 @@ def _read(inputs: BatchInputs) -> tuple[Rules, Gold]:
 
 def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now: datetime) -> _Prepared:
     """The views of all steps, over inputs that are right."""
-    for name, files in gold.files.items():
-        engine.read(f"gold_{name}", files, [column for column, kind in COLUMNS[name].items() if kind is INSTANT])
+    for name in COLUMNS:
+        _read_table(engine, name, gold)
     engine.view("contributions", steps.CONTRIBUTIONS)
     run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
     valid = rules.on(run.day)
@@ -137,6 +137,18 @@ def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now:
     persons = check_gold(engine, run)
     source, store = _source(gold, valid, run, inputs.engine), _shared_store(engine, inputs.store)
     return _Prepared(engine, run, persons, source, store, inputs.competes_as or run.as_of)
+
+
+def _read_table(engine: Engine, name: str, gold: Gold) -> None:
+    columns = COLUMNS[name]
+    shown = ", ".join(
+        column if kind is INSTANT else f"CAST({column} AS {kind.sql}) AS {column}" for column, kind in columns.items()
+    )
+    instants = [column for column, kind in columns.items() if kind is INSTANT]
+    for number, files in enumerate(gold.files[name]):
+        engine.read(f"files_{name}_{number}", files, instants)
+    parts = (f"SELECT {shown} FROM files_{name}_{number}" for number in range(len(gold.files[name])))
+    engine.view(f"gold_{name}", " UNION ALL ".join(parts))
 
 
 def _shared_store(engine: Engine, store: str | None) -> str | None:

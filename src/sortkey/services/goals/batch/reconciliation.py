@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import sortkey as sk
 from sortkey.services.goals.batch.batch_run import BatchRun, micros_of
 from sortkey.services.goals.batch.engine import Engine, Row
 from sortkey.services.goals.model import LIFETIME, REJECTED, GoalView, Pending, PersonView, views
 from sortkey.services.goals.reconciliation_item import Reconciliation
+
+T = TypeVar("T")
 
 _PART: Final = 500
 """Rows that are compared at a time."""
@@ -78,12 +81,17 @@ class Reconciler:
             without_event=self._counts["without_event"],
             rejected=self._counts["rejected"],
             still_pending=self._counts["still_pending"],
+            unreadable=self._counts["unreadable"],
         )
         await self._session.put(counts)
         return Reconciled(counts, [*chain.from_iterable(self._examples.values())])
 
     async def _batch_before(self) -> datetime | None:
-        last = await self._session.get(Reconciliation.key(of="goals"), consistent=True)
+        try:
+            last = await self._session.get(Reconciliation.key(of="goals"), consistent=True)
+        except sk.DecodeError:
+            # It is replaced at the end.
+            last = None
         if last is None:
             return None
         since = last.as_of if last.as_of < self._run.as_of else last.since
@@ -116,8 +124,11 @@ class Reconciler:
             pass  # a newer event came meanwhile
 
     async def _compare_with_views(self, part: list[Pending]) -> None:
-        persons = await self._views.lookup({"person": row.person} for row in part)
+        persons = await _each([{"person": row.person} for row in part], self._views.lookup)
         for row, person in zip(part, persons, strict=True):
+            if isinstance(person, sk.DecodeError):
+                self._counts["unreadable"] += 1
+                continue
             goal = _goal_of(person, row.goal)
             self._count(self._outcome(row, goal), row.person, row.goal, row, goal)
 
@@ -134,10 +145,12 @@ class Reconciler:
     async def _compare_with_events(self, since: int) -> None:
         rows = chain.from_iterable(self._engine.rows(_CAME.format(since=since), ("person_id", "goal_id")))
         while part := await asyncio.to_thread(_next_part, rows):
-            keys = ({"person": person, "goal": goal} for person, goal, _ in part)
-            events = await self._session.lookup(Pending.key, keys)
+            keys = [{"person": person, "goal": goal} for person, goal, _ in part]
+            events = await _each(keys, partial(self._session.lookup, Pending.key))
             for (person, goal, saved_cents), event in zip(part, events, strict=True):
-                if event is None or self._has_expired(event) or (self._since and event.updated <= self._since):
+                if isinstance(event, sk.DecodeError):
+                    self._counts["unreadable"] += 1
+                elif event is None or self._has_expired(event) or (self._since and event.updated <= self._since):
                     self._counts["without_event"] += 1
                     self._name(Example("without_event", person, goal, None, saved_cents))
 
@@ -150,6 +163,19 @@ class Reconciler:
     def _name(self, example: Example) -> None:
         if len(self._examples[example.outcome]) < EXAMPLES:
             self._examples[example.outcome].append(example)
+
+
+async def _each(
+    keys: list[dict[str, str]], lookup: Callable[[list[dict[str, str]]], Awaitable[list[T | None]]]
+) -> list[T | sk.DecodeError | None]:
+    """The items with these keys. One that cannot be read is found by halves, and spoils no other."""
+    try:
+        return [*await lookup(keys)]
+    except sk.DecodeError as error:
+        if len(keys) == 1:
+            return [error]
+    half = len(keys) // 2
+    return [*await _each(keys[:half], lookup), *await _each(keys[half:], lookup)]
 
 
 def _next_part(rows: Iterator[Row]) -> list[Row]:

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 CONTRIBUTIONS: Final = """
-SELECT contribution_id, person_id, goal_id, status, CAST(amount_cents AS BIGINT) AS amount_cents,
-       unix_micros(effective_at) AS effective_micros
+SELECT contribution_id, person_id, goal_id, status, amount_cents, unix_micros(effective_at) AS effective_micros
 FROM gold_contributions
 """
 
@@ -32,7 +31,7 @@ GROUP BY person_id, goal_id
 """
 
 PROGRESS: Final = """
-SELECT goals.person_id, goals.goal_id, CAST(goals.target_cents AS BIGINT) AS target_cents,
+SELECT goals.person_id, goals.goal_id, goals.target_cents,
        coalesce(saved.saved_cents, 0) AS saved_cents,
        CASE WHEN coalesce(saved.saved_cents, 0) >= goals.target_cents THEN 'COMPLETED'
             WHEN coalesce(saved.saved_cents, 0) > 0 THEN 'IN_PROGRESS'
