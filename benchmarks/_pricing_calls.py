@@ -6,9 +6,9 @@ taken, and the median over the rounds.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,6 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
 from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
-from sortkey.services.pricing.model import CHANGES, PRICES
 from sortkey.services.pricing.page_request import page_request
 from sortkey.services.pricing.service import Pricing
 
@@ -29,6 +28,7 @@ DEEP_OFFSET: Final = "last page by product, OFFSET"
 ONE: Final = "one price"
 UPCOMING: Final = "upcoming changes"
 DEEP_PRODUCTS: Final = 8
+LOOK_SECONDS: Final = 0.1
 
 Call = Callable[[], Awaitable[Any]]
 
@@ -171,18 +171,28 @@ class CallCosts(NamedTuple):
     """Of ours, with many prices."""
 
 
+async def wait_until_checked(session: sk.AsyncSession) -> None:
+    """A large folder is checked in the background after it was opened; meanwhile reads are slower."""
+    database = session.client.database
+    while database is not None and not database.store._is_checked:
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 async def call_costs(
-    sizes: Sizes, few: Path, many: Path, few_postgres: PostgresPrices, many_postgres: PostgresPrices
+    sizes: Sizes,
+    few: sk.AsyncSession,
+    many: sk.AsyncSession,
+    few_postgres: PostgresPrices,
+    many_postgres: PostgresPrices,
 ) -> CallCosts:
-    async with sk.open(few, tables=[PRICES, CHANGES]) as small, sk.open(many, tables=[PRICES, CHANGES]) as large:
-        ours = OurReads(small, sizes, sizes.few_stores), OurReads(large, sizes, sizes.stores)
-        for reads in ours:
-            await reads.prepare()
-        theirs = TheirReads(few_postgres, sizes, sizes.few_stores), TheirReads(many_postgres, sizes, sizes.stores)
-        measured = [{name: Rounds(call) for name, call in each.calls.items()} for each in (*ours, *theirs)]
-        await _take_turns(measured, sizes)
-        found = [{name: rounds.median for name, rounds in each.items()} for each in measured]
-        return CallCosts(CallTimes(*found[:2]), CallTimes(*found[2:]), await ours[1].units())
+    ours = OurReads(few, sizes, sizes.few_stores), OurReads(many, sizes, sizes.stores)
+    for reads in ours:
+        await reads.prepare()
+    theirs = TheirReads(few_postgres, sizes, sizes.few_stores), TheirReads(many_postgres, sizes, sizes.stores)
+    measured = [{name: Rounds(call) for name, call in each.calls.items()} for each in (*ours, *theirs)]
+    await _take_turns(measured, sizes)
+    found = [{name: rounds.median for name, rounds in each.items()} for each in measured]
+    return CallCosts(CallTimes(*found[:2]), CallTimes(*found[2:]), await ours[1].units())
 
 
 async def calls_of(prices: PostgresPrices, sizes: Sizes, names: Sequence[str]) -> dict[str, Timed]:

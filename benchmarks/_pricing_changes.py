@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from time import perf_counter
@@ -21,7 +20,6 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices, PriceRow
 from benchmarks._pricing_calls import PAGE, Timed, timed
 from benchmarks._pricing_market import Questions, Sizes, product_of, store_of
-from sortkey.services.pricing.model import CHANGES, PRICES
 from sortkey.services.pricing.page_request import page_request
 from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import ChangeInput
@@ -56,27 +54,26 @@ def bulk_rows(sizes: Sizes, seed: int) -> list[PriceRow]:
     ]
 
 
-async def during_ours(store: Path, sizes: Sizes) -> DuringChange:
+async def during_ours(session: sk.AsyncSession, sizes: Sizes) -> DuringChange:
     """Reads in the process that makes the changes, a bulk at a time."""
-    async with sk.open(store, tables=[PRICES, CHANGES]) as session:
-        pricing, asked = Pricing(session), Questions(sizes, sizes.stores)
+    pricing, asked = Pricing(session), Questions(sizes, sizes.stores)
 
-        async def reads_while(goes_on: Callable[[int], bool]) -> Timed:
-            taken: list[float] = []
-            while goes_on(len(taken)):
-                began = perf_counter()
-                await pricing.base_prices(asked.store(), page_request(first=PAGE))
-                taken.append((perf_counter() - began) * 1000)
-                await asyncio.sleep(0)
-            return timed(taken)
+    async def reads_while(goes_on: Callable[[int], bool]) -> Timed:
+        taken: list[float] = []
+        while goes_on(len(taken)):
+            began = perf_counter()
+            await pricing.base_prices(asked.store(), page_request(first=PAGE))
+            taken.append((perf_counter() - began) * 1000)
+            await asyncio.sleep(0)
+        return timed(taken)
 
-        await reads_while(lambda made: made < LEAST_READS)
-        alone = await reads_while(lambda made: made < LEAST_READS)
-        began = perf_counter()
-        changing = asyncio.create_task(_change_ours(pricing, sizes))
-        during = await reads_while(lambda _: not changing.done())
-        await changing
-        return DuringChange(alone, during, BULKS * min(sizes.bulk, sizes.prices) / (perf_counter() - began))
+    await reads_while(lambda made: made < LEAST_READS)
+    alone = await reads_while(lambda made: made < LEAST_READS)
+    began = perf_counter()
+    changing = asyncio.create_task(_change_ours(pricing, sizes))
+    during = await reads_while(lambda _: not changing.done())
+    await changing
+    return DuringChange(alone, during, BULKS * min(sizes.bulk, sizes.prices) / (perf_counter() - began))
 
 
 async def _change_ours(pricing: Pricing, sizes: Sizes) -> None:

@@ -6,8 +6,12 @@ PostgreSQL with rows.
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +28,6 @@ from benchmarks._pricing_calls import ONE as ONE_PRICE
 from benchmarks._pricing_calls import UPCOMING as UPCOMING_CHANGES
 from benchmarks._pricing_calls import Timed, timed
 from benchmarks._pricing_market import UPCOMING_CHANNEL, UPCOMING_STORES, Questions, Sizes
-from benchmarks.boosts_http import free_port, serving
 from tests.postgres.server import programs
 
 CONNECTIONS: Final = 8
@@ -34,7 +37,10 @@ QUERY: Final = """query Prices($store: ID!) { basePrices(store: $store, first: 6
 edges { cursor node { product amount currency effectiveFrom } } pageInfo { hasNextPage endCursor } } }""".replace(
     "\n", " "
 )
-START_SECONDS: Final = 60
+ANSWER_SECONDS: Final = 60
+LOOK_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 0.05
+"""Processor time between two looks of a process that has nothing to do."""
 
 
 class Rate(NamedTuple):
@@ -65,15 +71,50 @@ def questions(sizes: Sizes, stores: int) -> dict[str, Callable[[], Asked]]:
     }
 
 
-def over_http(store: Path, sizes: Sizes, stores: int) -> dict[str, Rate]:
-    port = free_port()
-    command = ["sortkey", "serve", "pricing", "--store", str(store), "--port", str(port)]
-    with (
-        TemporaryDirectory() as folder,
-        # What others would follow does not disturb the reads.
-        serving([*command, "--access-log", "off", "--no-follow"], port) as url,
-    ):
-        found = {}
+class Served(NamedTuple):
+    url: str
+    pid: int
+
+
+@contextmanager
+def served(store: Path) -> Iterator[Served]:
+    """`sortkey serve pricing`, without what follows changes, which would disturb the reads."""
+    command = [sys.executable, "-m", "sortkey", "serve", "pricing", "--store", str(store), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--access-log", "off", "--no-follow"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line.startswith("ready "):
+            raise RuntimeError(f"sortkey serve did not start: {line!r}")
+        yield Served(line.split()[1], process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def wait_until_idle(pid: int) -> None:
+    """A server checks a large folder in the background after its start."""
+    before = -1.0
+    while (used := _processor_seconds(pid)) - before > IDLE_SECONDS:
+        before = used
+        time.sleep(LOOK_SECONDS)  # a process that is idle says nothing
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process has used. 0 where there is no /proc."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def over_http(url: str, sizes: Sizes, stores: int) -> dict[str, Rate]:
+    found = {}
+    with TemporaryDirectory() as folder:
         for name, question in questions(sizes, stores).items():
             asked = [question() for _ in range(REQUESTS)]
             _require_answers(url, name, asked[0])
@@ -84,12 +125,12 @@ def over_http(store: Path, sizes: Sizes, stores: int) -> dict[str, Rate]:
             if measured.error is not None:
                 raise RuntimeError(f"{name}: {measured.error}")
             found[name] = Rate(measured.rate, Timed(measured.p50, measured.p95, measured.p99))
-        return found
+    return found
 
 
 def _require_answers(url: str, name: str, asked: Asked) -> None:
     """GraphQL answers 200 to a query that fails, which would look fast."""
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=START_SECONDS)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_SECONDS)
     headers = {"Content-Type": "application/json"} if asked.body else {}
     connection.request("POST" if asked.body else "GET", asked.operation, asked.body or None, headers)
     answer = connection.getresponse()

@@ -10,19 +10,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
+import sortkey as sk
 from benchmarks import _wrk
 from benchmarks._peers import working_folder
 from benchmarks._prices_postgres import PostgresPrices, running
-from benchmarks._pricing_calls import BY_PRODUCT, DEEP, DEEP_OFFSET, CallCosts, Timed, call_costs, calls_of
+from benchmarks._pricing_calls import (
+    BY_PRODUCT,
+    DEEP,
+    DEEP_OFFSET,
+    CallCosts,
+    Timed,
+    call_costs,
+    calls_of,
+    wait_until_checked,
+)
 from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnight, during_ours, during_theirs
-from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench
+from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served, wait_until_idle
 from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
 from sortkey.cli.bench import Result, Section
+from sortkey.services.pricing.model import CHANGES, PRICES
 from tests.faults.midnight import campaign
 
 POSTGRES: Final = "PostgreSQL"
@@ -39,27 +51,23 @@ def measure(sizes: Sizes) -> Iterator[Result | Section]:
     with TemporaryDirectory(dir=working_folder()) as made, running() as urls:
         market = Market(sizes, Path(made), *urls)
         yield from market.load()
-        calls = asyncio.run(market.calls())
-        yield from of_calls(sizes, calls)
-        better = asyncio.run(market.calls_with_better_index())
-        for name, timed in better.items():
-            yield Result(
-                f"{name}, p50, PostgreSQL {BETTER}", calls.ours.many[name].p50, "ms", peers={POSTGRES: timed.p50}
-            )
-        http = market.http()
-        yield from of_http(sizes, http)
-        bulk, their_bulk = asyncio.run(during_ours(market.many, sizes)), during_theirs(market.many_url, sizes)
-        yield from of_bulk(sizes, bulk, their_bulk)
+        found = asyncio.run(market.measured())
+        yield from of_calls(sizes, found.calls)
+        for name, timed in found.better.items():
+            ours = found.calls.ours.many[name].p50
+            yield Result(f"{name}, p50, PostgreSQL {BETTER}", ours, "ms", peers={POSTGRES: timed.p50})
+        yield from of_http(sizes, found.http)
+        yield from of_bulk(sizes, found.bulk, found.their_bulk)
         midnight, cron = market.midnight(), cron_midnight(market.many_url, sizes)
         yield from of_midnight(sizes, midnight, cron)
         yield Section(
             {
                 "sizes": sizes._asdict(),
                 "load": {"ours": _loaded(market.loaded), "theirs": _loaded(market.copied)},
-                "calls": _plain(calls),
-                "better": _plain(better),
-                "http": _plain(http),
-                "bulk": {"ours": _plain(bulk), "theirs": _plain(their_bulk)},
+                "calls": _plain(found.calls),
+                "better": _plain(found.better),
+                "http": _plain(found.http),
+                "bulk": {"ours": _plain(found.bulk), "theirs": _plain(found.their_bulk)},
                 "midnight": {
                     "scheduling": midnight.scheduling,
                     "permanent": midnight.permanent,
@@ -76,6 +84,15 @@ class Http(NamedTuple):
     many: Mapping[str, Rate]
     theirs: Mapping[str, Rate]
     """With many prices."""
+
+
+class Found(NamedTuple):
+    calls: CallCosts
+    better: Mapping[str, Timed]
+    """Of PostgreSQL with a better index."""
+    http: Http
+    bulk: DuringChange
+    their_bulk: DuringChange
 
 
 class Market:
@@ -116,26 +133,33 @@ class Market:
         prices.close()
         return loaded
 
-    async def calls(self) -> CallCosts:
-        few, many = PostgresPrices(self.few_url), PostgresPrices(self.many_url)
-        try:
-            return await call_costs(self._sizes, self.few, self.many, few, many)
-        finally:
-            few.close()
-            many.close()
-
-    async def calls_with_better_index(self) -> dict[str, Timed]:
-        many = PostgresPrices(self.many_url)
-        try:
-            many.add_better_index()
-            return await calls_of(many, self._sizes, [BY_PRODUCT, DEEP])
-        finally:
-            many.close()
-
-    def http(self) -> Http:
+    async def measured(self) -> Found:
+        """Everything but the midnight. The folders are opened once, because a large one is checked after its opening:
+        the processes of the servers and this one do so at the same time."""
         sizes = self._sizes
-        few, many = over_http(self.few, sizes, sizes.few_stores), over_http(self.many, sizes, sizes.stores)
-        return Http(few, many, over_pgbench(self.many_url, sizes, sizes.stores))
+        few, many = PostgresPrices(self.few_url), PostgresPrices(self.many_url)
+        async with AsyncExitStack() as stack:
+            for prices in (few, many):
+                stack.callback(prices.close)
+            servers = [stack.enter_context(served(folder)) for folder in (self.few, self.many)]
+            sessions = [
+                await stack.enter_async_context(sk.open(folder, tables=[PRICES, CHANGES]))
+                for folder in (self.few, self.many)
+            ]
+            for session in sessions:
+                await wait_until_checked(session)
+            for server in servers:
+                wait_until_idle(server.pid)
+            calls = await call_costs(sizes, sessions[0], sessions[1], few, many)
+            many.add_better_index()
+            better = await calls_of(many, sizes, [BY_PRODUCT, DEEP])
+            http = Http(
+                over_http(servers[0].url, sizes, sizes.few_stores),
+                over_http(servers[1].url, sizes, sizes.stores),
+                over_pgbench(self.many_url, sizes, sizes.stores),
+            )
+            bulk = await during_ours(sessions[1], sizes)
+            return Found(calls, better, http, bulk, during_theirs(self.many_url, sizes))
 
     def midnight(self) -> campaign.Result:
         sizes = self._sizes
