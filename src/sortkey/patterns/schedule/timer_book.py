@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
@@ -44,13 +44,13 @@ class TimerBook:
         asked = dict.fromkeys(each for change in changes for each in asked_by(self.schedule, change))
         return await self.set(asked)
 
-    async def set(self, occurrences: Iterable[Occurrence]) -> Collection[Timer]:
+    async def set(self, occurrences: Collection[Occurrence]) -> Collection[Timer]:
         """Set timers; those that are set already get another version, so that a handler that runs is called again."""
         pending = iter(occurrences)
         done: list[Timer] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(self._parallel):
+                for _ in range(min(self._parallel, len(occurrences))):
                     tasks.create_task(self._set_each(pending, done))
         except BaseExceptionGroup as errors:
             # The other tasks were cancelled because of the first.
