@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
@@ -144,7 +143,7 @@ def deposits(inputs: Inputs, draw: Random) -> Iterator[DepositEvent]:
             event_id=f"bench-{number}",
             person_id=inputs.person(draw),
             goal_id=draw.choice(GOALS),
-            current_balance=Decimal(number),
+            current_balance=float(number),
             status=PENDING,
             updated_at=datetime.now(UTC),
         )

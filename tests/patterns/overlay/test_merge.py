@@ -118,3 +118,23 @@ def test_a_ttl_in_seconds_expires_items_too() -> None:
     view = sk.overlay(Correction, over=Price, newer="at", than="seen", replace={"amount": "amount"})
     expired = sk.replace(CORRECTED, expires=int(NOW.timestamp()) - 1)
     assert view.merge(PRICE, [expired], NOW) is PRICE
+
+
+# Such as a rate, which the base may know better although its amounts are older.
+def test_a_function_may_also_look_at_the_base() -> None:
+    def higher(correction: Correction, price: Price) -> int:
+        return max(correction.amount, price.amount)
+
+    view = sk.overlay(Correction, over=Price, newer="at", than="seen", replace={"amount": higher})
+    assert view.merge(PRICE, [sk.replace(CORRECTED, amount=-1)], NOW).amount == PRICE.amount
+    assert view.merge(PRICE, [sk.replace(CORRECTED, amount=PRICE.amount + 1)], NOW).amount == PRICE.amount + 1
+    of_goals = sk.overlay(
+        Correction,
+        over=Price,
+        newer="at",
+        than="seen",
+        part="by_store",
+        by="store",
+        replace={"saved": lambda correction, price, factor=10: correction.amount + factor * price.amount},
+    )
+    assert of_goals.merge(PRICE, [CORRECTED], NOW).by_store["s1"].saved == CORRECTED.amount + 10 * PRICE.amount

@@ -47,7 +47,7 @@ def deposit(
         event_id=event,
         person_id=to,
         goal_id=goal,
-        current_balance=None if balance is None else Decimal(balance),
+        current_balance=balance,
         status=status,
         updated_at=AS_OF + after,
     )

@@ -153,10 +153,21 @@ def test_choices() -> None:
     with_service(use)
 
 
+# The contract's example has a number; clients are made from this.
+def test_the_documentation_says_that_a_balance_is_a_number_or_a_text() -> None:
+    async def use(send: Send) -> None:
+        event = (await send("GET", "/openapi.json")).json()["components"]["schemas"]["DepositEvent"]
+        types = [each["type"] for each in event["properties"]["currentBalance"]["oneOf"]]
+        assert sorted(types) == ["null", "number", "string"]
+
+    with_service(use)
+
+
 def test_metrics_tell_what_is_served() -> None:
     async def use(send: Send) -> None:
         lines = (await send("GET", "/metrics")).body.decode().splitlines()
         assert "sortkey_goals_persons 1" in lines
         assert "# TYPE sortkey_goals_persons gauge" in lines
+        assert f"sortkey_goals_as_of_timestamp_seconds {int(AS_OF.timestamp())}" in lines
 
     with_service(use)

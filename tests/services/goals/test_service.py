@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
 
 import msgspec
 import pytest
 
 import sortkey as sk
 from sortkey.services.goals.model import GOAL_CHANGES, GOAL_VIEWS, LIFETIME, PENDING, Choice, Pending, PersonView, views
+from sortkey.services.goals.rules import Rule, Rules
+from sortkey.services.goals.rules_database import write_rules
+from sortkey.services.goals.settings import Settings
 from tests.services.goals.conftest import Service
-from tests.services.goals.persons import AS_OF, BONDS, HOUR, SAVINGS, deposit, person, rejection
+from tests.services.goals.persons import AS_OF, BONDS, HOUR, NOW, SAVINGS, deposit, person, rejection
 
 BEFORE = [(32_000, "IN_PROGRESS"), (0, "NOT_STARTED")]
 PENDING_370 = [(37_000, PENDING), (0, "NOT_STARTED")]
@@ -70,6 +75,17 @@ def test_events_of_one_request_are_applied_in_their_order(service: Service) -> N
     assert service.saved()[0] == (300, PENDING)
 
 
+# Of ten thousand events of a goal in one request, each could be a write of its own, one after the other.
+def test_many_events_of_a_goal_are_one_write(service: Service) -> None:
+    service.apply(deposit(after=5 * HOUR, event="stored"))
+    events = [deposit(str(hours), hours * HOUR, event=f"e{hours}") for hours in (3, 1, 6, 2, 7, 7, 8)]
+    before = service.session.meter.reading("put Pending").calls
+    assert service.apply(*events) == (3, 4)
+    assert service.session.meter.reading("put Pending").calls == before + 1
+    assert service.saved()[0] == (800, PENDING)
+    assert service.apply(*events) == (0, 7)
+
+
 def test_a_rejection_takes_the_pending_balance_away(service: Service) -> None:
     service.apply(deposit())
     assert service.apply(rejection(2 * HOUR)) == (1, 0)
@@ -83,6 +99,15 @@ def test_a_rejection_takes_the_pending_balance_away(service: Service) -> None:
 def test_a_rejection_wins_over_the_deposit_of_the_same_instant(service: Service) -> None:
     assert service.apply(rejection(HOUR, event="a"), deposit(event="b")) == (1, 1)
     assert service.saved() == BEFORE
+
+
+# A clock that is wrong by years must not hide a goal's deposits for years.
+def test_a_rejection_of_the_future_ends_after_five_days(service: Service) -> None:
+    service.apply(rejection(timedelta(days=1000)))
+    assert service.apply(deposit()) == (0, 1)
+    service.clock.advance(LIFETIME.total_seconds() + 1)
+    assert service.apply(deposit()) == (1, 0)
+    assert service.saved() == PENDING_370
 
 
 # Otherwise a deposit that Kafka delivers a week later would bring back what was rejected.
@@ -206,11 +231,45 @@ def test_a_view_that_cannot_be_read_is_a_conflict_and_blocks_no_other_person(ser
     assert served is not None
     key = f"GENERATION#{served.id}#PERSON#bea"
     put_row(service, GOAL_VIEWS, pk={"S": key}, name={"N": "7"})
-    with pytest.raises(sk.Conflict, match="another program has changed"):
-        service.saved("bea")
+    reason = "the goals of bea cannot be read, because another program has changed them"
+    for call in (service.goals.read("bea"), service.goals.choose("bea", SAVINGS)):
+        with pytest.raises(sk.Conflict, match=reason):
+            service.wait(call)
     values = [msgspec.json.encode(each) for each in (deposit(to="bea"), deposit())]
-    assert [each.reason for each in service.consume(*values)] == ["personId: there is no person 'bea'"]
+    assert [each.reason for each in service.consume(*values)] == [f"personId: {reason}"]
     assert service.saved() == PENDING_370
+
+
+# Then nobody is unknown: the events must not become dead letters.
+def test_a_pointer_that_cannot_be_read_stops_the_feed(service: Service) -> None:
+    put_row(service, views.tables[1], pk={"S": f"OF#{views.name}"}, sk={"S": "POINTER"}, version={"S": "x"})
+    with pytest.raises(sk.DecodeError):
+        service.consume(msgspec.json.encode(deposit()))
+
+
+# One such row would otherwise stop its partition of the topic for ever.
+@pytest.mark.parametrize("events", [1, 2])
+def test_an_event_replaces_a_stored_row_that_cannot_be_read(service: Service, events: int) -> None:
+    row = {"balance_cents": {"S": "much"}, "version": {"S": "2999"}, "status": {"S": "PENDING_CONFIRMATION"}}
+    put_row(service, GOAL_CHANGES, pk={"S": "PERSON#ana"}, sk={"S": f"PENDING#{SAVINGS}"}, **row)
+    values = [deposit(after=hours * HOUR) for hours in range(1, events + 1)]
+    assert service.consume(*[msgspec.json.encode(each) for each in values]) == []
+    assert service.saved() == PENDING_370
+
+
+# The batch has read the rules later than the event did.
+def test_a_later_batch_has_the_newer_rate(service: Service, tmp_path: Path) -> None:
+    write_rules(f"sqlite:///{tmp_path}/rules.db", Rules([Rule(SAVINGS, "GOLD", Decimal("0.2"))]))
+    settings = Settings(rules=f"sqlite:///{tmp_path}/rules.db", patience_seconds=60)
+    service.restart(settings)
+    service.apply(deposit(), deposit(goal=BONDS))
+    assert service.rates() == ["0.2", "0.12"]
+    goals = [msgspec.structs.replace(goal, rate=Decimal("0.5")) for goal in person().goals]
+    of_batch = sk.replace(person(), goals=goals)
+    service.load(sk.replace(of_batch, updated=NOW - HOUR))
+    assert service.rates() == ["0.2", "0.5"], "for bonds the rules have none, so the last batch's is shown"
+    service.load(sk.replace(of_batch, updated=NOW + HOUR))
+    assert (service.rates(), service.saved()[0]) == (["0.5", "0.5"], (37_000, PENDING))
 
 
 def test_a_choice_is_no_deposit(service: Service) -> None:

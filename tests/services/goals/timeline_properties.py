@@ -1,8 +1,8 @@
 """Whatever comes, late, twice, rejected or reordered, with batches of any as-of, rollbacks and expiry: what is shown is
 what a plain model shows.
 
-The model remembers the newest event of each goal: a deposit for five days after it came, a rejection until a newer
-event. It knows no rows, no TTL and no conditions.
+The model remembers the newest event of each goal: a rejection until a newer event, a deposit for five days after it
+came, and so a rejection of the future. It knows no rows, no TTL and no conditions.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class Model:
         if goal not in self.known:
             return None
         event, came = self.known[goal]
-        forgotten = event.status == PENDING and self.hour > came + LIFETIME // timedelta(hours=1)
-        return None if forgotten else event
+        stays = event.status == REJECTED and event.hour <= came
+        return event if stays or self.hour <= came + LIFETIME // timedelta(hours=1) else None
 
     def deliver(self, event: Event) -> bool:
         newest = self.newest(event.goal)

@@ -24,8 +24,9 @@ from sortkey.patterns.overlay.reader import OverlayReader, ReadBase
 
 BaseT = TypeVar("BaseT", bound=Item)
 OverT = TypeVar("OverT", bound=Item)
-Replace = Mapping[str, str | Callable[[Any], Any]]
-"""The fields that are replaced, and the field of the overlay's item that each is taken from, or a function of it."""
+Replace = Mapping[str, str | Callable[..., Any]]
+"""The fields that are replaced, and the field of the overlay's item that each is taken from, or a function of it, or of
+it and the base."""
 
 
 class Overlay(Generic[BaseT, OverT]):
@@ -136,10 +137,10 @@ def overlay(
         )
 
     `replace` has the fields that are replaced, and the field of the overlay's item that each is taken from, or a
-    function of it. They are fields of the base item, or, with `part`, of the elements of its list or dict of that name:
-    `by` is the field that an item and its element have in common; in a dict, it is the key. The key of the items begins
-    with fields of the base's key. An item that has expired by its table's TTL is not shown, nor is one that does not
-    match `where`, which also hides older ones. See docs/patterns.md.
+    function of it, or of it and the base item. They are fields of the base item, or, with `part`, of the elements of
+    its list or dict of that name: `by` is the field that an item and its element have in common; in a dict, it is the
+    key. The key of the items begins with fields of the base's key. An item that has expired by its table's TTL is not
+    shown, nor is one that does not match `where`, which also hides older ones. See docs/patterns.md.
     """
     if (part is None) != (by is None):
         raise DeclarationError("part= and by= belong together: the field with the elements, and what tells them apart")

@@ -12,9 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from inspect import Parameter, signature
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from sortkey.model.items.records import replace_fields
+
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Part(NamedTuple):
@@ -29,14 +33,14 @@ class Merge:
         self,
         newer: str,
         than: str,
-        replaced: Mapping[str, str | Callable[[Any], Any]],
+        replaced: Mapping[str, str | Callable[..., Any]],
         part: Part | None,
         expires: str | None,
         accepts: Callable[[Any], bool] | None,
     ) -> None:
         self._newer = newer
         self._than = than
-        self._replaced = replaced
+        self._replaced = {field: _reads(read) for field, read in replaced.items()}
         self._part = part
         self._expires = expires
         self._accepts = accepts
@@ -46,9 +50,8 @@ class Merge:
         if not newest:
             return base
         if self._part is None:
-            return self._replace(base, newest[None])
-        elements = getattr(base, self._part.field)
-        return replace_fields(base, **{self._part.field: self._replace_each(elements, newest, self._part.by)})
+            return self._replace(base, newest[None], base)
+        return replace_fields(base, **{self._part.field: self._replace_each(base, self._part, newest)})
 
     def _newest(self, items: Iterable[Any], seen: datetime, now: datetime) -> dict[Hashable, Any]:
         """For each part, the newest item, if it replaces anything."""
@@ -68,20 +71,38 @@ class Merge:
             return False
         return bool(expires < (now if isinstance(expires, datetime) else now.timestamp()))
 
-    def _replace_each(self, elements: Any, newest: Mapping[Hashable, Any], by: str) -> Any:
+    def _replace_each(self, base: Any, part: Part, newest: Mapping[Hashable, Any]) -> Any:
+        elements = getattr(base, part.field)
         if isinstance(elements, Mapping):
             return {
-                key: self._replace(element, newest[key]) if key in newest else element
+                key: self._replace(element, newest[key], base) if key in newest else element
                 for key, element in elements.items()
             }
         shown = []
         for element in elements:
-            item = newest.get(getattr(element, by))
-            shown.append(element if item is None else self._replace(element, item))
+            item = newest.get(getattr(element, part.by))
+            shown.append(element if item is None else self._replace(element, item, base))
         return shown
 
-    def _replace(self, record: Any, item: Any) -> Any:
-        values = {
-            field: read(item) if callable(read) else getattr(item, read) for field, read in self._replaced.items()
-        }
-        return replace_fields(record, **values)
+    def _replace(self, record: Any, item: Any, base: Any) -> Any:
+        return replace_fields(record, **{field: read(item, base) for field, read in self._replaced.items()})
+
+
+def _reads(read: str | Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """A function of the overlay's item and the base."""
+    if isinstance(read, str):
+        of_item = attrgetter(read)
+        return lambda item, _: of_item(item)
+    if takes_base(read):
+        return read
+    return lambda item, _: read(item)
+
+
+def takes_base(read: Callable[..., Any]) -> bool:
+    """Whether a function has a second parameter, which it needs."""
+    try:
+        parameters = signature(read).parameters.values()
+    except ValueError:
+        return False  # of a builtin that does not say
+    needed = [each for each in parameters if each.default is Parameter.empty and each.kind in _POSITIONAL]
+    return len(needed) == 2

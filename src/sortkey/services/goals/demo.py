@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -19,7 +18,7 @@ from typing import Any, Final
 
 import sortkey as sk
 from sortkey.services.goals.event import DepositEvent
-from sortkey.services.goals.model import PENDING, REJECTED, DepositStatus, GoalView, PersonView, views
+from sortkey.services.goals.model import DEMO_COMPETES_AS, PENDING, REJECTED, DepositStatus, GoalView, PersonView, views
 
 VISIT_SECONDS: Final = 2.0
 """Between two deposits."""
@@ -64,7 +63,7 @@ class Demo:
         while True:
             for _ in range(VISITS_BETWEEN_BATCHES):
                 await pause(VISIT_SECONDS)
-                visited = await self._visited(inputs, visits.person())
+                visited = await self._visited(visits.person())
                 if visited is None:
                     return
                 await apply(visits.events(visited, self._instant))
@@ -73,10 +72,10 @@ class Demo:
             except sk.Superseded:
                 return
 
-    async def _visited(self, inputs: Any, person: str) -> PersonView | None:
+    async def _visited(self, person: str) -> PersonView | None:
         """The person, if the persons are the demonstration's."""
         served = await self._reader.current()
-        if served is None or served.as_of != inputs.COMPETES_AS:
+        if served is None or served.as_of != DEMO_COMPETES_AS:
             return None
         return await self._reader.get(person=person)
 
@@ -117,7 +116,7 @@ class Visits:
             event_id=f"visit-{self._random.getrandbits(64):016x}",
             person_id=view.person,
             goal_id=goal.goal,
-            current_balance=Decimal(goal.saved_cents + self._random.randrange(500, 20_000, 500)) / 100,
+            current_balance=(goal.saved_cents + self._random.randrange(500, 20_000, 500)) / 100,
             status=status,
             updated_at=at,
         )

@@ -20,12 +20,10 @@ import sortkey as sk
 from sortkey.services.goals.batch.batch_run import micros_of
 from sortkey.services.goals.batch.demo_gold import Deposit, demo_rules, write_gold
 from sortkey.services.goals.batch.job import BatchInputs
-from sortkey.services.goals.model import PENDING, Pending
+from sortkey.services.goals.model import DEMO_COMPETES_AS, PENDING, Pending
 from sortkey.services.goals.rules_database import write_rules
 
 PERSONS: Final = 500
-COMPETES_AS: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The demonstration gives way to every real batch, whatever its as-of is."""
 
 Saved = Mapping[tuple[str, str], int]
 """Cents by person and goal."""
@@ -50,7 +48,7 @@ def _write(folder: Path, now: datetime, as_of: datetime, pending: list[Pending])
         write_gold(gold, persons=PERSONS, as_of=midnight, deposits=deposits)
     rules = f"sqlite:///{folder / 'rules.db'}"
     write_rules(rules, demo_rules())
-    return BatchInputs(gold, rules, as_of, competes_as=COMPETES_AS)
+    return BatchInputs(gold, rules, as_of, competes_as=DEMO_COMPETES_AS)
 
 
 def _deposits(pending: list[Pending], saved: Saved) -> list[Deposit]:

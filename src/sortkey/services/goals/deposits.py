@@ -1,8 +1,8 @@
 """Deposit events, written if they are newer than what is stored and than what the batch has seen.
 
-A request reads which load is served, and the persons' views; then each event is one conditional put. The view tells
-whether person and goal exist, up to when the batch has seen everything, and the person's tier, by which the rules give
-the special rate.
+A request reads which load is served, and the persons' views; then the newest event of each goal is one conditional put.
+The view tells whether person and goal exist, up to when the batch has seen everything, and the person's tier, by which
+the rules give the special rate.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, Final
 
 import sortkey as sk
@@ -23,7 +24,15 @@ CONCURRENT: Final = 64
 AT_ONCE_SECONDS: Final = 1e-9
 """The age at which a remembered pointer is renewed: each request sees the load that is served now."""
 
-Views = Mapping[str, PersonView | None]
+
+class Missing(Enum):
+    """Why there is no view of a person."""
+
+    ABSENT = "the load that is served does not have it"
+    UNREADABLE = "another program has changed the row"
+
+
+Views = Mapping[str, PersonView | Missing]
 
 _logger = logging.getLogger(__name__)
 
@@ -36,55 +45,81 @@ class Deposits:
         self._views = views.reader(session, renew=AT_ONCE_SECONDS)
 
     async def views_of(self, persons: Sequence[str]) -> Views:
-        """The views of these persons, as they are served now. One that cannot be read is as good as none."""
+        """The views of these persons, as they are served now."""
         wanted = list(dict.fromkeys(persons))
         try:
             found = await self._views.lookup([{"person": person} for person in wanted])
         except sk.DecodeError:
-            found = await concurrent_map(self._readable_view, wanted, CONCURRENT)
-        return dict(zip(wanted, found, strict=True))
+            # Raises if it is the pointer: then all persons are unreadable, and nobody is unknown.
+            await self._views.current()
+            return dict(zip(wanted, await concurrent_map(self._view_of, wanted, CONCURRENT), strict=True))
+        return {person: view or Missing.ABSENT for person, view in zip(wanted, found, strict=True)}
 
-    async def _readable_view(self, person: str) -> PersonView | None:
+    async def _view_of(self, person: str) -> PersonView | Missing:
         try:
-            return await self._views.get(person=person)
+            return await self._views.get(person=person) or Missing.ABSENT
         except sk.DecodeError as error:
             _logger.warning("the goals of %s cannot be read: %s", person, error)
-            return None
+            return Missing.UNREADABLE
 
-    async def apply(self, events: Sequence[DepositEvent], known: Views) -> list[bool]:
-        """Whether each was applied, in their order; the others are stale. Person and goal must be in `known`."""
+    async def apply(self, events: Sequence[DepositEvent], known: Views) -> int:
+        """How many were applied, one after the other; the others are stale. Person and goal must be in `known`."""
         rules = None if self._rules is None else await self._rules.get()
-        of_goals: dict[tuple[str, str], list[int]] = {}
-        for index, event in enumerate(events):
-            of_goals.setdefault((event.person_id, event.goal_id), []).append(index)
-        applied = [False] * len(events)
+        of_goals: dict[tuple[str, str], list[DepositEvent]] = {}
+        for event in events:
+            rising = of_goals.setdefault((event.person_id, event.goal_id), [])
+            # One that is not newer than all before it is stale, whatever is stored.
+            if not rising or rising[-1].version < event.version:
+                rising.append(event)
 
-        async def in_order(indexes: list[int]) -> None:
-            for index in indexes:
-                event = events[index]
-                view = known[event.person_id]
-                applied[index] = view is not None and await self._apply(event, view, rules)
+        async def apply_rising(rising: list[DepositEvent]) -> int:
+            view = known[rising[0].person_id]
+            return await self._apply(rising, view, rules) if isinstance(view, PersonView) else 0
 
-        await concurrent_map(in_order, list(of_goals.values()), CONCURRENT)
-        return applied
+        return sum(await concurrent_map(apply_rising, list(of_goals.values()), CONCURRENT))
 
-    async def _apply(self, event: DepositEvent, view: PersonView, rules: Rules | None) -> bool:
-        if event.updated_at <= view.as_of:
-            return False
+    async def _apply(self, rising: Sequence[DepositEvent], view: PersonView, rules: Rules | None) -> int:
+        """Events of one goal, each newer than the one before. Only the last one is written; how many of them would have
+        been follows from what is stored."""
+        unseen = [event for event in rising if event.updated_at > view.as_of]
+        if not unseen:
+            return 0
         now = datetime.fromtimestamp(self._now(), UTC)
-        pending = _pending(event, view, rules, now)
+        pending = _pending(unseen[-1], view, rules, now)
+        if len(unseen) == 1:
+            return int(await self._put_newer(pending, now))
+        stored = await self._stored_version(pending.key, now)
+        newer = sum(event.version > stored for event in unseen)
+        return newer if newer and await self._put_newer(pending, now) else 0
+
+    async def _stored_version(self, path: sk.Path[Pending], now: datetime) -> str:
+        """Empty, which is older than all others, if nothing is stored that counts."""
+        try:
+            stored = await self._session.get(path, consistent=True)
+        except sk.DecodeError:
+            return ""
+        if stored is None or (stored.expires is not None and stored.expires < now):
+            return ""
+        return stored.version
+
+    async def _put_newer(self, pending: Pending, now: datetime) -> bool:
         # An expired one counts as deleted: TTL deletes late, and the outcome must not depend on it.
-        older: dict[str, Any] = {"version": sk.absent | sk.below(event.version)}
+        older: dict[str, Any] = {"version": sk.absent | sk.below(pending.version)}
         try:
             return await self._session.put(pending, where=sk.any_of(older, {"expires": sk.below(now)}))
         except sk.ConditionFailed:
             return False
+        except sk.DecodeError as error:
+            _logger.warning("a deposit replaces a row that cannot be read: %s", error)
+            return await self._session.put(pending)
 
 
-def unknown(event: DepositEvent, known: Views) -> str | None:
+def why_unknown(event: DepositEvent, known: Views) -> str | None:
     """Why an event cannot be applied; None if its person has its goal."""
     view = known[event.person_id]
-    if view is None:
+    if view is Missing.UNREADABLE:
+        return f"personId: {unreadable(event.person_id)}"
+    if view is Missing.ABSENT:
         return f"personId: there is no person {event.person_id!r}"
     if all(goal.goal != event.goal_id for goal in view.goals):
         goals = ", ".join(goal.goal for goal in view.goals) or "none"
@@ -92,18 +127,24 @@ def unknown(event: DepositEvent, known: Views) -> str | None:
     return None
 
 
+def unreadable(person: str) -> str:
+    return f"the goals of {person} cannot be read, because another program has changed them"
+
+
 def _pending(event: DepositEvent, view: PersonView, rules: Rules | None, now: datetime) -> Pending:
-    of_batch = next(goal.rate for goal in view.goals if goal.goal == event.goal_id)
     updated = event.updated_at.astimezone(UTC)
-    of_rules = None if rules is None else rules.rate(event.goal_id, view.tier, updated.date())
+    # A rejection stays until a batch has passed it. No batch would soon pass one that a wrong clock has put into the
+    # future, and it would hide all deposits until then.
+    stays = event.status == REJECTED and updated <= now
     return Pending(
         person=event.person_id,
         goal=event.goal_id,
         balance_cents=event.balance_cents,
         status=event.status,
-        rate=of_batch if of_rules is None else of_rules,
+        rate=None if rules is None else rules.rate(event.goal_id, view.tier, updated.date()),
         updated=updated,
+        came=now,
         event=event.event_id,
         version=event.version,
-        expires=None if event.status == REJECTED else now + LIFETIME,
+        expires=None if stays else now + LIFETIME,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,7 +19,6 @@ MAX_ID_BYTES: Final = 256
 MAX_EVENTS: Final = 10_000
 MAX_BALANCE: Final = 1_000_000_000_000
 """Balances are below it: a float still tells their cents apart."""
-CENT: Final = Decimal("0.01")
 NO_CHARACTER: Final = "\U0010ffff"
 """Keys cannot have it: ranges of keys end with it."""
 
@@ -27,7 +27,7 @@ class DepositEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     event_id: str
     person_id: str
     goal_id: str
-    current_balance: Decimal | None = None
+    current_balance: float | str | None = None
     """At most two decimals; as a number, or as a text such as 370.00. A rejection needs none."""
     status: DepositStatus
     updated_at: Annotated[datetime, Meta(tz=True)]
@@ -41,11 +41,13 @@ class DepositEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def balance_cents(self) -> int:
-        return 0 if self.current_balance is None else int(self.current_balance * 100)
+        """Of an event without errors."""
+        return 0 if self.current_balance is None else int(Decimal(str(self.current_balance)) * 100)
 
 
 Events = Annotated[tuple[DepositEvent, ...], Meta(min_length=1, max_length=MAX_EVENTS)]
 
+_AMOUNT: Final = re.compile(r"(?a)\d{1,12}(\.\d{1,2})?")
 _message: Final = msgspec.json.Decoder(DepositEvent)
 
 
@@ -80,16 +82,12 @@ def errors_in_event(event: DepositEvent) -> Iterator[str]:
         error = error_in_id(value)
         if error is not None:
             yield f"{name}: {error}"
-    balance = event.current_balance
-    if balance is None and event.status == PENDING:
+    if event.current_balance is None and event.status == PENDING:
         yield "currentBalance: missing; a pending balance needs it"
-    # Comparing first: the cents of a huge number would be computed.
-    elif balance is not None and (
-        not balance.is_finite() or not 0 <= balance < MAX_BALANCE or balance != balance.quantize(CENT)
-    ):
+    elif event.current_balance is not None and not _is_amount(event.current_balance):
         yield (
             f"currentBalance: must be an amount with at most two decimals, from 0 to below {MAX_BALANCE:,}, "
-            f"not {f'{balance!s:.40}'}"
+            f"not {f'{event.current_balance!s:.40}'}"
         )
     try:
         event.updated_at.astimezone(UTC)
@@ -97,10 +95,19 @@ def errors_in_event(event: DepositEvent) -> Iterator[str]:
         yield "updatedAt: out of range"
 
 
+def _is_amount(given: float | str) -> bool:
+    # A float's shortest text is what the request said.
+    return _AMOUNT.fullmatch(str(given)) is not None
+
+
 def error_in_id(value: str) -> str | None:
     """Why no key can hold an id; None if one can."""
     if not value:
         return "empty"
-    if not value.isprintable() or NO_CHARACTER in value:
-        return "contains an unprintable character"
-    return f"longer than {MAX_ID_BYTES} bytes" if len(value.encode()) > MAX_ID_BYTES else None
+    if NO_CHARACTER in value:
+        return "contains U+10FFFF, which is not a character"
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        return "contains half of a surrogate pair"
+    return f"longer than {MAX_ID_BYTES} bytes" if size > MAX_ID_BYTES else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import sortkey as sk
+from sortkey.services.goals.model import DEMO_COMPETES_AS
 from sortkey.services.goals.reconciliation_item import OUTCOMES, Reconciliation
 
 FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
@@ -13,7 +14,7 @@ FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
     "sortkey_goals_served_timestamp_seconds": ("gauge", "Since when the load is served, in seconds since 1970."),
     "sortkey_goals_as_of_timestamp_seconds": (
         "gauge",
-        "The instant up to which the last batch's data is complete, in seconds since 1970.",
+        "The instant up to which the data of the load that is served is complete, in seconds since 1970.",
     ),
     "sortkey_goals_reconciled": ("gauge", "Goals of persons by what the last batch made of their deposits."),
 }
@@ -24,8 +25,9 @@ def samples_of(served: sk.Served | None, reconciled: Reconciliation | None) -> d
     if served is not None:
         samples["sortkey_goals_persons"] = served.rows
         samples["sortkey_goals_served_timestamp_seconds"] = served.published.timestamp()
+        if served.as_of != DEMO_COMPETES_AS:
+            samples["sortkey_goals_as_of_timestamp_seconds"] = served.as_of.timestamp()
     if reconciled is not None:
-        samples["sortkey_goals_as_of_timestamp_seconds"] = reconciled.as_of.timestamp()
         for outcome in OUTCOMES:
             samples[f'sortkey_goals_reconciled{{outcome="{outcome}"}}'] = getattr(reconciled, outcome)
     return samples

@@ -13,7 +13,7 @@ older event does not bring the balance back.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
@@ -25,6 +25,8 @@ GoalStatus = Literal["NOT_STARTED", "IN_PROGRESS", "COMPLETED", "PENDING_CONFIRM
 DepositStatus = Literal["PENDING_CONFIRMATION", "REJECTED"]
 PENDING: Final = "PENDING_CONFIRMATION"
 REJECTED: Final = "REJECTED"
+DEMO_COMPETES_AS: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The as-of under which loads of the demonstration compete: every real batch, whatever its as-of, replaces them."""
 LIFETIME: Final = timedelta(days=5)
 """How long a pending balance is shown at most, if no batch confirms it."""
 
@@ -69,12 +71,14 @@ class Pending(sk.Item, table=GOAL_CHANGES):
     balance_cents: int
     status: DepositStatus
     rate: Decimal | None = None
+    """As the rules had it when the event came; None if they had none."""
     updated: datetime
+    came: datetime | None = None
     event: str
     version: str
     """Orders the events of a goal: by instant, then rejections after deposits, then by event id."""
     expires: datetime | None = None
-    """None for a rejection that no batch has passed."""
+    """None for a rejection that no batch has passed, unless its time is in the future."""
 
     key = sk.Key("PERSON#{person}", "PENDING#{goal}")
 
@@ -87,6 +91,13 @@ class Choice(sk.Item, table=GOAL_CHANGES):
     key = sk.Key("PERSON#{person}", "CHOICE#{goal}")
 
 
+def _rate(pending: Pending, view: PersonView) -> Decimal | None:
+    """The event's, unless the rules had none, or the batch ran later and has read newer ones."""
+    if pending.rate is None or pending.came is None or pending.came <= view.updated:
+        return next(goal.rate for goal in view.goals if goal.goal == pending.goal)
+    return pending.rate
+
+
 views: Final = sk.generations(PersonView)
 """The batch loads them; readers see all of one load."""
 
@@ -97,7 +108,7 @@ pending_over_views: Final = sk.overlay(
     than="as_of",
     part="goals",
     by="goal",
-    replace={"saved_cents": "balance_cents", "status": lambda _: PENDING, "rate": "rate"},
+    replace={"saved_cents": "balance_cents", "status": lambda _: PENDING, "rate": _rate},
     where={"status": PENDING},
 )
 """A pending balance is shown while it is newer than the instant up to which the batch's data is complete."""

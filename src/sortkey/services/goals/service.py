@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import sortkey as sk
 from sortkey.services.goals.current_rules import CurrentRules
 from sortkey.services.goals.demo import Demo
-from sortkey.services.goals.deposits import Deposits, unknown
+from sortkey.services.goals.deposits import Deposits, Missing, unreadable, why_unknown
 from sortkey.services.goals.event import DepositEvent, error_in_id, read_message
 from sortkey.services.goals.metrics import FAMILIES, samples_of
 from sortkey.services.goals.model import TABLES, Choice, GoalView, PersonView, pending_over_views, views
@@ -82,8 +82,7 @@ class Goals:
                 found = await self._reader.get_with(Choice, person=person)
             except sk.DecodeError as error:
                 _logger.warning("the goals of %s cannot be read: %s", person, error)
-                message = f"the goals of {person} cannot be read, because another program has changed them"
-                raise sk.Conflict(message, "unreadable") from error
+                raise sk.Conflict(unreadable(person), "unreadable") from error
         if found is None:
             raise _no_person(person)
         view, choices = found
@@ -114,11 +113,11 @@ class Goals:
         errors = [
             f"[{index}].{error}" if len(events) > 1 else error
             for index, event in enumerate(events)
-            if (error := unknown(event, known)) is not None
+            if (error := why_unknown(event, known)) is not None
         ]
         if errors:
             raise sk.BadRequest(errors[0], errors)
-        applied = sum(await self._deposits.apply(events, known))
+        applied = await self._deposits.apply(events, known)
         return Applied(applied, len(events) - applied)
 
     async def consume(self, messages: Sequence[sk.Message]) -> list[sk.Rejected]:
@@ -130,23 +129,23 @@ class Goals:
             except sk.BadRequest as error:
                 rejected[index] = sk.Rejected(message, str(error))
         known = await self._deposits.views_of([event.person_id for event in read.values()])
-        newest: dict[tuple[str, str], DepositEvent] = {}
+        applicable: list[DepositEvent] = []
         for index, event in read.items():
-            reason = unknown(event, known)
-            if reason is not None:
+            reason = why_unknown(event, known)
+            if reason is None:
+                applicable.append(event)
+            else:
                 rejected[index] = sk.Rejected(messages[index], reason)
-                continue
-            goal = (event.person_id, event.goal_id)
-            # Only the newest event of a goal has an effect.
-            if goal not in newest or newest[goal].version < event.version:
-                newest[goal] = event
-        await self._deposits.apply(list(newest.values()), known)
+        await self._deposits.apply(applicable, known)
         return [rejected[index] for index in sorted(rejected)]
 
     async def _require_goal(self, person: str, goal: str) -> GoalView:
-        known = {} if error_in_id(person) is not None else await self._deposits.views_of([person])
-        view = known.get(person)
-        if view is None:
+        if error_in_id(person) is not None:
+            raise _no_person(person)
+        view = (await self._deposits.views_of([person]))[person]
+        if view is Missing.UNREADABLE:
+            raise sk.Conflict(unreadable(person), "unreadable")
+        if view is Missing.ABSENT:
             raise _no_person(person)
         for each in view.goals:
             if each.goal == goal:
