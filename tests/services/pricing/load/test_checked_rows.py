@@ -67,7 +67,6 @@ def test_changes_are_not_direct_and_have_no_mistakes(check: RowCheck, values: di
         {"store": None},
         {"store": "a/b"},
         {"store": "x" * 1000},
-        {"store": "P\udcff"},
         {"product": None},
         {"product": "one", "kind": "SWAP"},
         {"kind": "base"},
@@ -93,6 +92,13 @@ def test_mistakes_are_those_of_a_request(check: RowCheck, values: dict[str, Any]
     with pytest.raises(sk.BadRequest) as error:
         ChangeChecks("EUR").checked([change_of(row)], SINCE)
     assert check.mistakes(row) == [detail.removeprefix("[0].") for detail in error.value.details]
+
+
+# A reader of text cannot decode it, and keeps the byte as half of a surrogate pair.
+def test_a_row_that_is_not_utf_8(check: RowCheck) -> None:
+    row = raw(store="P\udcff", product="X\udc80")
+    assert check.direct(row) is None
+    assert check.mistakes(row) == ["store: is not UTF-8", "product: is not UTF-8"]
 
 
 # A product that is right as BASE is wrong as SWAP; the memory of one must not answer for the other.

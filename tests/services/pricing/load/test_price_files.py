@@ -104,6 +104,12 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_json_lines_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert read(lines(tmp_path, '\ufeff{"store": "7", "product": "P1"}\n')) == [
+        (1, ("7", "P1", None, None, None, None, None, None))
+    ]
+
+
 # A signalling NaN cannot even be looked up, and the digits of 1e999999999 would fill the memory.
 def test_strange_numbers_of_json_lines_are_left_to_the_checks(tmp_path: Path) -> None:
     amounts = ("1e2", "1E-2", "1e999999999", '"sNaN"', '"Infinity"', "-0")

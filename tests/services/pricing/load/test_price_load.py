@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -132,8 +133,23 @@ def test_where_there_are_prices_everything_is_a_change(tmp_path: Path, monkeypat
         await loads.session.put(row)
         loaded = await loads.run(path)
         assert loaded.written == 100
-        assert loads.changes.lists == [40, 40, 20]
+        assert loads.changes.lists == [40, 10, 40, 10]
+        assert {change.effective_at for change in loads.changes.made} == {datetime.fromtimestamp(NOW, UTC)}
         assert len(await loads.rows()) == 1
+
+    with_loads(tmp_path, test)
+
+
+# Nobody should see a store of which only some rows are made.
+def test_a_list_ends_between_two_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(price_load, "MAX_CHANGES", 40)
+    path = csv_file(tmp_path / "prices.csv", *priced(7, 15))
+
+    async def test(loads: Loads) -> None:
+        row = PriceRow(store="7", channel="ALL", kind=PriceKind.BASE, product="P1", cents=1, since=SINCE)
+        await loads.session.put(row)
+        await loads.run(path)
+        assert loads.changes.lists == [30, 30, 30, 15]
 
     with_loads(tmp_path, test)
 

@@ -8,12 +8,13 @@ whole, so that its mistakes are worded as those of a request.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from sortkey.services.pricing.checks import ChangeChecks, CheckedChange
-from sortkey.services.pricing.load.raw_rows import RawRow
+from sortkey.services.pricing.load.raw_rows import COLUMNS, RawRow
 from sortkey.services.pricing.types import ALL_CHANNELS, ChangeInput, PriceAction, PriceKind
 
 Key = TypeVar("Key")
@@ -70,6 +71,11 @@ class RowCheck:
 
     def mistakes(self, row: RawRow) -> list[str]:
         """Of a row that is not direct; none if it is a change."""
+        broken = [
+            name for name, value in zip(COLUMNS, row, strict=True) if isinstance(value, str) and not _is_whole(value)
+        ]
+        if broken:
+            return [f"{name}: is not UTF-8" for name in broken]
         found = self._checks.change(change_of(row), self._since)
         return [] if isinstance(found, CheckedChange) else list(found)
 
@@ -108,7 +114,8 @@ class RowCheck:
         return found if isinstance(found, CheckedChange) else None
 
 
-def change_of(row: RawRow) -> ChangeInput:
+def change_of(row: RawRow, since: datetime | None = None) -> ChangeInput:
+    """`since` is the instant of a row without one."""
     store, product, channel, kind, action, amount, currency, at = row
     return ChangeInput(
         store=store or "",
@@ -118,5 +125,10 @@ def change_of(row: RawRow) -> ChangeInput:
         action=action or PriceAction.SET,
         amount=amount,
         currency=currency,
-        effective_at=at,
+        effective_at=at or since,
     )
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it has no byte that is not UTF-8, which a reader of text turns into half of a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -40,7 +41,9 @@ class JsonLinesFile:
                 done += len(text)
                 if number % SHOWN_EVERY == 0:
                     show(done, total)
-                if text.isspace():
+                if number == 1:
+                    text = text.removeprefix(BOM_UTF8)
+                if not text or text.isspace():
                     continue
                 try:
                     line = decode(text)

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import sortkey as sk
 from sortkey.services.pricing.checks import MAX_CHANGES
-from sortkey.services.pricing.instants import micros_at
+from sortkey.services.pricing.instants import instant_of, micros_at
 from sortkey.services.pricing.load.checked_rows import RowCheck, change_of
 from sortkey.services.pricing.load.direct_rows import Part
 from sortkey.services.pricing.load.file_check import FileReport, check_file
@@ -160,18 +162,20 @@ class PriceLoad:
     async def _make_changes(self, record: PriceLoadRecord, check: RowCheck, show: ShowRead) -> None:
         if record.done == record.rows:
             return
-        for changes in _lists(self._changes(check, is_all=not record.direct), record.changes):
-            await self._service.change_prices(changes, self._requested_by)
-            record.changes += len(changes)
+        changes = self._changes(check, instant_of(record.since), is_all=not record.direct)
+        for together in _lists(changes, record.changes):
+            await self._service.change_prices(together, self._requested_by)
+            record.changes += len(together)
             show(record.done, record.rows)
-            await self._save(record)
+            # At once: what is not noted is made again after a kill.
+            await self._session.put(record)
 
-    def _changes(self, check: RowCheck, *, is_all: bool) -> Iterator[ChangeInput]:
+    def _changes(self, check: RowCheck, since: datetime, *, is_all: bool) -> Iterator[ChangeInput]:
         for each in self._file.read(lambda _done, _total: None):
             if isinstance(each, Mistake):
                 raise UnusableFile(f"{self._path} was changed while it was loaded")
             if is_all or check.direct(each[1]) is None:
-                yield change_of(each[1])
+                yield change_of(each[1], since)
 
     async def _save(self, record: PriceLoadRecord) -> None:
         now = time.monotonic()
@@ -181,14 +185,17 @@ class PriceLoad:
 
 
 def _lists(changes: Iterator[ChangeInput], skipped: int) -> Iterator[list[ChangeInput]]:
-    """As many as a request may have."""
+    """As many as a request may have. A list ends between two stores, if it can: then nobody sees a store of which only
+    some rows are made."""
     found: list[ChangeInput] = []
-    for index, change in enumerate(changes):
-        if index < skipped:
-            continue
-        found.append(change)
+    begun = 0
+    for change in islice(changes, skipped, None):
+        if found and found[-1].store != change.store:
+            begun = len(found)
         if len(found) == MAX_CHANGES:
-            yield found
-            found = []
+            end = begun or MAX_CHANGES
+            yield found[:end]
+            found, begun = found[end:], 0
+        found.append(change)
     if found:
         yield found
