@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Coroutine
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +19,8 @@ from sortkey.services.goals.rules_database import write_rules
 from sortkey.services.goals.settings import Settings
 from tests.services.goals.conftest import Service
 from tests.services.goals.persons import BONDS, HOUR, SAVINGS, deposit
+
+R = TypeVar("R")
 
 DAY = date(2026, 5, 15)
 PATIENCE = 60.0
@@ -73,7 +77,9 @@ def test_a_database_that_is_away_leaves_the_rules_as_they_were(caplog: pytest.Lo
         assert await current.get() is None
         assert database.reads == 1, "it is not asked again with every event"
         database.now, database.away = 5.0, False
-        assert rate_of(await current.get()) == "0.01"
+        while await current.get() is None:
+            await asyncio.sleep(0)
+        assert (rate_of(await current.get()), database.reads) == ("0.01", 2)
         database.now, database.away = 10.0, True
         assert rate_of(await current.get()) == "0.01"
 
@@ -100,6 +106,39 @@ def test_an_event_does_not_wait_for_a_database_that_hangs() -> None:
         while await current.get() is None:
             await asyncio.sleep(0)
         assert rate_of(await current.get()) == "0.05"
+
+    asyncio.run(test())
+
+
+def at_once(call: Coroutine[Any, Any, R]) -> R:
+    """What a call returns, if it waits for nothing."""
+    try:
+        call.send(None)
+    except StopIteration as returned:
+        result: R = returned.value
+        return result
+    raise AssertionError("it waits")
+
+
+# One wait for each outage: the stream must go on at its pace.
+def test_while_the_database_hangs_only_the_first_event_waits() -> None:
+    answers = threading.Event()
+    answers.set()
+    now = [0.0]
+
+    def read() -> Rules:
+        assert answers.wait(60)
+        return rules("0.05")
+
+    async def test() -> None:
+        current = CurrentRules(read, 5.0, 0.01, lambda: now[0])
+        while await current.get() is None:
+            await asyncio.sleep(0)
+        answers.clear()
+        now[0] = 5.0
+        assert rate_of(await current.get()) == "0.05"
+        assert [rate_of(at_once(current.get())) for _ in range(3)] == ["0.05"] * 3
+        answers.set()
 
     asyncio.run(test())
 

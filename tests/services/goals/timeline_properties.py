@@ -1,8 +1,8 @@
 """Whatever comes, late, twice, rejected or reordered, with batches of any as-of, rollbacks and expiry: what is shown is
 what a plain model shows.
 
-The model remembers the newest event of each goal: a rejection until a newer event, a deposit for five days after it
-came, and so a rejection of the future. It knows no rows, no TTL and no conditions.
+The model remembers the newest event of each goal: a deposit for five days after it came, a rejection for five days
+after a batch has passed it, or after it came, if it is of the future. It knows no rows, no TTL and no conditions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GOALS = (SAVINGS, BONDS)
 START = datetime(2100, 1, 1, tzinfo=UTC)
 EXAMPLE = timedelta(days=100)
 """Each example has a time of its own: a store serves many of them, and a load must be later than those before."""
-HOURS = (0, 1, 2, 50, 51, 150)
+LIFETIME_HOURS = LIFETIME // timedelta(hours=1)
 _examples = count()
 
 
@@ -69,10 +69,7 @@ class Sweep(NamedTuple):
 
 Step = Deliver | Batch | Pass | Choose | RollBack | Sweep
 
-hours = st.integers(0, 200)
-statuses: st.SearchStrategy[DepositStatus] = st.sampled_from(
-    ["PENDING_CONFIRMATION", "PENDING_CONFIRMATION", "REJECTED"]
-)
+statuses: st.SearchStrategy[DepositStatus] = st.sampled_from([PENDING, PENDING, REJECTED])
 # Few numbers and hours, so that events are repeated, and several have one instant.
 events = st.builds(
     Event,
@@ -99,8 +96,8 @@ class Model:
         self.hour = 0
         self.loads = [Batch(-1, 0)]
         self.rolled_back = False
-        self.known: dict[str, tuple[Event, int]] = {}
-        """The event that was applied last, and when it came."""
+        self.known: dict[str, tuple[Event, int | None]] = {}
+        """The event that was applied last, and until when it counts."""
         self.chosen: set[str] = set()
 
     @property
@@ -110,15 +107,22 @@ class Model:
     def newest(self, goal: str) -> Event | None:
         if goal not in self.known:
             return None
-        event, came = self.known[goal]
-        stays = event.status == REJECTED and event.hour <= came
-        return event if stays or self.hour <= came + LIFETIME // timedelta(hours=1) else None
+        event, until = self.known[goal]
+        return event if until is None or self.hour <= until else None
+
+    def load(self, batch: Batch) -> None:
+        self.loads.append(batch)
+        self.rolled_back = False
+        for goal, (event, until) in self.known.items():
+            if until is None and event.hour <= batch.hour:
+                self.known[goal] = event, self.hour + LIFETIME_HOURS
 
     def deliver(self, event: Event) -> bool:
         newest = self.newest(event.goal)
         if event.hour <= self.as_of or (newest is not None and age(event) <= age(newest)):
             return False
-        self.known[event.goal] = event, self.hour
+        stays = event.status == REJECTED and event.hour <= self.hour
+        self.known[event.goal] = event, None if stays else self.hour + LIFETIME_HOURS
         return True
 
     def shown(self) -> list[tuple[int, str]]:
@@ -149,7 +153,14 @@ class Run:
         view = person(self._name, as_of=self._at(batch.hour))
         goals = [msgspec.structs.replace(goal, saved_cents=batch.saved, status="IN_PROGRESS") for goal in view.goals]
         await views.load(self._session, [sk.replace(view, goals=goals)], as_of=view.as_of)
+        await self._let_rejections_expire(view.as_of)
         self._forget_pointer()
+
+    async def _let_rejections_expire(self, as_of: datetime) -> None:
+        """What the batch job does, among much else, when its load is served."""
+        async for row in self._session.iterate(Pending.key(person=self._name)):
+            if row.status == REJECTED and row.expires is None and row.updated <= as_of:
+                await self._session.update(row.key, {"expires": self._now + LIFETIME})
 
     async def do(self, step: Step) -> None:
         model = self.model
@@ -162,8 +173,7 @@ class Run:
                         await self.load(step)
                 else:
                     await self.load(step)
-                    model.loads.append(step)
-                    model.rolled_back = False
+                    model.load(step)
             case RollBack():
                 if len(model.loads) > 1 and not model.rolled_back:
                     await views.roll_back(self._session)
@@ -178,9 +188,8 @@ class Run:
                 await change(self._name, step.goal)
                 (model.chosen.add if step.chosen else model.chosen.discard)(step.goal)
             case Sweep():
-                now = datetime.fromtimestamp(self._clock.now(), UTC)
                 async for row in self._session.iterate(Pending.key(person=self._name)):
-                    if row.expires is not None and row.expires < now:
+                    if row.expires is not None and row.expires < self._now:
                         await self._session.delete(row.key)
 
     async def check(self) -> None:
@@ -208,6 +217,10 @@ class Run:
             },
             DepositEvent,
         )
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
 
     def _at(self, hour: int) -> datetime:
         return self._start + timedelta(hours=hour)

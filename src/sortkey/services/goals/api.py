@@ -57,10 +57,10 @@ class GoalsService(Goals):
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:
-        return [*_reads(self), *_choices(self)]
+        return [*_person_and_events(self), *_choices(self)]
 
 
-def _reads(service: Goals) -> list[ControllerRouterHandler]:
+def _person_and_events(service: Goals) -> list[ControllerRouterHandler]:
     @get("/goals/{person_id:str}", opt={"fast": True}, summary="What a person has saved, and for what")
     async def show(person_id: FromPath[str]) -> PersonAnswer:
         """As the last batch has computed it, with the balances of deposits that it has not seen yet: those are

@@ -31,23 +31,30 @@ class CurrentRules:
         self._rules: Rules | None = None
         self._asked: float | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._is_away = False
+        """Whether the database failed, or took too long, when it was asked last: then no event waits for it."""
 
     async def get(self) -> Rules | None:
-        """The rules, at most `refresh_seconds` old if the database answers; None if they could not be read yet."""
+        """The rules, at most `refresh_seconds` old if the database answers; None if they could not be read yet. When
+        the database is back, the event that finds it still gets what there was."""
         if self._reading is None and (self._asked is None or self._now() - self._asked >= self._refresh_seconds):
             self._asked = self._now()
             self._reading = asyncio.create_task(self._refresh())
-        if self._reading is not None:
+        if self._reading is not None and not self._is_away:
             # One that takes longer goes on, and a later event has what it reads.
             done, _ = await asyncio.wait({self._reading}, timeout=self._patience_seconds)
             for read in done:
                 read.result()
+            if not done:
+                self._is_away = True
         return self._rules
 
     async def _refresh(self) -> None:
         try:
             self._rules = await asyncio.to_thread(self._read)
+            self._is_away = False
         except RulesError as error:
+            self._is_away = True
             kept = "the rates of the last batch" if self._rules is None else "the rules as they were read before"
             _logger.warning("%s; events get %s", error, kept)
         finally:

@@ -4,8 +4,9 @@
     goal-changes  PERSON#{person}  PENDING#{goal}     expires   the newest deposit that the batch has not confirmed
     goal-changes  PERSON#{person}  CHOICE#{goal}                the customer has chosen this goal
 
-The batch replaces all views at once, and writes nothing else: so it cannot undo a choice. Choices are in the partition
-of the deposits, so that one Query reads both. They have no `expires`, so TTL leaves them alone.
+The batch replaces all views at once. In goal-changes it only lets rejections expire, and notes what became of the
+deposits: so it cannot undo a choice. Choices are in the partition of the deposits, so that one Query reads both. They
+have no `expires`, so TTL leaves them alone.
 
 A rejected deposit is a row, too: it hides the pending balance, and stays until the batch has passed it, so that an
 older event does not bring the balance back.
