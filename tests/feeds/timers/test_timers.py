@@ -230,6 +230,40 @@ def test_an_error_is_tried_again_while_others_go_on() -> None:
     asyncio.run(program())
 
 
+# One that raised is due at once again, but for the call of its group that runs. The worker must sleep meanwhile.
+def test_a_worker_does_not_look_again_and_again_while_a_group_is_busy() -> None:
+    async def program() -> None:
+        clock, handler = clock_at(NOON), Handler()
+        began, goes_on = asyncio.Event(), asyncio.Event()
+        raised: list[datetime] = []
+
+        async def slow(due: sk.Due[Reminder]) -> None:
+            if not raised:
+                raised.append(due.at)
+                raise RuntimeError("not now")
+            began.set()
+            await goes_on.wait()
+            await handler(due)
+
+        async with opened("memory:", clock) as db:
+            await db.batch(put=[reminder(1), reminder(2, NOON - timedelta(seconds=1))])
+            async with sk.Follower(db, [sk.Timers(BY_USER, slow, poll=3600)]) as follower:
+                async with asyncio.timeout(SECONDS):
+                    await began.wait()
+                    await db.put(reminder(3, NOON - HOUR))
+                    while await timers_left(db) < 3:
+                        await asyncio.sleep(QUICK)  # the feed has no event for it
+                before = db.meter.reading(Timer.key).calls
+                await asyncio.sleep(0.5)
+                # One that does not sleep looks thousands of times.
+                assert db.meter.reading(Timer.key).calls - before < 100
+                goes_on.set()
+                await caught_up(follower)
+        assert sorted(handler.times) == [NOON - HOUR, NOON - timedelta(seconds=1), NOON]
+
+    asyncio.run(program())
+
+
 def test_what_raises_again_and_again_goes_to_the_dead_letters() -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()

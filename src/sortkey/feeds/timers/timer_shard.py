@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sortkey.feeds.changes.lease_book import HeldLease
 from sortkey.feeds.changes.lease_runner import STORE_PACING
@@ -49,8 +49,8 @@ class TimerShard:
         """What was read and is not yet begun, by group."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """The calls that were begun, by group."""
-        self._tries: dict[Any, Tries] = {}
-        """What was tried of timers that raised, by their keys."""
+        self._tries: dict[tuple[datetime, str], Tries] = {}
+        """What was tried of timers that raised, by their times and groups."""
         self._wakes_at: datetime | None = None
         """Until when it sleeps; None while it works."""
         self._stopping = asyncio.Event()
@@ -138,10 +138,9 @@ class TimerShard:
         moment = self._book.now
         at = await self._book.next_after(self._shard, moment)
         seconds = min(self._settings.poll, (at - moment).total_seconds())
-        if self._tries:
-            again = min(tries.again for tries in self._tries.values()) - self._settings.now()
-            seconds = min(seconds, max(0.0, again))
-        return seconds
+        # Those of a group that is busy wait until it is done, which ends the sleep.
+        again = [tries.again for (_, group), tries in self._tries.items() if group not in self._tasks]
+        return max(0.0, min([seconds, *(each - self._settings.now() for each in again)]))
 
     async def _sleep(self, seconds: float) -> None:
         self._wakes_at = self._book.now + timedelta(seconds=seconds)
