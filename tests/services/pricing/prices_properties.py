@@ -131,7 +131,17 @@ class Prices(RuleBasedStateMachine):
     @rule(given=change_lists, by=st.sampled_from([None, "ada"]))
     def change_in_a_batch(self, given: list[tuple[Target, int | None, int | None]], by: str | None) -> None:
         many = (given * (MAX_IN_TRANSACTION + 1))[: MAX_IN_TRANSACTION + 1]
-        self.accepted(self.wait(self.pricing.change_prices(self.inputs(many), by)))
+        changing = self.pricing.change_prices(self.inputs(many), by)
+        with pytest.MonkeyPatch.context() as patch:
+            commit = Batches.commit
+
+            async def commit_later(batches: Batches, batch: str) -> int:
+                self.clock.advance(1)
+                return await commit(batches, batch)
+
+            patch.setattr(Batches, "commit", commit_later)
+            made = self.wait(changing)
+        self.accepted(made)
 
     @rule(given=change_lists, before_entries=st.booleans())
     def die_before_the_commit(self, given: list[tuple[Target, int | None, int | None]], before_entries: bool) -> None:
