@@ -15,6 +15,7 @@ from sortkey.clock import ManualClock
 from sortkey.services.pricing.model import CHANGES, PRICES
 from sortkey.services.pricing.page_request import page_request
 from sortkey.services.pricing.service import Pricing
+from sortkey.services.pricing.settings import DEFAULTS, Settings
 from sortkey.services.pricing.types import ChangeInput, PriceChange
 from tests.services.pricing.serving import served as served
 
@@ -36,7 +37,15 @@ class Service:
 
     def restart(self) -> None:
         """The service of another process, on the same store."""
-        self.pricing = Pricing(self.session, now=self.clock.now)
+        self.pricing = self.process()
+
+    def process(self, settings: Settings = DEFAULTS) -> Pricing:
+        """Of which waiting for an instant lets it come."""
+
+        async def sleep(seconds: float) -> None:
+            self.clock.advance(seconds)
+
+        return Pricing(self.session, settings, self.clock.now, sleep)
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:
         return self._runner.run(call)

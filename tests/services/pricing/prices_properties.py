@@ -128,16 +128,16 @@ class Prices(RuleBasedStateMachine):
     def change(self, given: list[tuple[Target, int | None, int | None]]) -> None:
         self.accepted(self.wait(self.pricing.change_prices(self.inputs(given))))
 
-    @rule(given=change_lists, by=st.sampled_from([None, "ada"]))
-    def change_in_a_batch(self, given: list[tuple[Target, int | None, int | None]], by: str | None) -> None:
+    @rule(given=change_lists, seconds=st.sampled_from([0, 1]))
+    def change_in_a_batch(self, given: list[tuple[Target, int | None, int | None]], seconds: int) -> None:
         many = (given * (MAX_IN_TRANSACTION + 1))[: MAX_IN_TRANSACTION + 1]
-        changing = self.pricing.change_prices(self.inputs(many), by)
+        changing = self.pricing.change_prices(self.inputs(many))
         with pytest.MonkeyPatch.context() as patch:
             commit = Batches.commit
 
-            async def commit_later(batches: Batches, batch: str) -> int:
-                self.clock.advance(1)
-                return await commit(batches, batch)
+            async def commit_later(batches: Batches, batch: str, at: int) -> None:
+                self.clock.advance(seconds)
+                await commit(batches, batch, at)
 
             patch.setattr(Batches, "commit", commit_later)
             made = self.wait(changing)

@@ -26,9 +26,12 @@ class Served:
         self._runner = runner
         self.session = session
         self.clock = ManualClock(NOON.timestamp())
-        self.pricing = PricingService(session, now=self.clock.now, graphql=GraphQLSettings())
+        self.pricing = PricingService(session, now=self.clock.now, graphql=GraphQLSettings(), sleep=self._sleep)
         runner.run(self.pricing.start())
         self._app = app_of([self.pricing])
+
+    async def _sleep(self, seconds: float) -> None:
+        self.clock.advance(seconds)
 
     def call(self, method: str, path: str, body: object = None) -> Answer:
         return self._runner.run(call(self._app, method, path, body))

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.services.pricing.batches import ABANDONED, Batches
-from sortkey.services.pricing.change_writes import MAX_IN_TRANSACTION
+from sortkey.services.pricing.batches import ABANDONED, Batches, SeenBatches
+from sortkey.services.pricing.change_writes import MAX_IN_TRANSACTION, ChangeWrites, Planned
 from sortkey.services.pricing.instants import SECOND
 from sortkey.services.pricing.model import Batch, ChangeRow, PriceRow
 from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
-from sortkey.services.pricing.timeline import MAX_ENTRIES
+from sortkey.services.pricing.timeline import KEPT, MAX_TO_COME
 from tests.services.pricing.conftest import Service
 
 MANY = MAX_IN_TRANSACTION + 7
@@ -119,8 +118,8 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(service: Service, monkeyp
 def test_a_commit_whose_answer_is_lost_is_a_commit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = Batches.commit
 
-    async def lose(self: Batches, batch: str) -> int:
-        await commit(self, batch)
+    async def lose(self: Batches, batch: str, at: int) -> None:
+        await commit(self, batch, at)
         self._decided.clear()
         raise ConnectionError("the answer is lost")
 
@@ -133,9 +132,9 @@ def test_a_commit_whose_answer_is_lost_is_a_commit(service: Service, monkeypatch
 def test_a_batch_that_takes_too_long_is_not_accepted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = Batches.commit
 
-    async def late(self: Batches, batch: str) -> int:
+    async def late(self: Batches, batch: str, at: int) -> None:
         await self.abort(batch)
-        return await commit(self, batch)
+        await commit(self, batch, at)
 
     monkeypatch.setattr(Batches, "commit", late)
     with pytest.raises(sk.Conflict, match="none of the changes was accepted"):
@@ -149,19 +148,22 @@ def test_a_price_has_a_limit_of_changes_to_come(service: Service, count: int) ->
     at = service.now + timedelta(days=1)
     full = [
         {"store": "s1", "product": "P1", "amount": 1, "effectiveAt": (at + timedelta(seconds=n)).isoformat()}
-        for n in range(MAX_ENTRIES)
+        for n in range(MAX_TO_COME)
     ]
     service.wait(service.pricing.change_prices(full))
-    more = [{"store": "s1", "product": f"P{n}", "amount": 1} for n in range(1, count + 1)]
+    later = (at - timedelta(hours=1)).isoformat()
+    more = [{"store": "s1", "product": f"P{n}", "amount": 1, "effectiveAt": later} for n in range(1, count + 1)]
     with pytest.raises(sk.Conflict, match="'P1' in 's1' has 400 changes to come; cancel some first"):
         service.wait(service.pricing.change_prices(more))
-    assert service.prices() == {}
+    assert service.prices(minutes=24 * 60 - 1) == {}
+    service.change("P1", "2")
+    assert service.price("P1") == 2
 
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -> None:
     async def race() -> None:
-        processes = [Pricing(service.session, now=service.clock.now) for _ in range(8)]
+        processes = [service.process() for _ in range(8)]
         at = service.now + timedelta(hours=1)
         calls = (
             each.change_prices([{"store": "s1", "product": "P1", "amount": n, "effectiveAt": at.isoformat()}])
@@ -171,3 +173,84 @@ def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -
 
     service.wait(race())
     assert len(service.upcoming()) == 8
+
+
+# The history is by time. A batch takes effect with its commit, after changes that were accepted while it was written.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_changes_that_overlap_a_batch_come_before_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.change("P00", "1")
+    service.pass_minutes(1)
+    write = ChangeWrites._write_entries
+
+    async def overlapped(self: ChangeWrites, plan: Planned) -> None:
+        await write(self, plan)
+        service.clock.advance(1)
+        await service.process().change_prices([{"store": "s1", "product": "P00", "amount": 3}])
+        service.clock.advance(1)
+
+    monkeypatch.setattr(ChangeWrites, "_write_entries", overlapped)
+    made = service.wait(service.pricing.change_prices(changes(10)))
+    expected = [(None, "1.00"), ("1.00", "3.00"), ("3.00", "10.00")]
+    assert service.history("P00") == expected
+    assert service.price("P00") == 10
+    service.follow()
+    assert service.history("P00") == expected
+    begin = service.now - timedelta(minutes=5)
+    listed = service.wait(service.pricing.price_changes("s1", page_request(first=2048), begin=begin)).items
+    assert [each.effective_at for each in listed] == sorted(each.effective_at for each in listed)
+    assert {each.id for each in made} < {each.id for each in listed}
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+@pytest.mark.parametrize("minutes", [None, -600])
+def test_a_request_may_change_one_price_many_times(service: Service, minutes: int | None) -> None:
+    service.change("P1", "7", minutes=-1000)
+    first = None if minutes is None else service.now + timedelta(minutes=minutes)
+    given = [
+        {
+            "store": "s1",
+            "product": "P1",
+            "amount": n,
+            "effectiveAt": None if first is None else (first + timedelta(seconds=n)).isoformat(),
+        }
+        for n in range(500)
+    ]
+    service.wait(service.pricing.change_prices(given))
+    assert service.price("P1") == 499
+    found = service.wait(service.pricing.price_history("s1", "P1", page_request(first=2048))).items
+    assert [each.amount for each in found] == [7, *range(500)]
+    if minutes is not None:
+        assert service.price("P1", minutes=minutes + 1) == 60
+    assert service.price("P1", minutes=-700) == 7
+
+
+# Entries stay in their row for a minute after their batch; a row does not grow without a limit meanwhile.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_many_batches_within_a_minute_are_accepted_and_read_at_every_instant(service: Service) -> None:
+    instants = []
+    for amount in range(KEPT + 10):
+        given = [{"store": "s1", "product": "P1", "amount": amount}] * MANY
+        (*_, last) = service.wait(service.pricing.change_prices(given))
+        instants.append(last.effective_at)
+    (row,) = service.rows(PriceRow)
+    assert len(row.entries or ()) <= KEPT + 1
+    found = [service.wait(service.pricing.price("s1", "P1", at=at)) for at in instants]
+    assert [None if each is None else each.amount for each in found] == list(range(KEPT + 10))
+
+
+# A batch that was open when a read met it first stays open for the rest of that read.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_all_parts_of_a_read_agree_on_a_batch(service: Service) -> None:
+    async def sleep(_: float) -> None: ...
+
+    batches = Batches(service.session, service.clock.now, sleep)
+    now = int(service.clock.now() * SECOND)
+
+    async def read_while_it_is_committed() -> list[dict[str, int]]:
+        await batches.open("b", 1)
+        seen = SeenBatches(batches, now)
+        before = await seen.commits({"b"})
+        await batches.commit("b", now)
+        return [before, await seen.commits({"b"}), await SeenBatches(batches, now).commits({"b"})]
+
+    assert service.wait(read_while_it_is_committed()) == [{}, {}, {"b": now}]

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.settings import Settings
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything
@@ -25,7 +24,7 @@ def test_each_change_and_each_store_and_instant_has_an_event_once_it_is_permanen
     service: Service, broker: Broker
 ) -> None:
     settings = Settings(kafka=broker.bootstrap, topic=broker.topic(1), legacy_topic=broker.topic(1))
-    service.pricing = Pricing(service.session, settings, service.clock.now)
+    service.pricing = service.process(settings)
     at = service.now + timedelta(minutes=5)
     given = [
         {"store": "s1", "product": product, "amount": amount, "effectiveAt": at.isoformat()}

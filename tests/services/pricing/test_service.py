@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
 import sortkey as sk
+from sortkey.services.pricing.change_writes import ChangeWrites
+from sortkey.services.pricing.model import PriceRow
 from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.types import ChangeStatus, PriceKind
+from sortkey.services.pricing.types import ChangeStatus, PriceKey, PriceKind
 from tests.services.pricing.conftest import Service
+
+FAR = datetime(9999, 6, 1, tzinfo=UTC)
+
+in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
 
 def test_a_price_that_is_set_is_in_force(service: Service) -> None:
@@ -22,6 +31,7 @@ def test_a_price_that_is_set_is_in_force(service: Service) -> None:
     assert str(found.amount) == "12.50"
 
 
+@in_memory
 def test_what_nobody_has_priced_has_no_price(service: Service) -> None:
     assert service.price("P1") is None
     assert service.prices() == {}
@@ -101,7 +111,29 @@ def test_a_change_that_took_effect_cannot_be_cancelled(service: Service) -> None
         service.wait(service.pricing.cancel(change.id))
 
 
-@pytest.mark.parametrize("text", ["", "nothing", "W10", "bm8", "é", "WyJzMSIsMSwieCJd"])
+def forged(store: str, at: int, number: str) -> str:
+    return urlsafe_b64encode(json.dumps([store, at, number], separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nothing",
+        "W10",
+        "bm8",
+        "é",
+        forged("s1", 1, "x"),
+        forged("s" * 3000, 1, "0" * 22),
+        forged("s1", 1, "0" * 3000),
+        forged("s1", 10**40, "0" * 22),
+        forged("s\U0010ffff", 1, "0" * 22),
+        forged("", 1, "0" * 22),
+        forged("s1", 1, "0" * 22),
+        forged("s1", 1, "0" * 22) + "=",
+    ],
+)
+@in_memory
 def test_an_unknown_change_is_not_found(service: Service, text: str) -> None:
     with pytest.raises(sk.NotFound, match="there is no price change"):
         service.wait(service.pricing.cancel(text))
@@ -146,6 +178,7 @@ def test_swaps_are_listed_by_combo_and_apart_from_base_prices(service: Service) 
     assert service.prices() == {}
 
 
+@in_memory
 def test_channels_have_prices_of_their_own(service: Service) -> None:
     service.wait(service.pricing.change_prices([{"store": "s1", "product": "P1", "channel": "APP", "amount": "9"}]))
     assert service.price("P1") is None
@@ -178,7 +211,49 @@ def test_the_cursors_of_upcoming_changes_stay_valid_while_time_passes(service: S
     assert [each.amount for each in back.items] == [10]
 
 
+@in_memory
+def test_a_cursor_of_changes_whose_beginning_was_changed_is_rejected(service: Service) -> None:
+    for minutes in (10, 20):
+        service.change("P1", "1", minutes)
+    begin = service.now
+    page = service.wait(service.pricing.price_changes("s1", page_request(first=1)))
+    first, _, rest = (page.end_cursor or "").partition(".")
+    for changed in (f"0{first}", f"0x{first}", f"+{first}", f" {first}", first.upper(), "0", "zzz"):
+        asking = page_request(first=1, after=f"{changed}.{rest}")
+        for asked in (None, begin):
+            with pytest.raises(sk.CursorError, match="cursor"):
+                service.wait(service.pricing.price_changes("s1", asking, begin=asked))
+
+
+@in_memory
+def test_changes_before_an_end_that_has_passed_are_none(service: Service) -> None:
+    service.change("P1", "1", minutes=10)
+    for end in (service.now, service.now - timedelta(days=1)):
+        assert service.wait(service.pricing.price_changes("s1", page_request(), end=end)).items == []
+    assert service.wait(service.pricing.price_changes("s1", page_request(), begin=FAR)).items == []
+
+
+# Another process has made the change permanent between the two reads of a cancel.
+def test_a_change_that_comes_due_while_it_is_cancelled_is_not_cancelled(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = service.change("P1", "11", minutes=5)
+    rows = ChangeWrites.rows
+
+    async def overtaken(self: ChangeWrites, keys: Sequence[PriceKey]) -> dict[PriceKey, PriceRow]:
+        monkeypatch.undo()
+        service.pass_minutes(5)
+        await service.process().change_prices([{"store": "s1", "product": "P1", "amount": 12}])
+        return await rows(self, keys)
+
+    monkeypatch.setattr(ChangeWrites, "rows", overtaken)
+    with pytest.raises(sk.Conflict, match="has taken effect already"):
+        service.wait(service.pricing.cancel(change.id))
+    assert service.history("P1") == [(None, "11.00"), ("11.00", "12.00")]
+
+
 @pytest.mark.parametrize("cursor", ["x", "x.y", "ffffffffffffffffff.y", "1.", ".", "zz.zz"])
+@in_memory
 def test_a_cursor_that_is_none_is_rejected(service: Service, cursor: str) -> None:
     for call in (service.pricing.price_changes, service.pricing.base_prices):
         with pytest.raises(sk.CursorError, match="cursor"):

@@ -9,7 +9,6 @@ import pytest
 
 from sortkey.services.pricing.instants import micros_of
 from sortkey.services.pricing.model import ChangeRow, PriceRow, StoreUpdate, loaded_price
-from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import PriceKey, PriceKind
 from tests.services.pricing.conftest import NOON, Service
 
@@ -68,7 +67,7 @@ def test_two_processes_at_once_make_each_change_permanent_once(service: Service)
     service.pass_minutes(1)
 
     async def both() -> list[int]:
-        processes = [Pricing(service.session, now=service.clock.now) for _ in range(2)]
+        processes = [service.process() for _ in range(2)]
         return await asyncio.gather(*(each.apply_due("s1", at) for each in processes))
 
     assert sum(service.wait(both())) == 20

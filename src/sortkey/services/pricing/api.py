@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -27,8 +28,9 @@ class PricingService(Pricing):
         settings: Settings = DEFAULTS,
         now: Callable[[], float] = time.time,
         graphql: GraphQLSettings = GRAPHQL_DEFAULTS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        super().__init__(session, settings, now)
+        super().__init__(session, settings, now, sleep)
         self._graphql = graphql
 
     @property

@@ -25,6 +25,23 @@ LONGEST_WAIT: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
+class SeenBatches:
+    """The batches that one read has met. One that was open when the read met it first stays uncounted, so that all
+    parts of the read agree."""
+
+    def __init__(self, batches: Batches, began: int) -> None:
+        self._batches = batches
+        self._open: set[str] = set()
+        self.began = began
+
+    async def commits(self, batches: Collection[str]) -> dict[str, int]:
+        if not batches:
+            return {}
+        found = await self._batches.commits([batch for batch in batches if batch not in self._open])
+        self._open.update(batch for batch in batches if batch not in found)
+        return found
+
+
 class Batches:
     def __init__(
         self,
@@ -40,9 +57,9 @@ class Batches:
     async def open(self, batch: str, changes: int) -> None:
         await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._now()), changes=changes))
 
-    async def commit(self, batch: str) -> int:
-        """The instant of the commit. Raises Conflict if the batch was aborted meanwhile."""
-        committed = micros_at(self._now())
+    async def commit(self, batch: str, committed: int) -> None:
+        """At an instant to come, and returns when it has come. So a read that began at or after the instant finds the
+        commit, unless the write takes longer than that. Raises Conflict if the batch was aborted meanwhile."""
         changes: sk.Changes = {"status": "COMMITTED", "committed": committed}
         try:
             await self._session.update(Batch.key(batch=batch), changes, where={"status": "OPEN"})
@@ -52,7 +69,9 @@ class Batches:
                 "abandoned",
             ) from None
         self._remember(batch, committed)
-        return committed
+        left = committed - micros_at(self._now())
+        if left > 0:
+            await self._sleep(left / SECOND)
 
     async def abort(self, batch: str) -> int:
         """Unless it is decided already. The instant of its commit, or NEVER."""

@@ -6,16 +6,20 @@ then random digits of the process. An id has the whole key of the change's row, 
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 import sortkey as sk
+from sortkey.services.pricing.checks import check_id
 from sortkey.services.pricing.instants import instant_of
 from sortkey.services.pricing.model import ChangeRow
+
+_NUMBER: Final = re.compile("[0-9a-f]{22}")
 
 
 class ChangeNumbers:
@@ -47,13 +51,14 @@ class ChangeId(NamedTuple):
 
 
 def change_id(text: str) -> ChangeId:
-    """Raises NotFound for a text that is no id."""
+    """Raises NotFound for a text that no change has as its id."""
     try:
         raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
         made = msgspec.json.decode(raw, type=ChangeId)
-        if made.store and made.number:
-            instant_of(made.at)
-            return made
+        check_id("store", made.store)
+        instant_of(made.at)
     except (ValueError, OverflowError):
-        pass
-    raise sk.NotFound(f"there is no price change {text[:80]!r}")
+        made = None
+    if made is None or not _NUMBER.fullmatch(made.number) or made.text != text:
+        raise sk.NotFound(f"there is no price change {text[:80]!r}")
+    return made

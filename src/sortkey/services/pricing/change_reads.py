@@ -12,7 +12,7 @@ from typing import Final
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.batches import Batches, SeenBatches
 from sortkey.services.pricing.change_ids import ChangeId
 from sortkey.services.pricing.filled_page import filled_page
 from sortkey.services.pricing.instants import instant_of, micros_at, micros_of
@@ -37,11 +37,12 @@ class ChangeReads:
     ) -> Connection[PriceChange]:
         """Those that were not cancelled, from `begin` on, or after now, before `end`."""
         began = micros_at(self._now())
+        seen = SeenBatches(self._batches, began)
         given = page["after"] or page["before"]
         since = began + 1 if begin is None else micros_of(begin)
         if given is not None:
             first, _, inner = given.partition(".")
-            since = _beginning(first) if begin is None else since
+            since = _beginning(first, None if begin is None else since)
             page = PageArguments(
                 first=page["first"],
                 after=None if page["after"] is None else inner,
@@ -49,12 +50,17 @@ class ChangeReads:
                 before=None if page["before"] is None else inner,
             )
         until = END if end is None else micros_of(end)
+        if until <= since:
+            # The end of what is asked for may just have passed.
+            return Connection([], [], has_next=False, has_previous=given is not None)
         path = ChangeRow.key(store=store).between(instant_of(since), instant_of(until - 1))
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceChange | None]:
-            commits = await self._batches.commits({row.batch for row in rows if row.batch is not None})
+            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
             found = [change_moment(row, commits, began) if _is_change(row, channel) else None for row in rows]
-            return [moment and shown_change(row, moment.at, began) for row, moment in zip(rows, found, strict=True)]
+            return [
+                None if moment is None else shown_change(row, began) for row, moment in zip(rows, found, strict=True)
+            ]
 
         found = await filled_page(self._session, path, page, show, consistent=True)
         return found.with_prefix(f"{since:x}.")
@@ -62,10 +68,11 @@ class ChangeReads:
     async def history(self, key: PriceKey, page: PageArguments) -> Connection[PriceRecord]:
         """What has taken effect."""
         began = micros_at(self._now())
+        seen = SeenBatches(self._batches, began)
         await self._list_loaded(key)
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord | None]:
-            commits = await self._batches.commits({row.batch for row in rows if row.batch is not None})
+            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
             previous: Moment | None = None
             shown: list[PriceRecord | None] = []
             for row in rows:
@@ -74,7 +81,7 @@ class ChangeReads:
                     shown.append(None)
                     continue
                 if previous is None:
-                    previous = await self._past.in_force(key, moment.at, began, earlier=moment)
+                    previous = await self._past.in_force(key, moment.at, seen, earlier=moment)
                 shown.append(_record(row, moment, previous))
                 previous = moment
             return shown
@@ -92,20 +99,21 @@ def _is_change(row: ChangeRow, channel: str) -> bool:
     return row.channel == channel and not row.number.startswith(f"{LOADED}.")
 
 
-def shown_change(row: ChangeRow, at: int, now: int) -> PriceChange:
+def shown_change(row: ChangeRow, now: int) -> PriceChange:
+    at = micros_of(row.effective_at)
     if row.status == "CANCELLED":
         status = ChangeStatus.CANCELLED
     else:
         status = ChangeStatus.APPLIED if at <= now else ChangeStatus.SCHEDULED
     return PriceChange(
-        ChangeId(row.store, micros_of(row.effective_at), row.number).text,
+        ChangeId(row.store, at, row.number).text,
         row.store,
         row.product,
         row.channel,
         row.kind,
         PriceAction.DELETE if row.cents is None else PriceAction.SET,
         None if row.cents is None else amount_of(row.cents),
-        instant_of(at),
+        row.effective_at,
         status,
     )
 
@@ -127,9 +135,13 @@ def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRec
     )
 
 
-def _beginning(text: str) -> int:
+def _beginning(text: str, asked: int | None) -> int:
+    """The beginning that a cursor carries. Raises CursorError if it is none, or not the one that is asked for."""
     try:
-        instant_of(int(text, 16))
+        beginning = int(text, 16)
+        instant_of(beginning)
     except (ValueError, OverflowError):
-        raise sk.CursorError("the cursor is not one of this list of changes") from None
-    return int(text, 16)
+        beginning = -1
+    if f"{beginning:x}" != text or (asked is not None and asked != beginning):
+        raise sk.CursorError("the cursor is not one of this list: it was changed, or `from` is another one")
+    return beginning

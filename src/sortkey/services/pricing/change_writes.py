@@ -8,7 +8,7 @@ commits them. Price rows are replaced on the condition that their version is the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
@@ -21,13 +21,16 @@ from sortkey.services.pricing.change_reads import shown_change
 from sortkey.services.pricing.checks import CheckedChange
 from sortkey.services.pricing.instants import instant_of, micros_at
 from sortkey.services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
-from sortkey.services.pricing.timeline import MAX_ENTRIES, NEVER, batches_of, compacted, with_entries
+from sortkey.services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries
 from sortkey.services.pricing.types import PriceChange, PriceKey
 
 MAX_IN_TRANSACTION: Final = 33
 """Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
 ROWS_AT_ONCE: Final = 1000
 PARALLEL: Final = 64
+LEAST_AHEAD: Final = 20_000
+"""How far ahead of its write a commit's instant is, in microseconds. To it comes half the time that the entries took:
+the rows of the changes take about a third."""
 ATTEMPTS: Final = 40
 """To replace a row that others replace at the same time."""
 
@@ -36,7 +39,15 @@ class Planned(NamedTuple):
     """What to write."""
 
     entries: Mapping[PriceKey, list[Entry]]
-    changes: Sequence[ChangeRow]
+    order: Sequence[tuple[PriceKey, Entry]]
+    """The same, in the order of the request."""
+
+    def changes(self, committed: int | None = None) -> list[ChangeRow]:
+        """The rows of the changes. Those that take effect with the commit have its instant."""
+        return [
+            change_row(key, entry, committed if committed is not None and entry.on_commit else entry.at)
+            for key, entry in self.order
+        ]
 
 
 class ChangeWrites:
@@ -54,18 +65,19 @@ class ChangeWrites:
         for attempt in range(ATTEMPTS):
             # Planned anew each time: a change without an instant takes effect when it is written.
             plan = self._plan(changes, by, None)
-            if await self._transact(plan):
-                return self._shown(plan, None)
+            rows = plan.changes()
+            if await self._transact(plan, rows):
+                return self._shown(rows)
             await self.pause(attempt)
         raise busy()
 
-    async def _transact(self, plan: Planned) -> bool:
+    async def _transact(self, plan: Planned, changes: Sequence[ChangeRow]) -> bool:
         rows = await self.rows(list(plan.entries))
         commits = await self._batches.commits({batch for row in rows.values() for batch in batches_of(row)})
         together = sk.Transaction()
         for key, entries in plan.entries.items():
             self._put(together, key, rows[key], entries, commits)
-        for change in plan.changes:
+        for change in changes:
             together.put(change)
         return await self.commit(together)
 
@@ -82,8 +94,9 @@ class ChangeWrites:
     def _put(
         self, together: sk.Transaction, key: PriceKey, row: PriceRow, entries: list[Entry], commits: Mapping[str, int]
     ) -> None:
-        made = compacted(row, commits, micros_at(self._now()))
-        together.put(with_new(made.row, entries), if_version="version")
+        now = micros_at(self._now())
+        made = compacted(row, commits, now)
+        together.put(with_new(made.row, entries, now), if_version="version")
         if made.retired is not None:
             together.put(loaded_change(key, made.retired.at, made.retired.cents))
 
@@ -107,38 +120,38 @@ class ChangeWrites:
         now = micros_at(self._now())
         number = self._numbers.take(now, len(changes))
         entries: dict[PriceKey, list[Entry]] = {}
-        rows: list[ChangeRow] = []
+        order: list[tuple[PriceKey, Entry]] = []
         for index, change in enumerate(changes):
             key, at = change.key, now if change.at is None else change.at
             on_commit = True if batch is not None and change.at is None else None
             entry = Entry(at, number(index), change.cents, by, now, batch, on_commit)
             entries.setdefault(key, []).append(entry)
-            rows.append(change_row(key, entry))
-        return Planned(entries, rows)
+            order.append((key, entry))
+        return Planned(entries, order)
 
-    def _shown(self, plan: Planned, committed: int | None) -> list[PriceChange]:
+    def _shown(self, rows: Sequence[ChangeRow]) -> list[PriceChange]:
         now = micros_at(self._now())
-        entries = (entry for each in plan.entries.values() for entry in each)
-        effective = {
-            entry.number: committed if committed is not None and entry.on_commit else entry.at for entry in entries
-        }
-        return [shown_change(row, effective[row.number], now) for row in plan.changes]
+        return [shown_change(row, now) for row in rows]
 
     async def _in_batch(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
-        batch = self._numbers.take(micros_at(self._now()), 1)(0)
+        opened = micros_at(self._now())
+        batch = self._numbers.take(opened, 1)(0)
         plan = self._plan(changes, by, batch)
         await self._batches.open(batch, len(changes))
+        rows: list[ChangeRow] = []
         try:
             await self._write_entries(plan)
-            await self._session.batch(put=plan.changes)
-            committed = await self._batches.commit(batch)
+            now = micros_at(self._now())
+            committed = now + LEAST_AHEAD + (now - opened) // 2
+            rows = plan.changes(committed)
+            await self._session.batch(put=rows)
+            await self._batches.commit(batch, committed)
         except Exception:
             # It may be committed though its answer was lost.
-            committed = await self._batches.abort(batch)
-            if committed == NEVER:
-                await self._clean_up(plan, batch)
+            if await self._batches.abort(batch) == NEVER:
+                await self._clean_up(plan, batch, rows)
                 raise
-        return self._shown(plan, committed)
+        return self._shown(rows)
 
     async def _write_entries(self, plan: Planned) -> None:
         keys = iter(plan.entries)
@@ -150,12 +163,13 @@ class ChangeWrites:
         key = key_of(row)
         for attempt in range(ATTEMPTS):
             commits = await self._batches.commits(set(batches_of(row)))
-            made = compacted(row, commits, micros_at(self._now()))
+            now = micros_at(self._now())
+            made = compacted(row, commits, now)
             if made.retired is not None:
                 # Written again if the price row is not: it is the same.
                 await self._session.put(loaded_change(key, made.retired.at, made.retired.cents))
             try:
-                await self._session.put(with_new(made.row, entries), if_version="version")
+                await self._session.put(with_new(made.row, entries, now), if_version="version")
             except sk.ConditionFailed:
                 await self.pause(attempt)
                 row = (await self.rows([key]))[key]
@@ -163,19 +177,19 @@ class ChangeWrites:
                 return
         raise busy()
 
-    async def _clean_up(self, plan: Planned, batch: str) -> None:
+    async def _clean_up(self, plan: Planned, batch: str, changes: Sequence[ChangeRow]) -> None:
         """Takes out what an aborted batch has written. Nobody counts it, so this only saves space."""
         keys = list(plan.entries)
         for row in (await self.rows(keys)).values():
             if batch in batches_of(row):
                 await self._add(row, [])
-        await self._session.batch(delete=[change.key for change in plan.changes])
+        await self._session.batch(delete=[change.key for change in changes])
 
 
-def change_row(key: PriceKey, entry: Entry) -> ChangeRow:
+def change_row(key: PriceKey, entry: Entry, at: int) -> ChangeRow:
     return ChangeRow(
         store=key.store,
-        effective_at=instant_of(entry.at),
+        effective_at=instant_of(at),
         number=entry.number,
         channel=key.channel,
         kind=key.kind,
@@ -184,7 +198,6 @@ def change_row(key: PriceKey, entry: Entry) -> ChangeRow:
         recorded=entry.recorded,
         by=entry.by,
         batch=entry.batch,
-        on_commit=entry.on_commit,
     )
 
 
@@ -198,12 +211,12 @@ def _versioned(key: PriceKey, row: PriceRow | None) -> PriceRow:
     return row if row.version is not None else sk.replace(row, version=0)
 
 
-def with_new(row: PriceRow, entries: Sequence[Entry]) -> PriceRow:
-    """Raises Conflict if the row has too many entries then."""
-    made = with_entries(row, entries)
-    if entries and len(made.entries or ()) > MAX_ENTRIES:
+def with_new(row: PriceRow, entries: Collection[Entry], now: int) -> PriceRow:
+    """Raises Conflict if too many changes are to come then."""
+    made = with_entries(row, entries, now)
+    if entries and sum(entry.at > now for entry in made.entries or ()) > MAX_TO_COME:
         raise sk.Conflict(
-            f"the price of {row.product!r} in {row.store!r} has {MAX_ENTRIES} changes to come; cancel some first",
+            f"the price of {row.product!r} in {row.store!r} has {MAX_TO_COME} changes to come; cancel some first",
             "full",
         )
     return made

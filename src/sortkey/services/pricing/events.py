@@ -108,7 +108,6 @@ def _is_permanent(change: sk.Change[ChangeRow]) -> bool:
 
 
 def change_event(row: ChangeRow, currency: str) -> ChangeEvent:
-    at = micros_of(row.effective_at) if row.took_effect is None else row.took_effect
     return ChangeEvent(
         event_id=ChangeId(row.store, micros_of(row.effective_at), row.number).text,
         store=row.store,
@@ -119,7 +118,7 @@ def change_event(row: ChangeRow, currency: str) -> ChangeEvent:
         amount=None if row.cents is None else float(amount_of(row.cents)),
         previous_amount=None if row.previous is None else float(amount_of(row.previous)),
         currency=currency,
-        effective_at=instant_of(at),
+        effective_at=row.effective_at,
         requested_by=row.by,
         recorded_at=instant_of(row.recorded),
     )

@@ -51,6 +51,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Counts only if this batch is committed."""
     on_commit: bool | None = None
     """Takes effect when its batch is committed, not at `at`, when the request came."""
+    gap: bool | None = None
+    """Older entries were left out of the row. What was in force before this one, only the history tells."""
 
 
 class PriceRow(sk.Item, table=PRICES):
@@ -90,9 +92,6 @@ class ChangeRow(sk.Item, table=CHANGES):
     """SCHEDULED until the transition has made it permanent; readers go by the instant."""
     by: str | None = None
     batch: str | None = None
-    on_commit: bool | None = None
-    took_effect: int | None = None
-    """If it is not `effective_at`: when the batch was committed, noted by the transition."""
     previous: int | None = None
     """The amount before, noted by the transition."""
     cancelled_by: str | None = None

@@ -16,12 +16,12 @@ from typing import Final
 import sortkey as sk
 from sortkey.services.concurrent_map import concurrent_map
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.batches import Batches, SeenBatches
 from sortkey.services.pricing.filled_page import filled_page
 from sortkey.services.pricing.instants import instant_of, micros_at, micros_of
 from sortkey.services.pricing.model import PriceRow, key_of, price_path
 from sortkey.services.pricing.past_prices import PastPrices
-from sortkey.services.pricing.timeline import Commits, Moment, batches_of, in_force, moments
+from sortkey.services.pricing.timeline import Commits, Moment, batches_of, in_force, moments, needs_history
 from sortkey.services.pricing.types import Connection, Price, PriceKey, PriceKind
 
 PARALLEL: Final = 32
@@ -77,22 +77,22 @@ class PriceReads:
 
     def _read(self, at: datetime | None) -> _Read:
         began = micros_at(self._now())
-        return _Read(self._batches, self._past, self._currency, began if at is None else micros_of(at), began)
+        asked = began if at is None else micros_of(at)
+        return _Read(SeenBatches(self._batches, began), self._past, self._currency, asked)
 
 
 class _Read:
     """What rows show at an instant, for a read that began at another."""
 
-    def __init__(self, batches: Batches, past: PastPrices, currency: str, at: int, began: int) -> None:
-        self._batches = batches
+    def __init__(self, seen: SeenBatches, past: PastPrices, currency: str, at: int) -> None:
+        self._seen = seen
         self._past = past
         self._currency = currency
         self._at = at
-        self._began = began
 
     async def __call__(self, rows: Sequence[PriceRow]) -> Sequence[Price | None]:
         batches = {batch for row in rows if row.entries is not None for batch in batches_of(row)}
-        commits = await self._batches.commits(batches) if batches else {}
+        commits = await self._seen.commits(batches) if batches else {}
         shown: list[Price | None] = []
         past: list[int] = []
         at, currency = self._at, self._currency
@@ -102,7 +102,7 @@ class _Read:
                 price = None if cents is None else _price(row, since, cents, currency)
             else:
                 price = self._resolved(row, commits)
-                if row.older and (since is None or at < since):
+                if needs_history(row, at, commits, self._seen.began):
                     past.append(index)
             shown.append(price)
         if past:
@@ -110,7 +110,7 @@ class _Read:
         return shown
 
     def _resolved(self, row: PriceRow, commits: Commits) -> Price | None:
-        return self._shown(row, in_force(moments(row, commits, self._began), self._at))
+        return self._shown(row, in_force(moments(row, commits, self._seen.began), self._at))
 
     def _shown(self, row: PriceRow, moment: Moment | None) -> Price | None:
         if moment is None or moment.cents is None:
@@ -120,12 +120,12 @@ class _Read:
     async def _look_back(
         self, rows: Sequence[PriceRow], shown: list[Price | None], past: Sequence[int], commits: Commits
     ) -> None:
-        """The rows whose oldest entry may be newer than the instant."""
+        """Of the rows that may have left out what was in force at the instant."""
 
         async def one(index: int) -> Price | None:
             row = rows[index]
-            listed = await self._past.in_force(key_of(row), self._at, self._began)
-            own = in_force(moments(row, commits, self._began), self._at)
+            listed = await self._past.in_force(key_of(row), self._at, self._seen)
+            own = in_force(moments(row, commits, self._seen.began), self._at)
             newest = max((each for each in (listed, own) if each is not None), key=lambda each: each[:2], default=None)
             return self._shown(row, newest)
 

@@ -70,7 +70,7 @@ class Pricing:
         self._session = session
         self._now = now
         batches = Batches(session, now, sleep)
-        past = PastPrices(session, batches)
+        past = PastPrices(session)
         self._prices = PriceReads(session, batches, past, settings.currency, now)
         self._changes = ChangeReads(session, batches, past, now)
         self._writes = ChangeWrites(session, batches, now)

@@ -6,8 +6,10 @@ none of them, so it never sees a part of a request: all entries were written bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
+
+import msgspec
 
 import sortkey as sk
 from sortkey.services.pricing.instants import SECOND
@@ -18,10 +20,14 @@ Commits = Mapping[str, int]
 
 NEVER: Final = 1 << 62
 """When an aborted batch was committed."""
+DECIDED: Final = NEVER - 1
+"""A read that counts every committed batch."""
 GRACE: Final = 60 * SECOND
 """How long after its commit a batch stays in the entries: longer than any read that began before it."""
-MAX_ENTRIES: Final = 400
-"""Of one row, whose size is limited to 400 KB; an entry has at most 400 bytes, or 700 with a long `requested_by`."""
+MAX_TO_COME: Final = 400
+"""How many changes to come a price may have. A row is limited to 400 KB, and an entry has up to 600 bytes."""
+KEPT: Final = 50
+"""How many entries a row has at most that are no longer in force: those of batches of the last minute."""
 
 
 class Moment(NamedTuple):
@@ -77,8 +83,22 @@ def in_force(found: Iterable[Moment], at: int) -> Moment | None:
     return newest
 
 
-def with_entries(row: PriceRow, added: Iterable[Entry]) -> PriceRow:
-    entries = sorted([*(row.entries or ()), *added], key=lambda entry: (entry.at, entry.number))
+def needs_history(row: PriceRow, at: int, commits: Commits, began: int) -> bool:
+    """Whether what was in force at an instant may be in the history alone."""
+    if row.older and (row.since is None or at < row.since):
+        return True
+    gaps = (takes_effect(entry, commits, began) for entry in row.entries or () if entry.gap)
+    return any(effective is None or at < effective for effective in gaps)
+
+
+def with_entries(row: PriceRow, added: Collection[Entry], now: int) -> PriceRow:
+    """Of the added entries that are due, only the newest comes into the row: the others are history at once."""
+    due = [entry for entry in added if entry.on_commit or entry.at <= now]
+    entries = [*(row.entries or ()), *(entry for entry in added if not (entry.on_commit or entry.at <= now))]
+    if due:
+        newest = max(due, key=lambda entry: (entry.on_commit is True, entry.at, entry.number))
+        entries.append(newest if len(due) == 1 else msgspec.structs.replace(newest, gap=True))
+    entries.sort(key=lambda entry: (entry.at, entry.number))
     return sk.replace(row, entries=entries or None)
 
 
@@ -108,6 +128,7 @@ def compacted(row: PriceRow, commits: Commits, now: int) -> Compacted:
             due.append((Moment(at, entry.number, entry.cents), entry))
         elif entry.batch is None or commits.get(entry.batch) != NEVER:
             kept.append(entry)
+    kept = _without_oldest(kept, commits, now)
     if not due:
         return Compacted(row if len(kept) == len(row.entries) else sk.replace(row, entries=kept or None), None)
     base = base_of(row)
@@ -122,6 +143,23 @@ def compacted(row: PriceRow, commits: Commits, now: int) -> Compacted:
         by=newest.by,
         recorded=newest.recorded,
         entries=kept or None,
-        older=True if base is not None or len(due) > 1 else row.older,
+        older=True if base is not None or len(due) > 1 or newest.gap else row.older,
     )
     return Compacted(made, base if base is not None and base.number == LOADED else None)
+
+
+def _without_oldest(entries: list[Entry], commits: Commits, now: int) -> list[Entry]:
+    """Without the oldest ones that have taken effect, if a row has more of them than it may."""
+    known = [
+        (at, entry) for entry in entries if (at := takes_effect(entry, commits, DECIDED)) is not None and at <= now
+    ]
+    if len(known) <= KEPT:
+        return entries
+    known.sort(key=lambda each: (each[0], each[1].number))
+    dropped = {entry.number for _, entry in known[:-KEPT]}
+    oldest = known[-KEPT][1].number
+    return [
+        msgspec.structs.replace(entry, gap=True) if entry.number == oldest else entry
+        for entry in entries
+        if entry.number not in dropped
+    ]

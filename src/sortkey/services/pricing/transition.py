@@ -15,19 +15,16 @@ from datetime import datetime
 from typing import Final
 
 import sortkey as sk
-from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.batches import Batches, SeenBatches
 from sortkey.services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey.services.pricing.instants import micros_at, micros_of
 from sortkey.services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of, loaded_change
 from sortkey.services.pricing.past_prices import PastPrices, change_moment
-from sortkey.services.pricing.timeline import NEVER, Commits, Moment, batches_of, compacted, in_force, moments
+from sortkey.services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
 from sortkey.services.pricing.types import PriceKey
 
 IN_TRANSACTION: Final = 33
 """Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
-
-DECIDED: Final = NEVER - 1
-"""The transition counts every batch that is committed, also by a clock that is ahead of its own."""
 
 
 class Transition:
@@ -104,14 +101,15 @@ class Transition:
             before = await self._before(rows[key_of(change)], key_of(change), moment, commits)
             if before is not None and before.cents is not None:
                 noted["previous"] = before.cents
-            if change.on_commit:
-                noted["took_effect"] = moment.at
             together.update(change.key, noted, where={"status": "SCHEDULED"})
         return together
 
     async def _before(self, row: PriceRow, key: PriceKey, moment: Moment, commits: Commits) -> Moment | None:
-        """What was in force until the change took effect."""
+        """What was in force until the change took effect. Every batch that is committed counts, also by a clock that is
+        ahead."""
         own = in_force((each for each in moments(row, commits, DECIDED) if each[:2] < moment[:2]), moment.at)
-        if own is not None or not row.older:
+        gaps = any(entry.gap for entry in row.entries or ())
+        if not gaps and (own is not None or not row.older):
             return own
-        return await self._past.in_force(key, moment.at, DECIDED, earlier=moment)
+        listed = await self._past.in_force(key, moment.at, SeenBatches(self._batches, DECIDED), earlier=moment)
+        return max((each for each in (own, listed) if each is not None), key=lambda each: each[:2], default=None)
