@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import msgspec
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from litestar import asgi, delete, get, post, put
 from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler, Receive, Scope, Send
@@ -186,6 +186,7 @@ FAILURES: Mapping[str, Any] = {
     "full": lambda _: _error("InternalServerError"),
     "rejected": lambda _: _error("ValidationException"),
     "late": lambda _: sk.DeadlineExceeded("not done within 30 s"),
+    "away": lambda _: EndpointConnectionError(endpoint_url="http://store"),
     "conflict": lambda _: sk.Conflict("the shelf is full", code="shelf_full"),
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }

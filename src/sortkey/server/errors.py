@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NotConnected
 from litestar.exceptions import HTTPException
 
 from sortkey.http.response import RETRY_SECONDS
@@ -118,7 +119,7 @@ def error_answer(error: Exception, request_id: str) -> ErrorAnswer:
             return overloaded("The store did not answer in time; try again.")
         case ClientError():
             return _store_error(error, request_id)
-        case HTTPClientError():
+        case HTTPClientError() | NotConnected():
             return overloaded("The store cannot be reached; try again.", UNAVAILABLE, logged=True)
         case HTTPException():
             return _litestar_error(error, request_id)

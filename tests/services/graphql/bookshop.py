@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 import strawberry
+from botocore.exceptions import EndpointConnectionError
 
 import sortkey as sk
 from sortkey.services.graphql.connection import Connection
@@ -105,6 +106,7 @@ FAILURES: dict[str, Exception] = {
     "missing": sk.NotFound("there is no such book"),
     "full": sk.Conflict("the shelf is full", code="full"),
     "late": sk.DeadlineExceeded("not done within 30 s"),
+    "away": EndpointConnectionError(endpoint_url="http://store"),
     "secret": RuntimeError("a secret"),
 }
 

@@ -121,6 +121,7 @@ def test_resolvers_are_called_once(query: str) -> None:
         ("missing", {"code": "NOT_FOUND"}, "there is no such book"),
         ("full", {"code": "CONFLICT", "reason": "full"}, "the shelf is full"),
         ("late", {"code": "OVERLOADED"}, "The store is overloaded or did not answer in time; try again."),
+        ("away", {"code": "OVERLOADED"}, "The store is overloaded or did not answer in time; try again."),
         ("secret", {"code": "INTERNAL"}, "Internal error; see the server's log."),
     ],
 )

@@ -112,6 +112,13 @@ def test_graphiql_comes_from_the_package() -> None:
     asyncio.run(load())
 
 
+# Some clients send queries by GET; a page would only confuse them.
+def test_a_program_is_told_to_use_post() -> None:
+    answer = asyncio.run(call(served(), "GET", "/graphql?query=%7Bbook%7Bid%7D%7D", accept="application/json"))
+    assert (answer.status, answer.error["message"]) == (400, "send operations by POST; GET shows GraphiQL, to browsers")
+    assert asyncio.run(call(served(), "GET", "/graphql", accept="*/*")).status == 200
+
+
 @pytest.mark.parametrize("name", ["LICENSE.react", "page.html", "..%2Fendpoint.py", "nothing.js"])
 def test_nothing_else_is_served(name: str) -> None:
     answer = asyncio.run(call(served(), "GET", f"/graphql/{name}"))

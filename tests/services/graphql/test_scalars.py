@@ -11,6 +11,9 @@ from graphql import GraphQLError, parse_value
 
 from sortkey.services.graphql.scalars import SCALARS, DateTime, Decimal, amount_text, instant_text
 
+AMOUNT: Any = SCALARS[Decimal]
+INSTANT: Any = SCALARS[DateTime]
+
 
 @pytest.mark.parametrize(
     ("amount", "text"),
@@ -20,30 +23,24 @@ def test_amounts_have_two_decimals(amount: str, text: str) -> None:
     assert amount_text(PythonDecimal(amount)) == text
 
 
+# The service says what is wrong with a text, as it does in REST, and lists all mistakes.
 @pytest.mark.parametrize(
-    ("given", "literal", "amount"),
-    [("4.50", '"4.50"', "4.50"), (4.5, "4.5", "4.5"), (4, "4", "4"), ("1e2", "1e2", "1e2"), ("-3", "-3", "-3")],
+    ("given", "literal"), [("4.50", '"4.50"'), (4.5, "4.5"), (4, "4"), (100.0, "1e2"), (-3, "-3"), ("cheap", '"cheap"')]
 )
-def test_an_amount_may_be_a_number_or_a_text(given: Any, literal: str, amount: str) -> None:
-    scalar: Any = SCALARS[Decimal]
-    assert scalar.parse_value(given) == scalar.parse_literal(parse_value(literal)) == PythonDecimal(amount)
+def test_an_amount_goes_to_the_service_as_it_is(given: Any, literal: str) -> None:
+    assert AMOUNT.parse_value(given) == AMOUNT.parse_literal(parse_value(literal)) == given
 
 
-NO_AMOUNTS = ["", "four", "1" * 65, True, None, [], {}, 10**18, 10**5000, float("inf"), float("nan")]
-
-
-@pytest.mark.parametrize("given", NO_AMOUNTS, ids=range(len(NO_AMOUNTS)))
-def test_anything_else_is_no_amount(given: Any) -> None:
-    scalar: Any = SCALARS[Decimal]
+@pytest.mark.parametrize("given", [True, None, [], {}])
+def test_other_types_are_no_amounts(given: Any) -> None:
     with pytest.raises(GraphQLError, match="Decimal must be a number"):
-        scalar.parse_value(given)
+        AMOUNT.parse_value(given)
 
 
-@pytest.mark.parametrize("literal", ["true", "null", "[1]", "{a: 1}", "EUR"])
+@pytest.mark.parametrize("literal", ["true", "null", "[1]", "{a: 1}", "EUR", "1" * 19, "1" * 5000])
 def test_other_literals_are_no_amounts(literal: str) -> None:
-    scalar: Any = SCALARS[Decimal]
     with pytest.raises(GraphQLError, match="Decimal must be a number"):
-        scalar.parse_literal(parse_value(literal))
+        AMOUNT.parse_literal(parse_value(literal))
 
 
 def test_instants_are_written_in_utc() -> None:
@@ -54,14 +51,18 @@ def test_instants_are_written_in_utc() -> None:
 
 @pytest.mark.parametrize("text", ["2026-08-24T12:30:00+02:00", "2026-08-24T10:30:00Z", "20260824T103000Z"])
 def test_an_instant_has_an_offset(text: str) -> None:
-    scalar: Any = SCALARS[DateTime]
-    assert scalar.parse_value(text) == datetime(2026, 8, 24, 10, 30, tzinfo=UTC)
+    expected = datetime(2026, 8, 24, 10, 30, tzinfo=UTC)
+    assert INSTANT.parse_value(text) == INSTANT.parse_literal(parse_value(f'"{text}"')) == expected
 
 
-@pytest.mark.parametrize(
-    "given", ["2026-08-24T12:30:00", "2026-08-24", "noon", "", 5, None, "0001-01-01T00:00:00+14:00"]
-)
-def test_anything_else_is_no_instant(given: Any) -> None:
-    scalar: Any = SCALARS[DateTime]
-    with pytest.raises(GraphQLError, match="DateTime must be an instant with an offset"):
-        scalar.parse_value(given)
+@pytest.mark.parametrize("text", ["2026-08-24T12:30:00", "2026-08-24", "noon", ""])
+def test_a_text_that_is_no_instant_goes_to_the_service(text: str) -> None:
+    assert INSTANT.parse_value(text) == INSTANT.parse_literal(parse_value(f'"{text}"')) == text
+
+
+@pytest.mark.parametrize("given", [5, None, True, []])
+def test_other_types_are_no_instants(given: Any) -> None:
+    with pytest.raises(GraphQLError, match="DateTime must be a text"):
+        INSTANT.parse_value(given)
+    with pytest.raises(GraphQLError, match="DateTime must be a text"):
+        INSTANT.parse_literal(parse_value("5"))

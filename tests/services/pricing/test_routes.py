@@ -167,12 +167,13 @@ def test_one_change_needs_no_list(served: Served) -> None:
 
 # All or nothing, and every mistake by its index.
 def test_a_list_with_mistakes_changes_nothing(served: Served) -> None:
-    answer = served.call(
-        "POST", "/pricing/changes", [change("p1"), change("p2", "cheap"), {"store": "s1"}, change("p3", kind="NONE")]
-    )
+    wrong = [change("p2", "cheap"), {"store": "s1"}, change("p3", kind="NONE"), 5]
+    answer = served.call("POST", "/pricing/changes", [change("p1"), *wrong])
     assert answer.status == 400
     details = [each["message"] for each in answer.error["details"]]
-    assert [each.split(":")[0] for each in details] == ["[1].amount", "[2].product", "[2].amount", "[3].kind"]
+    assert [each.split(":")[0] for each in details] == [
+        "[1].amount", "[2].product", "[2].amount", "[3].kind", "[4].store",
+    ]  # fmt: skip
     assert served.call("GET", "/pricing/stores/s1/prices").json()["items"] == []
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-from sortkey.model.errors import CursorError
+from sortkey.model.errors import CursorError, KeyPartError
 from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import Path
 
@@ -66,13 +66,16 @@ class Cursors:
     def _start(self) -> bytes:
         return _VERSION + self._binding
 
-    def encode(self, position: Row) -> str:
+    def encode(self, row: Row) -> str:
+        """The cursor of a row, of which only the key attributes count. Raises KeyPartError if one is missing."""
         # A page of GraphQL has a cursor for each edge, so this is written for speed.
-        payload = orjson.dumps([to_json_value(position[name]) for name in self._attributes])
+        try:
+            payload = orjson.dumps([to_json_value(row[name]) for name in self._attributes])
+        except KeyError as error:
+            raise KeyPartError(f"{self._path.name}: the row has no {error}") from None
         code = self._begun.copy()
         code.update(payload)
-        raw = b2a_base64(self._start + code.digest() + payload, newline=False)
-        return raw.translate(_URL_SAFE).rstrip(b"=").decode("ascii")
+        return _text(self._start + code.digest() + payload)
 
     def decode(self, cursor: str) -> Row:
         """The position, as ExclusiveStartKey. Raises CursorError for a cursor that this query did not make."""
@@ -93,9 +96,17 @@ def _bytes(cursor: str) -> bytes:
     try:
         if len(cursor) > _LONGEST:
             raise ValueError
-        return urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+        raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except ValueError:
         raise CursorError("invalid cursor: not base64") from None
+    if _text(raw) != cursor:
+        # base64 may have spare bits, padding and other signs, which decoding ignores.
+        raise CursorError("invalid cursor: it was changed")
+    return raw
+
+
+def _text(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
 
 
 def to_json_value(value: dict[str, Any]) -> Any:

@@ -178,7 +178,12 @@ def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
 
 def start_key(path: Path[Any], row: Any) -> Row:
     """The ExclusiveStartKey that continues the path after one of the decoded rows."""
-    return path.position(row if isinstance(row, dict) else path.schema.reader.key_attributes(row))
+    return path.position(key_row(path, row))
+
+
+def key_row(path: Path[Any], row: Any) -> Row:
+    """One of the decoded rows, at least with its key attributes."""
+    return row if isinstance(row, dict) else path.schema.reader.key_attributes(row)
 
 
 def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given: int | None = None) -> Decoded | None:

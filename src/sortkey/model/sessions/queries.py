@@ -18,7 +18,7 @@ from sortkey.model.paths.access_path import Path
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
 from sortkey.model.sessions import lookups, sharded_queries
-from sortkey.model.sessions.item_decoder import Undecodable, start_key
+from sortkey.model.sessions.item_decoder import Undecodable, key_row
 from sortkey.model.sessions.sharded_queries import Merge
 from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.wanted_items import (
@@ -113,7 +113,7 @@ class Page(Generic[T]):
 
     def cursor(self, index: int) -> str:
         """The cursor of one item, for `after` or `before`."""
-        return self._cursors.encode(start_key(self._path, self._rows[index]))
+        return self._cursors.encode(key_row(self._path, self._rows[index]))
 
     @property
     def edges(self) -> list[Edge[T]]:
@@ -133,7 +133,7 @@ class Page(Generic[T]):
     def _end(self, index: int, leading: bool) -> str | None:
         if leading and self._stopped is not None:
             return self._cursors.encode(self._stopped)
-        return self._cursors.encode(start_key(self._path, self._ends[index])) if self._ends else None
+        return self._cursors.encode(key_row(self._path, self._ends[index])) if self._ends else None
 
 
 def page(

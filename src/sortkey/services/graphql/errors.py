@@ -9,6 +9,7 @@ import logging
 from typing import Any, Final
 
 from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NotConnected
 from graphql import GraphQLError
 
 import sortkey as sk
@@ -71,7 +72,7 @@ def _extensions(raised: Exception) -> dict[str, Any]:
             return {"code": NOT_FOUND}
         case sk.Conflict():
             return {"code": CONFLICT, "reason": raised.code}
-        case sk.DeadlineExceeded() | HTTPClientError():
+        case sk.DeadlineExceeded() | HTTPClientError() | NotConnected():
             return {"code": OVERLOADED}
         case ClientError() if raised.response["Error"]["Code"] in _OVERLOADED:
             return {"code": OVERLOADED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler
@@ -25,7 +25,10 @@ def graphql_routes(endpoint: GraphQLEndpoint) -> list[ControllerRouterHandler]:
         return await endpoint.answer(data, caller)
 
     @get("/graphql", scope="open", include_in_schema=False, media_type="text/html")
-    async def graphiql() -> Response[bytes]:
+    async def graphiql(request: Request[Any, Any, Any]) -> Response[bytes]:
+        accepted = request.headers.get("accept", "*/*")
+        if "text/html" not in accepted and "*/*" not in accepted:
+            raise sk.BadRequest("send operations by POST; GET shows GraphiQL, to browsers")
         return Response(page(), headers={"content-security-policy": POLICY})
 
     @get("/graphql/{name:str}", scope="open", include_in_schema=False)

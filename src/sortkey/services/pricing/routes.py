@@ -141,9 +141,7 @@ def _changes(pricing: Pricing) -> list[ControllerRouterHandler]:
 
 def _writes(pricing: Pricing) -> list[ControllerRouterHandler]:
     @post("/pricing/changes", status_code=202, opt={"fast": True}, summary="Change prices, now or at an instant")
-    async def change(
-        data: JSONBody[dict[str, Any] | list[dict[str, Any]]], requested_by: RequestedBy = None
-    ) -> ChangesAnswer:
+    async def change(data: JSONBody[dict[str, Any] | list[Any]], requested_by: RequestedBy = None) -> ChangesAnswer:
         """One change or a list; all of them are made, or none. A change has `store`, `product` and `amount`; and also
         `channel`, `kind` (BASE, SWAP), `action` (SET, DELETE), `currency`, `effectiveAt`, unless these are the
         default."""

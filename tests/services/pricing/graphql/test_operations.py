@@ -138,12 +138,38 @@ def error(answer: Any) -> Any:
 
 
 def test_every_mistake_of_a_list_is_named_by_its_index(served: Served) -> None:
-    answer = served.ask(CHANGE, changes=[change("p1"), change("p2", "4.567"), change("", 1)])
+    wrong = [
+        change("p2", "4.567"),
+        change("", 1),
+        change("p3", "cheap"),
+        change("p4", effectiveAt="2026-08-24T13:00:00"),
+        change("p5", effectiveAt="noon"),
+    ]
+    answer = served.ask(CHANGE, changes=[change("p1"), *wrong])
     assert answer["data"] is None
     extensions = error(answer)["extensions"]
     assert extensions["code"] == "BAD_REQUEST"
-    assert [each.split(":")[0] for each in extensions["details"]] == ["[1].amount", "[2].product"]
+    names = ["[1].amount", "[2].product", "[3].amount", "[4].effectiveAt", "[5].effectiveAt"]
+    assert [each.split(":")[0] for each in extensions["details"]] == names
     assert served.ask('{ basePrices(store: "s1") { nodes { product } } }')["data"]["basePrices"]["nodes"] == []
+
+
+# An amount is one in both, or in none.
+@pytest.mark.parametrize("amount", ["1e2", " 1 ", "1_0", "٣", "+5", "-2", "", "NaN", 2.505, -1, 1e30, 10**12, "1" * 70])
+def test_amounts_are_those_of_rest(served: Served, amount: Any) -> None:
+    answer = served.ask(CHANGE, changes=[change("p1", amount)])
+    rest = served.call("POST", "/pricing/changes", [change("p1", amount)])
+    assert (rest.status, error(answer)["extensions"]["code"]) == (400, "BAD_REQUEST")
+    assert error(answer)["extensions"]["details"] == [each["message"] for each in rest.error["details"]]
+
+
+@pytest.mark.parametrize("at", ["noon", "2030-01-01T00:00:00", "0001-01-01T00:00:00+14:00"])
+def test_an_instant_that_is_none_is_named_in_its_place(served: Served, at: str) -> None:
+    answer = served.ask(f'{{ price(store: "s1", product: "p1", at: "{at}") {{ amount }} }}')
+    found = error(answer)
+    assert (found["path"], found["extensions"]["code"], answer["data"]) == (["price"], "BAD_REQUEST", {"price": None})
+    assert found["locations"] == [{"line": 1, "column": 3}]
+    assert found["message"].startswith("at: ")
 
 
 @pytest.mark.parametrize(
