@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from threading import Lock
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -50,7 +51,8 @@ class ScheduleWriter:
         self._destination = destination
         self._schedule = schedule
         self._session = session
-        self._given_client = client
+        self._known_client = client
+        self._making_client = Lock()
 
     async def on_changes(self, changes: Sequence[Change[Any]]) -> None:
         """For a change feed: every step may be repeated."""
@@ -130,10 +132,12 @@ class ScheduleWriter:
 
     @property
     def _client(self) -> Any:
-        if self._given_client is None:
-            session = botocore.session.get_session()
-            self._given_client = session.create_client("scheduler", region_name=self._destination.region)
-        return self._given_client
+        # Several threads ask for it at once, and botocore's sessions are for one.
+        with self._making_client:
+            if self._known_client is None:
+                session = botocore.session.get_session()
+                self._known_client = session.create_client("scheduler", region_name=self._destination.region)
+            return self._known_client
 
 
 async def _for_each(occurrences: Iterable[Occurrence], work: Callable[[Occurrence], Awaitable[None]]) -> None:
