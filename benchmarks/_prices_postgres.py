@@ -139,6 +139,9 @@ class PostgresPrices:
         self._execute(BETTER_INDEX)
         self._execute("ANALYZE prices")
 
+    def drop_better_index(self) -> None:
+        self._execute("DROP INDEX idx_product_store")
+
     def schedule(self, rows: Iterable[PriceRow]) -> None:
         copy = "COPY price_changes (store_id, product_code, channel, price, effective_date) FROM STDIN"
         self._copy(copy, rows)
