@@ -36,11 +36,9 @@ class Story:
 
     async def run(self, command: str) -> Answer:
         self._clock.advance(60)
-        while DATE in command:
-            self._clock.advance(1)
-            now = datetime.fromtimestamp(self._clock.now(), UTC)
-            command = command.replace(DATE, f"{now:%FT%TZ}", 1)
-        words = shlex.split(command)
+        # The same second for all of a command.
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        words = shlex.split(command.replace(DATE, f"{now:%FT%TZ}"))
         path = next(word for word in words if word.startswith("localhost:8080")).removeprefix("localhost:8080")
         body = msgspec.json.decode(words[words.index("-d") + 1]) if "-d" in words else None
         method = words[words.index("-X") + 1] if "-X" in words else "GET" if body is None else "POST"

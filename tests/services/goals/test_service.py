@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import sortkey as sk
+from sortkey.patterns.generation.pointer import Pointer
 from sortkey.services.goals.model import GOAL_CHANGES, GOAL_VIEWS, LIFETIME, PENDING, Choice, Pending, PersonView, views
 from sortkey.services.goals.rules import Rule, Rules
 from sortkey.services.goals.rules_database import write_rules
@@ -99,6 +100,13 @@ def test_a_rejection_takes_the_pending_balance_away(service: Service) -> None:
 def test_a_rejection_wins_over_the_deposit_of_the_same_instant(service: Service) -> None:
     assert service.apply(rejection(HOUR, event="a"), deposit(event="b")) == (1, 1)
     assert service.saved() == BEFORE
+
+
+# Clocks of two machines differ.
+def test_a_rejection_of_the_near_future_stays(service: Service) -> None:
+    service.apply(rejection(NOW - AS_OF + HOUR))
+    service.clock.advance(2 * LIFETIME.total_seconds())
+    assert service.apply(deposit()) == (0, 1)
 
 
 # A clock that is wrong by years must not hide a goal's deposits for years.
@@ -210,6 +218,19 @@ def test_a_read_costs_one_unit(service: Service) -> None:
         if each.calls > before[each.path].calls
     }
     assert spent == {PersonView.key.name: (1, 0.5), Pending.key.name: (1, 0.5)}
+
+
+def test_before_the_first_batch_the_reason_says_so(service: Service) -> None:
+    service.wait(service.session.delete(Pointer.key(of=views.name)))
+    service.restart(Settings())
+    assert [each.reason for each in service.consume(msgspec.json.encode(deposit()))] == [
+        "personId: there is no person 'ana', since no batch was loaded yet"
+    ]
+
+
+def test_a_reconciliation_that_cannot_be_read_leaves_the_other_metrics(service: Service) -> None:
+    put_row(service, GOAL_CHANGES, pk={"S": "RECONCILIATION#goals"}, sk={"S": "LAST"}, at={"N": "7"})
+    assert (service.wait(service.goals.samples()))["sortkey_goals_persons"] == 1
 
 
 def put_row(service: Service, table: sk.Table, **row: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 what a plain model shows.
 
 The model remembers the newest event of each goal: a deposit for five days after it came, a rejection for five days
-after a batch has passed it, or after it came, if it is of the future. It knows no rows, no TTL and no conditions.
+after a batch has passed it, or after it came, if it is more than a day ahead. It knows no rows, no TTL, no conditions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Model:
         newest = self.newest(event.goal)
         if event.hour <= self.as_of or (newest is not None and age(event) <= age(newest)):
             return False
-        stays = event.status == REJECTED and event.hour <= self.hour
+        stays = event.status == REJECTED and event.hour <= self.hour + 24
         self.known[event.goal] = event, None if stays else self.hour + LIFETIME_HOURS
         return True
 

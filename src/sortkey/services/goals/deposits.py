@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ from sortkey.services.goals.model import LIFETIME, REJECTED, Pending, PersonView
 from sortkey.services.goals.rules import Rules
 
 CONCURRENT: Final = 64
+CLOCKS_DIFFER: Final = timedelta(days=1)
+"""A time that is further in the future comes from a wrong clock."""
 AT_ONCE_SECONDS: Final = 1e-9
 """The age at which a remembered pointer is renewed: each request sees the load that is served now."""
 
@@ -28,6 +30,7 @@ AT_ONCE_SECONDS: Final = 1e-9
 class Missing(Enum):
     """Why there is no view of a person."""
 
+    NOTHING_SERVED = "no batch was loaded yet"
     ABSENT = "the load that is served does not have it"
     UNREADABLE = "another program has changed the row"
 
@@ -53,7 +56,10 @@ class Deposits:
             # Raises if it is the pointer: then all persons are unreadable, and nobody is unknown.
             await self._views.current()
             return dict(zip(wanted, await concurrent_map(self._view_of, wanted, CONCURRENT), strict=True))
-        return {person: view or Missing.ABSENT for person, view in zip(wanted, found, strict=True)}
+        missing = Missing.ABSENT
+        if None in found and await self._views.current() is None:
+            missing = Missing.NOTHING_SERVED
+        return {person: view or missing for person, view in zip(wanted, found, strict=True)}
 
     async def _view_of(self, person: str) -> PersonView | Missing:
         try:
@@ -119,6 +125,8 @@ def why_unknown(event: DepositEvent, known: Views) -> str | None:
     view = known[event.person_id]
     if view is Missing.UNREADABLE:
         return f"personId: {unreadable(event.person_id)}"
+    if view is Missing.NOTHING_SERVED:
+        return f"personId: there is no person {event.person_id!r}, since no batch was loaded yet"
     if view is Missing.ABSENT:
         return f"personId: there is no person {event.person_id!r}"
     if all(goal.goal != event.goal_id for goal in view.goals):
@@ -135,7 +143,7 @@ def _pending(event: DepositEvent, view: PersonView, rules: Rules | None, now: da
     updated = event.updated_at.astimezone(UTC)
     # A rejection stays until a batch has passed it. No batch would soon pass one that a wrong clock has put into the
     # future, and it would hide all deposits until then.
-    stays = event.status == REJECTED and updated <= now
+    stays = event.status == REJECTED and updated <= now + CLOCKS_DIFFER
     return Pending(
         person=event.person_id,
         goal=event.goal_id,

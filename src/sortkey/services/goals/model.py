@@ -79,7 +79,7 @@ class Pending(sk.Item, table=GOAL_CHANGES):
     version: str
     """Orders the events of a goal: by instant, then rejections after deposits, then by event id."""
     expires: datetime | None = None
-    """None for a rejection that no batch has passed, unless its time is in the future."""
+    """None for a rejection that no batch has passed, unless its time is far in the future."""
 
     key = sk.Key("PERSON#{person}", "PENDING#{goal}")
 

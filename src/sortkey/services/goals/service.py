@@ -63,8 +63,14 @@ class Goals:
         return views.remover(self._session, every=REMOVAL_SECONDS, rate=REMOVAL_RATE)
 
     async def samples(self) -> dict[str, float]:
-        reconciled = await self._session.get(Reconciliation.key(of=self.name))
-        return samples_of(await self._views.current(), reconciled)
+        return samples_of(await self._views.current(), await self._reconciled())
+
+    async def _reconciled(self) -> Reconciliation | None:
+        try:
+            return await self._session.get(Reconciliation.key(of=self.name))
+        except sk.DecodeError as error:
+            _logger.warning("the last reconciliation cannot be read, so it is not in the metrics: %s", error)
+            return None
 
     async def load_demo(self, progress: sk.Progress) -> None:
         await self._demo.load(progress)
@@ -145,7 +151,7 @@ class Goals:
         view = (await self._deposits.views_of([person]))[person]
         if view is Missing.UNREADABLE:
             raise sk.Conflict(unreadable(person), "unreadable")
-        if view is Missing.ABSENT:
+        if isinstance(view, Missing):
             raise _no_person(person)
         for each in view.goals:
             if each.goal == goal:
