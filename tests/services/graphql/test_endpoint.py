@@ -282,10 +282,14 @@ def test_variables_have_a_limit() -> None:
         ),
         ("{ a: books(first: 99) { nodes { id title } } b: books(first: 102) { nodes { id title } } }", {}, False),
         ("{ books(first: 202) { nodes { ...F ...F } } } fragment F on Book { id }", {}, False),
+        ("{ books(first: 100) { pageInfo { endCursor } } }", {}, True),
+        ("{ a: books(first: 100) { pageInfo { endCursor } } b: books(first: 100) { __typename } }", {}, False),
     ],
 )
-def test_the_cost_counts_the_fields_of_every_node(query: str, variables: dict[str, Any], allowed: bool) -> None:
-    answer = asking(endpoint(limits=Limits(cost=402)))(query, variables=variables)
+def test_the_cost_counts_the_rows_and_the_fields_of_every_node(
+    query: str, variables: dict[str, Any], allowed: bool
+) -> None:
+    answer = asking(endpoint(limits=Limits(cost=902)))(query, variables=variables)
     assert ("data" in answer) == allowed
     if not allowed:
         assert code(answer) == "COST_LIMIT"

@@ -78,6 +78,10 @@ HOSTILE = {
         "{ " + " ".join(f"a{n}: books(first: 2048) {{ nodes {{ id title }} }}" for n in range(30)) + " }",
         "COST_LIMIT",
     ),
+    "large pages of which nothing is shown": (
+        "{ " + " ".join(f"a{n}: books(first: 2048) {{ pageInfo {{ endCursor }} }}" for n in range(30)) + " }",
+        "COST_LIMIT",
+    ),
     "types of types": (
         "{ __schema { types { " + "fields { type { " * 5 + "name" + " } }" * 5 + " } } }",
         "GRAPHQL_VALIDATION_FAILED",

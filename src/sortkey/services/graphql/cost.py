@@ -1,4 +1,5 @@
-"""What an answer may cost: its fields, where those of a page count for each node of the page."""
+"""What an answer may cost: its fields, where those of a page count for each of its nodes; and the rows of its pages,
+which are read also if the answer shows none of them."""
 
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ from sortkey.services.graphql.errors import refused
 from sortkey.services.graphql.limits import Limits
 
 COST_LIMIT: Final = "COST_LIMIT"
+FIELDS_A_ROW: Final = 5
+"""To read a row takes as long as to write so many fields of an answer, or a little less."""
 _SIZES: Final = ("first", "last")
 _OF_EACH_NODE: Final = frozenset({"edges", "nodes"})
 _INTROSPECTION: Final = frozenset({"__schema", "__type"})
@@ -37,7 +40,7 @@ class Cost:
 
     fixed: int
     pages: tuple[tuple[Size, int], ...]
-    """The size of each page, and the fields of one of its nodes."""
+    """The size of each page, and what one of its nodes costs; a page occurs here for its rows and for what is shown."""
     introspects: bool
 
     def of(self, variables: Mapping[str, Any]) -> int:
@@ -50,7 +53,7 @@ def check_cost(cost: Cost, variables: Mapping[str, Any], limits: Limits) -> None
     if needed > limits.cost:
         raise refused(
             COST_LIMIT,
-            f"The answer could have {needed:,} fields; at most {limits.cost:,} are allowed. Ask for smaller pages.",
+            f"The operation could cost {needed:,}; at most {limits.cost:,} is allowed. Ask for fewer or smaller pages.",
         )
 
 
@@ -104,6 +107,7 @@ class Costs:
             return 1
         if definition is not None and definition.args.keys() >= set(_SIZES):
             page = self._size(node)
+            self._pages.append((page, FIELDS_A_ROW))
         return 1 + self._selection(node.selection_set, inner, page)
 
     def _size(self, node: FieldNode) -> Size:

@@ -20,6 +20,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fragments: int = 32
     operations: int = 32
     cost: int = 50_000
-    """Fields of an answer: those of a page count for each of its nodes."""
+    """Fields of an answer: those of a page count for each of its nodes, and each node counts as five more."""
     variable_values: int = 120_000
     """10,000 changes have 90,000."""

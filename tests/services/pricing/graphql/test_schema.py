@@ -16,5 +16,11 @@ def test_the_schema_is_pinned() -> None:
     assert print_schema(SCHEMA._schema) + "\n" == PINNED.read_text(encoding="utf-8")
 
 
+def test_the_documentation_has_the_schema() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "graphql.md").read_text(encoding="utf-8")
+    assert page.count("```graphql\n") == 1
+    assert f"```graphql\n{PINNED.read_text(encoding='utf-8').strip()}\n```\n" in page
+
+
 if __name__ == "__main__":
     PINNED.write_text(print_schema(SCHEMA._schema) + "\n", encoding="utf-8")
