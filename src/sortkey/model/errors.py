@@ -25,7 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 
 class ModelError(Exception):
@@ -125,6 +127,10 @@ class TablesDiffer(ModelError):
 
 class DeadlineExceeded(ModelError, TimeoutError):
     """The call was not done in time. A write may or may not have happened."""
+
+
+FAILURES: Final = (BotoCoreError, ClientError, DeadlineExceeded)
+"""What a request may raise: the store cannot be reached, or rejects it, or is too slow."""
 
 
 def unknown_field(cls: str, name: str, fields: Iterable[str]) -> UnknownField:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 import sortkey as sk
 from sortkey.model.maintenance import load_writers
 from sortkey.model.maintenance.load_writers import COMMIT_ROWS
 from sortkey.model.sessions.steps import Pacing
 from tests.model.sessions.shop import SHOP, Customer, Order, numbers, order
+from tests.wire.serving import ServerProcess
 
 ADA = Order.key(customer="ada")
 PARCELS = sk.Table("load-parcels")
@@ -282,3 +283,47 @@ def test_others_go_on_meanwhile() -> None:
             assert (await load).items == 20 * COMMIT_ROWS
 
     asyncio.run(main())
+
+
+def crates_until(server: ServerProcess, killed_at: int) -> Iterator[Crate]:
+    """The store is lost while they are taken."""
+    for number in range(100_000):
+        if number == killed_at:
+            server.kill()
+        yield Crate(number=number)
+
+
+# A load goes on where it stopped, so the error must tell where that is, whatever it was.
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_store_that_is_lost(kind: str) -> None:
+    server = ServerProcess("--memory")
+
+    async def load_async() -> None:
+        async with sk.open(server.url, tables=[PARCELS], timeout=None) as db:
+            await db.create_tables()
+            await db.load(crates_until(server, 3_000))
+
+    def load() -> None:
+        with sk.connect(server.url, tables=[PARCELS], timeout=None) as db:
+            db.create_tables()
+            db.load(crates_until(server, 3_000))
+
+    with pytest.raises(sk.LoadError, match="the store did not write the next items") as error:
+        asyncio.run(load_async()) if kind == "async" else load()
+    assert 0 < error.value.position <= 3_000
+
+
+# A program that reads many items at once has to catch one error, not a group of them.
+@pytest.mark.slow
+def test_many_requests_at_once_raise_the_error_itself() -> None:
+    server = ServerProcess("--memory")
+
+    async def look() -> None:
+        async with sk.open(server.url, tables=[PARCELS]) as db:
+            await db.create_tables()
+            server.kill()
+            with pytest.raises(EndpointConnectionError):
+                await db.lookup(Crate.key, [{"number": number} for number in range(1000)])
+
+    asyncio.run(look())

@@ -11,10 +11,8 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, Self
 
-from botocore.exceptions import ClientError
-
 from sortkey.client.interface import AnyClient
-from sortkey.model.errors import DeadlineExceeded, LoadError
+from sortkey.model.errors import FAILURES, LoadError
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps
@@ -155,7 +153,7 @@ class Load(LongWork[Loaded]):
         except RejectedRow as error:
             what = f"item {self._position + 1:,}, {error}, cannot be written"
             raise self._error(what, error.reason) from error.reason
-        except (ClientError, DeadlineExceeded) as error:
+        except FAILURES as error:
             raise self._error("the store did not write the next items", error) from error
         while self._stamped and self._stamped[0][0] <= self._position:
             keep_stamps(*self._stamped.popleft()[1:])

@@ -18,6 +18,7 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.errors import FAILURES
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
@@ -319,7 +320,7 @@ class AsyncSession(AsyncMaintenance):
                 if type(step) is Call:
                     try:
                         answer = await self._finish_within(deadline, self._perform(step))
-                    except ClientError as error:
+                    except FAILURES as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answer)
@@ -328,7 +329,12 @@ class AsyncSession(AsyncMaintenance):
                     await self._sleep(step.seconds)
                     step = next(steps)
                 elif type(step) is ParallelCalls:
-                    step = steps.send(await self._finish_within(deadline, self._perform_all(step.calls)))
+                    try:
+                        answers = await self._finish_within(deadline, self._perform_all(step.calls))
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answers)
                 elif type(step) is Commit:
                     try:
                         answer = await asyncio.wrap_future(step.answer)
@@ -370,8 +376,11 @@ class AsyncSession(AsyncMaintenance):
             async with slots:
                 return await self._attempt(call)
 
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # the others were cancelled because of it
         return [task.result() for task in running]
 
     async def _attempt(self, call: Call) -> Result:

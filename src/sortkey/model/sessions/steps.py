@@ -6,6 +6,8 @@ A call such as `page` is a generator. It yields a step; the session carries it o
     ParallelCalls   several requests at once; the session sends a list of answers and ClientErrors
     Pause           the session waits
     Commit          a commit of a store in the process; the session waits, and sends its answer or throws its error
+
+A store that cannot be reached, or does not answer in time, is thrown into the generator as well.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.errors import FAILURES
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
@@ -303,10 +304,10 @@ class Session(SyncMaintenance):
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    deadline.check()
                     try:
+                        deadline.check()
                         answer = self._perform(step, deadline)
-                    except ClientError as error:
+                    except FAILURES as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answer)
@@ -315,8 +316,13 @@ class Session(SyncMaintenance):
                     self._sleep(step.seconds)
                     step = next(steps)
                 elif type(step) is ParallelCalls:
-                    deadline.check()
-                    step = steps.send(self._perform_all(step.calls, deadline))
+                    try:
+                        deadline.check()
+                        answers = self._perform_all(step.calls, deadline)
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answers)
                 elif type(step) is Commit:
                     try:
                         answer = step.answer.result()

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from sortkey.services.goals.batch.batch_run import BatchRejected
 
 ENGINES: Final = ("duckdb", "spark")
-_PACKAGES: Final = {"duckdb": "batch", "pyspark": "spark"}
+_PACKAGES: Final = {"duckdb": ("DuckDB", "batch"), "pyspark": ("PySpark", "spark"), "py4j": ("PySpark", "spark")}
 
 Row = tuple[Any, ...]
 
@@ -72,6 +72,7 @@ def open_engine(name: str, master: str | None) -> Engine:
         package = (error.name or "").partition(".")[0]
         if package not in _PACKAGES:
             raise
-        raise BatchRejected(f"{package} is not installed; run: pip install 'sortkey[{_PACKAGES[package]}]'") from None
+        name, extra = _PACKAGES[package]
+        raise BatchRejected(f"{name} is not installed; run: pip install 'sortkey[{extra}]'") from None
     engine: Engine = module.start(master)
     return engine

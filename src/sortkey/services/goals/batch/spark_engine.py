@@ -5,6 +5,7 @@ Spark's own settings (`spark-defaults.conf`, `SPARK_CONF_DIR`) hold, but for tho
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -52,6 +53,10 @@ def start(master: str | None = None, settings: Mapping[str, str] | None = None) 
     return _start_here(given, settings or {})
 
 
+# PySpark logs each error as a long line of JSON, besides raising it.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
 def _start_here(master: str, given: Mapping[str, str]) -> SparkEngine:
     """With a Java process whose words go to a file: what matters of them is in the errors that Python gets."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -81,13 +86,13 @@ def _start_here(master: str, given: Mapping[str, str]) -> SparkEngine:
 
 
 def _settings(master: str, folder: Path) -> dict[str, str]:
-    logging = folder / "log4j2.properties"
-    logging.write_text(QUIET)
+    quiet = folder / "log4j2.properties"
+    quiet.write_text(QUIET)
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
     }
     if master.startswith("local"):
         # A few partitions suffice for a few processors.
