@@ -46,7 +46,7 @@ WORKING = {
     "": ["check", "doctor", "explain", "tables"],
     "aws": [],
     "endpoint": ["db"],
-    "server": ["bench", "follow", "serve", "token", "up"],
+    "server": ["batch", "bench", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
     "batch": ["batch"],
     "graphql": [],
@@ -56,10 +56,10 @@ MISSING = {
     "": ["batch", "bench", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
     "endpoint": ["follow", "serve", "worker"],
-    "server": ["batch", "worker"],
-    "kafka": ["batch"],
+    "server": ["worker"],
+    "kafka": [],
     "batch": ["worker"],
-    "graphql": ["batch", "worker"],
+    "graphql": ["worker"],
 }
 """Commands that need another extra."""
 

@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sortkey as sk
 from sortkey.cli.batch_report import MEANINGS
 from sortkey.cli.main import main
+from sortkey.services.goals.batch.person_views import person_views
 from sortkey.services.goals.demo_inputs import PERSONS
-from sortkey.services.goals.model import views
+from sortkey.services.goals.model import PersonView, views
 from tests.services.goals.batch.small_gold import SmallGold, may
+from tests.wire.serving import ServerProcess
 
 
 class Command:
@@ -164,3 +168,40 @@ def test_a_report_that_cannot_be_written_comes_after_the_load(
     assert capsys.readouterr().err.endswith(f"sortkey batch: {line}")
     monkeypatch.undo()
     assert command.saved() == 32_000
+
+
+def not_installed(name: str) -> None:
+    raise ModuleNotFoundError(f"No module named {name!r}", name="pyarrow")
+
+
+# A rollback is for emergencies, so it needs nothing but the store.
+def test_a_rollback_does_without_the_packages_of_a_load(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command() == 0
+    assert command() == 0
+    monkeypatch.setattr("sortkey.cli.batch.import_module", not_installed)
+    assert main(["batch", "goals", "--rollback", "--store", command.store]) == 0
+    capsys.readouterr()
+    assert command() == 2
+    assert capsys.readouterr().err == "sortkey batch: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
+
+
+# The endpoint ends while the job writes to it.
+@pytest.mark.slow
+def test_a_store_that_is_lost_is_one_line(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ServerProcess("--memory")
+
+    def lost(*arguments: Any) -> Iterator[PersonView]:
+        for person in person_views(*arguments):
+            if server.process.poll() is None:
+                server.kill()
+            yield person
+
+    monkeypatch.setattr("sortkey.services.goals.batch.job.person_views", lost)
+    assert command("--store", server.url) == 1
+    (_, line) = capsys.readouterr().err.strip().rsplit("sortkey batch: ", 1)
+    assert line.startswith("the store did not write the next items: EndpointConnectionError")
+    assert "\n" not in line

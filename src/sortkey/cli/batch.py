@@ -13,11 +13,12 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
@@ -27,17 +28,22 @@ from sortkey.cli.batch_progress import BatchProgress
 from sortkey.cli.batch_report import CannotReport, print_report, write_report
 from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
+from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.async_session import open_session
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
 from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month
 from sortkey.services.goals.batch.engine import ENGINES
-from sortkey.services.goals.batch.job import BatchInputs, BatchResult, roll_back, run_batch
-from sortkey.services.goals.demo_inputs import demo_inputs
-from sortkey.services.goals.model import TABLES
+from sortkey.services.goals.model import TABLES, views
 from sortkey.storage import StorageError
 
+if TYPE_CHECKING:
+    # Installed with `batch` only.
+    from sortkey.services.goals.batch.job import BatchInputs, BatchResult
+
 SERVICES: Final = ("goals",)
+JOB: Final = "sortkey.services.goals.batch.job"
+DEMO: Final = "sortkey.services.goals.demo_inputs"
 _INPUTS: Final = ("gold", "rules", "as_of", "month")
 _EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
 """Options that another one makes meaningless."""
@@ -71,9 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
             served = asyncio.run(_roll_back(store))
             _print_served("serves again", served, served.as_of)
         else:
-            inputs = None if arguments.demo else batch_inputs(arguments)
+            # A rollback does without these packages.
+            with installed_by("batch"):
+                job, demo = import_module(JOB), import_module(DEMO)
+            inputs = None if arguments.demo else job.BatchInputs(**inputs_of(arguments))
             where = {"engine": arguments.engine, "master": arguments.master, "store": store}
-            result = asyncio.run(_run(store, inputs, where))
+            result = asyncio.run(_run(job.run_batch, demo.demo_inputs, store, inputs, where))
             print_result(result, arguments.service)
             if arguments.report is not None:
                 write_report(result, arguments.report)
@@ -110,19 +119,25 @@ def _check_together(arguments: argparse.Namespace) -> None:
         raise BatchRejected(f"--report {report} cannot be written")
 
 
-def batch_inputs(arguments: argparse.Namespace) -> BatchInputs:
+def inputs_of(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in ("gold", "rules"):
         if getattr(arguments, name) is None:
             raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
-    return BatchInputs(
-        gold=arguments.gold,
-        rules=arguments.rules,
-        as_of=None if arguments.as_of is None else parse_as_of(arguments.as_of),
-        month=None if arguments.month is None else parse_month(arguments.month),
-    )
+    return {
+        "gold": arguments.gold,
+        "rules": arguments.rules,
+        "as_of": None if arguments.as_of is None else parse_as_of(arguments.as_of),
+        "month": None if arguments.month is None else parse_month(arguments.month),
+    }
 
 
-async def _run(store: str, inputs: BatchInputs | None, where: Mapping[str, Any]) -> BatchResult:
+async def _run(
+    run_batch: Callable[..., Awaitable[BatchResult]],
+    demo_inputs: Callable[..., Awaitable[BatchInputs]],
+    store: str,
+    inputs: BatchInputs | None,
+    where: Mapping[str, Any],
+) -> BatchResult:
     """Without inputs, those of the demonstration. `where` says what runs the SQL, and how it finds the store."""
     async with open_session(store, tables=TABLES) as session:
         with BatchProgress("goals", Console(stderr=True)) as progress, TemporaryDirectory() as folder:
@@ -133,8 +148,10 @@ async def _run(store: str, inputs: BatchInputs | None, where: Mapping[str, Any])
 
 
 async def _roll_back(store: str) -> Served:
+    """Serves the generation before. Raises NoEarlierGeneration if none is kept."""
     async with open_session(store, tables=TABLES) as session:
-        return await roll_back(session)
+        await session.create_tables(*TABLES)
+        return await views.roll_back(session)
 
 
 def _store(arguments: argparse.Namespace) -> str:

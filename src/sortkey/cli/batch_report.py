@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from sortkey.services.goals.batch.job import BatchResult
 from sortkey.services.goals.batch.reconciliation import Example
 from sortkey.services.goals.reconciliation_item import OUTCOMES
+
+if TYPE_CHECKING:
+    # Installed with `batch` only.
+    from sortkey.services.goals.batch.job import BatchResult
 
 MEANINGS: Final = {
     "confirmed": "was pending, and came with the same amount",

@@ -20,7 +20,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "audit": Command("compare every row of the declared tables with its declaration, and repair index keys"),
-    "batch": Command("run a service's batch job, which replaces all that it serves at once", "batch"),
+    "batch": Command("run a service's batch job, which replaces all that it serves at once", "server"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
     "db": Command("serve DynamoDB's protocol", "endpoint"),

@@ -179,3 +179,13 @@ def test_too_many_goals_for_one_item(gold: SmallGold) -> None:
         "target_cents": [1] * 501,
     }
     assert rejection(gold.write()) == "goals: ana has 501 in the month; a person may have 500"
+
+
+@pytest.mark.parametrize("package", ["pyspark", "py4j"])
+def test_an_engine_that_is_not_installed(gold: SmallGold, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=package)
+
+    monkeypatch.setattr("sortkey.services.goals.batch.engine.import_module", missing)
+    line = "PySpark is not installed; run: pip install 'sortkey[spark]'"
+    assert rejection(gold.write()._replace(engine="spark")) == line

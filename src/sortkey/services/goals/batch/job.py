@@ -104,18 +104,15 @@ async def run_batch(
     try:
         prepared = await asyncio.to_thread(_prepare, running, inputs, rules, gold, updated)
         await session.create_tables(*TABLES)
-        served, resumed_at = await _load(session, prepared, updated, progress)
+        try:
+            served, resumed_at = await _load(session, prepared, updated, progress)
+        except (BotoCoreError, ClientError) as error:
+            raise BatchFailed(f"the store failed: {' '.join(str(error).split())}") from error
         reconciled = await _reconcile(session, prepared, updated, served)
         return BatchResult(prepared.run, served, prepared.persons, resumed_at, reconciled)
     finally:
         if engine is None:
             await asyncio.to_thread(running.close)
-
-
-async def roll_back(session: sk.AsyncSession) -> sk.Served:
-    """Serves the generation before. Raises NoEarlierGeneration if none is kept."""
-    await session.create_tables(*TABLES)
-    return await views.roll_back(session)
 
 
 def _read(inputs: BatchInputs) -> tuple[Rules, Gold]:
