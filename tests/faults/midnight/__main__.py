@@ -36,8 +36,8 @@ def main() -> int:
         kills=given.kills if given.processor == "killed" else 0,
         reads=given.reads,
         running_before=given.processor != "stopped",
-        # A change takes about a millisecond on a busy machine.
-        lead_seconds=2 + given.changes / 1000,
+        # If it takes longer, it begins again with more time.
+        lead_seconds=2 + given.changes / 2000,
     )
     began = monotonic()
 
