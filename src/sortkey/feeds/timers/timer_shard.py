@@ -70,8 +70,10 @@ class TimerShard:
     async def run(self) -> None:
         """Until the lease is lost, or `stop`."""
         try:
-            while not self._stopping.is_set() and await self._has_lease():
+            while not self._stopping.is_set():
                 try:
+                    if not await self._has_lease():
+                        break
                     await self._take_turn()
                     self._troubles = 0
                 except Exception as error:
