@@ -195,7 +195,8 @@ def test_a_slow_disk_gets_larger_commits(tmp_path: Path) -> None:
         db.create_tables()
         database = db.client.database
         assert database is not None
-        database.store.intercept_commits(lambda: time.sleep(0.05))
+        # Much longer than the rows take, also on a busy machine.
+        database.store.intercept_commits(lambda: time.sleep(0.3))
         before = database.store.queue.commits
         db.load(Crate(number=number) for number in range(15 * COMMIT_ROWS))
         assert database.store.queue.commits - before <= 8
