@@ -227,6 +227,11 @@ class Prices(RuleBasedStateMachine):
         if known is None:
             return
 
+        if known.at > self.now:
+            with pytest.raises(sk.Conflict):
+                self.wait(self.pricing.apply_due(known.target[0], known.at))
+            return
+
         async def apply() -> None:
             services = (self.pricing, self.other) if concurrent else (self.pricing,)
             await asyncio.gather(*(each.apply_due(known.target[0], known.at) for each in services))
@@ -235,7 +240,7 @@ class Prices(RuleBasedStateMachine):
 
     @rule()
     def all_transitions(self) -> None:
-        for store, at in sorted({(each.target[0], each.at) for each in self.model.changes}):
+        for store, at in sorted({(each.target[0], each.at) for each in self.model.changes if each.at <= self.now}):
             self.wait(self.pricing.apply_due(store, at))
 
     @rule(priced=targets, offset=st.integers(-300, 120))
@@ -266,7 +271,12 @@ class Prices(RuleBasedStateMachine):
         shown = [(_whole(each.previous_amount), _whole(each.amount), each.effective_at) for each in found]
         records = self.model.records(priced, self.now)
         before = [None, *(each.amount for each in records)]
-        assert shown == [(previous, each.amount, each.at) for previous, each in zip(before, records, strict=False)]
+        expected = [(previous, each.amount, each.at) for previous, each in zip(before, records, strict=False)]
+        if any(each.id and each.target == priced for each in self.model.changes):
+            assert shown == expected
+        else:
+            # A loaded price is listed with its first change, also if that was not accepted in the end.
+            assert shown in ([], expected)
 
     @rule(store=st.sampled_from(STORES), size=sizes, backward=st.booleans(), ago=st.none() | st.integers(0, 200))
     def pages_of_changes(self, store: str, size: int, backward: bool, ago: int | None) -> None:

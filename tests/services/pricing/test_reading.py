@@ -95,6 +95,7 @@ def test_an_unreadable_row_is_left_out_of_the_page_and_named_if_asked_for(
         service.price("P050")
     with pytest.raises(sk.Conflict, match="another program has made its row unreadable"):
         service.change("P050", "1")
+    assert service.history("P050") == []
 
 
 @pytest.mark.parametrize("attributes", EMPTY)

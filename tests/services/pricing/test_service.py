@@ -84,7 +84,8 @@ def test_the_transition_changes_no_answer(service: Service) -> None:
 def test_the_transition_does_nothing_twice_and_nothing_before_its_time(service: Service) -> None:
     service.change("P1", "10", minutes=5)
     due = service.now + timedelta(minutes=5)
-    assert service.wait(service.pricing.apply_due("s1", due)) == 0
+    with pytest.raises(sk.Conflict, match=r"the changes of 2026-08-24T12:05:00.* are not due yet"):
+        service.wait(service.pricing.apply_due("s1", due))
     service.pass_minutes(5)
     assert [service.wait(service.pricing.apply_due("s1", due)) for _ in range(2)] == [1, 0]
 

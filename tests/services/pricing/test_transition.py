@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from sortkey.services.pricing.instants import micros_of
-from sortkey.services.pricing.model import ChangeRow, PriceRow, StoreUpdate, loaded_price
+from sortkey.services.pricing.model import Batch, ChangeRow, PriceRow, StoreUpdate, loaded_price
+from sortkey.services.pricing.service import Pricing
 from sortkey.services.pricing.types import PriceKey, PriceKind
 from tests.services.pricing.conftest import NOON, Service
 
@@ -75,14 +76,67 @@ def test_two_processes_at_once_make_each_change_permanent_once(service: Service)
 
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
-def test_a_loaded_price_is_in_the_history_before_and_after_it_is_superseded(service: Service) -> None:
+def test_a_loaded_price_is_in_the_history_from_its_first_change_on(service: Service) -> None:
     key = PriceKey("s1", "ALL", PriceKind.BASE, "P1")
     other = key._replace(product="P2")
     since = micros_of(NOON - timedelta(days=1))
     service.wait(service.session.batch(put=[loaded_price(each, 900, since) for each in (key, other)]))
-    service.change("P1", "10")
-    before = service.history("P1"), service.history("P2")
+    service.change("P1", "10", minutes=1)
+    histories = [service.history("P1")]
+    service.pass_minutes(1)
+    histories.append(service.history("P1"))
     service.follow()
-    assert (service.history("P1"), service.history("P2")) == before
-    assert before == ([(None, "9.00"), ("9.00", "10.00")], [(None, "9.00")])
-    assert service.price("P1", minutes=-1) == 9
+    histories.append(service.history("P1"))
+    loaded, changed = (None, "9.00"), ("9.00", "10.00")
+    assert histories == [[loaded], [loaded, changed], [loaded, changed]]
+    assert (service.price("P1", minutes=-1), service.price("P2", minutes=-1)) == (9, 9)
+    # Nobody has changed it, and reads write nothing.
+    assert service.history("P2") == []
+    assert len(service.rows(ChangeRow)) == 2
+
+
+# A list in force at once: its batch is young, and yet the rows do not depend on it for ever.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_the_changes_of_a_batch_become_permanent(service: Service) -> None:
+    given = [{"store": "s1", "product": f"P{n:02}", "amount": 5} for n in range(40)]
+    service.wait(service.pricing.change_prices(given))
+    service.follow()
+    assert {(row.cents, row.entries) for row in service.rows(PriceRow)} == {(500, None)}
+    assert {row.status for row in service.rows(ChangeRow)} == {"APPLIED"}
+    service.wait(service.session.batch(delete=[batch.key for batch in service.rows(Batch)]))
+    service.restart()
+    assert set(service.prices().values()) == {"5.00"}
+
+
+# The timers go by the clock of the session. If the service's own is behind, it waits, and does not lose the timer.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_a_clock_that_is_behind_delays_the_transition_and_does_not_lose_it(service: Service) -> None:
+    late = [2.0]
+
+    async def sleep(seconds: float) -> None:
+        late[0] -= seconds
+
+    service.change("P1", "10", minutes=5)
+    service.pass_minutes(5)
+    service.pricing = Pricing(service.session, now=lambda: service.clock.now() - max(0.0, late[0]), sleep=sleep)
+    service.follow()
+    assert [row.status for row in service.rows(ChangeRow)] == ["APPLIED"]
+
+
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+def test_loaded_prices_with_alike_names_have_histories_of_their_own(service: Service) -> None:
+    since = micros_of(NOON - timedelta(days=1))
+    keys = [
+        PriceKey("s1", channel, PriceKind.BASE, product) for channel, product in (("A.BASE.x", "y"), ("A", "x.BASE.y"))
+    ]
+    rows = [loaded_price(key, cents, since) for key, cents in zip(keys, (100, 200), strict=True)]
+    service.wait(service.session.batch(put=rows))
+    for key in keys:
+        given = {"store": "s1", "product": key.product, "channel": key.channel, "amount": 9}
+        service.wait(service.pricing.change_prices([given]))
+    service.follow()
+    before = [
+        service.wait(service.pricing.price("s1", key.product, key.channel, at=NOON - timedelta(hours=1)))
+        for key in keys
+    ]
+    assert [None if price is None else price.amount for price in before] == [1, 2]

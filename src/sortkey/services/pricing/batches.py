@@ -15,7 +15,7 @@ from typing import Final
 import sortkey as sk
 from sortkey.services.pricing.instants import SECOND, micros_at
 from sortkey.services.pricing.model import Batch
-from sortkey.services.pricing.timeline import NEVER
+from sortkey.services.pricing.timeline import GRACE, NEVER
 
 ABANDONED: Final = 300 * SECOND
 REMEMBERED: Final = 100_000
@@ -94,7 +94,8 @@ class Batches:
         return {batch: self._decided[batch] for batch in batches if batch in self._decided}
 
     async def decisions(self, batches: Collection[str]) -> dict[str, int]:
-        """Of all of them: waits for those that are open, and aborts those that are abandoned."""
+        """Of all of them: waits for those that are open, and aborts those that are abandoned. Those that are committed
+        were committed so long ago that no read is under way that began before."""
         for attempt in count():
             commits = await self.commits(batches)
             waiting = [batch for batch in batches if batch not in commits]
@@ -105,6 +106,10 @@ class Batches:
                     await self.abort(batch)
             if any(batch not in self._decided for batch in waiting):
                 await self._sleep(min(LONGEST_WAIT, 0.05 * 2**attempt))
+        latest = max((committed for committed in commits.values() if committed != NEVER), default=0)
+        left = latest + GRACE - micros_at(self._now())
+        if left > 0:
+            await self._sleep(min(left / SECOND, LONGEST_WAIT))
         return commits
 
     async def _stored(self, batches: Sequence[str]) -> dict[str, Batch | None]:

@@ -16,7 +16,7 @@ from sortkey.services.pricing.batches import Batches, SeenBatches
 from sortkey.services.pricing.change_ids import ChangeId
 from sortkey.services.pricing.filled_page import filled_page
 from sortkey.services.pricing.instants import instant_of, micros_at, micros_of
-from sortkey.services.pricing.model import LOADED, ChangeRow, history_path, key_of, loaded_change, price_path
+from sortkey.services.pricing.model import LOADED, ChangeRow, history_path, key_of
 from sortkey.services.pricing.past_prices import PastPrices, change_moment
 from sortkey.services.pricing.price_reads import amount_of
 from sortkey.services.pricing.timeline import Moment
@@ -66,10 +66,9 @@ class ChangeReads:
         return found.with_prefix(f"{since:x}.")
 
     async def history(self, key: PriceKey, page: PageArguments) -> Connection[PriceRecord]:
-        """What has taken effect."""
+        """What has taken effect. A loaded price is listed with its first change."""
         began = micros_at(self._now())
         seen = SeenBatches(self._batches, began)
-        await self._list_loaded(key)
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord | None]:
             commits = await seen.commits({row.batch for row in rows if row.batch is not None})
@@ -87,12 +86,6 @@ class ChangeReads:
             return shown
 
         return await filled_page(self._session, history_path(key), page, show, consistent=False)
-
-    async def _list_loaded(self, key: PriceKey) -> None:
-        """A loaded price has no row among the changes until it is superseded, or its history is asked for."""
-        row = await self._session.get(price_path(key))
-        if row is not None and row.since is not None and row.number is None:
-            await self._session.put(loaded_change(key, row.since, row.cents), if_absent=True)
 
 
 def _is_change(row: ChangeRow, channel: str) -> bool:

@@ -19,7 +19,7 @@ from sortkey.services.pricing.batches import Batches
 from sortkey.services.pricing.change_ids import ChangeNumbers
 from sortkey.services.pricing.change_reads import shown_change
 from sortkey.services.pricing.checks import CheckedChange
-from sortkey.services.pricing.instants import instant_of, micros_at
+from sortkey.services.pricing.instants import instant_of, is_instant, micros_at
 from sortkey.services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
 from sortkey.services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries
 from sortkey.services.pricing.types import PriceChange, PriceKey
@@ -95,10 +95,11 @@ class ChangeWrites:
         self, together: sk.Transaction, key: PriceKey, row: PriceRow, entries: list[Entry], commits: Mapping[str, int]
     ) -> None:
         now = micros_at(self._now())
-        made = compacted(row, commits, now)
-        together.put(with_new(made.row, entries, now), if_version="version")
-        if made.retired is not None:
-            together.put(loaded_change(key, made.retired.at, made.retired.cents))
+        loaded = unlisted(key, row)
+        if loaded is not None:
+            together.put(loaded)
+            row = sk.replace(row, number=loaded.number)
+        together.put(with_new(compacted(row, commits, now), entries, now), if_version="version")
 
     async def rows(self, keys: Sequence[PriceKey]) -> dict[PriceKey, PriceRow]:
         """As they are stored, or new ones. Raises Conflict for one that cannot be read."""
@@ -164,12 +165,13 @@ class ChangeWrites:
         for attempt in range(ATTEMPTS):
             commits = await self._batches.commits(set(batches_of(row)))
             now = micros_at(self._now())
-            made = compacted(row, commits, now)
-            if made.retired is not None:
+            loaded = unlisted(key, row)
+            if loaded is not None:
                 # Written again if the price row is not: it is the same.
-                await self._session.put(loaded_change(key, made.retired.at, made.retired.cents))
+                await self._session.put(loaded)
+                row = sk.replace(row, number=loaded.number)
             try:
-                await self._session.put(with_new(made.row, entries, now), if_version="version")
+                await self._session.put(with_new(compacted(row, commits, now), entries, now), if_version="version")
             except sk.ConditionFailed:
                 await self.pause(attempt)
                 row = (await self.rows([key]))[key]
@@ -199,6 +201,13 @@ def change_row(key: PriceKey, entry: Entry, at: int) -> ChangeRow:
         by=entry.by,
         batch=entry.batch,
     )
+
+
+def unlisted(key: PriceKey, row: PriceRow) -> ChangeRow | None:
+    """A loaded price as a change, if it is not among the changes yet. The first change of a price lists it."""
+    if row.since is None or row.number is not None or not is_instant(row.since):
+        return None
+    return loaded_change(key, row.since, row.cents)
 
 
 def busy() -> sk.Conflict:

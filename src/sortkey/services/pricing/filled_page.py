@@ -92,5 +92,6 @@ async def _rows(
         return await session.page(path, first=wanted, after=cursor, consistent=consistent, undecodable="skip")
     except sk.CursorError:
         raise sk.CursorError(
-            "the cursor is not one of this list: after and before take a cursor that the same question gave"
+            "the cursor is not one of this list: after and before take a cursor that the same question gave, from a "
+            "server with the same secret for cursors"
         ) from None

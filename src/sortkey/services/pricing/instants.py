@@ -21,6 +21,15 @@ def instant_of(micros: int) -> datetime:
     return _START + micros * _MICROSECOND
 
 
+def is_instant(micros: int) -> bool:
+    """Whether a datetime can have it: another program may have written anything."""
+    try:
+        instant_of(micros)
+    except OverflowError:
+        return False
+    return True
+
+
 def micros_at(seconds: float) -> int:
     """Of a clock's seconds since 1970."""
     return round(seconds * SECOND)

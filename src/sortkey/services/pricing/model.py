@@ -21,6 +21,7 @@ one write. Prices have no stream: only changes have followers, so that loading m
 from __future__ import annotations
 
 from datetime import datetime
+from hashlib import blake2b
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -67,7 +68,7 @@ class PriceRow(sk.Item, table=PRICES):
     entries: list[Entry] | None = None
     """Newer than the base entry, in order of time."""
     number: str | None = None
-    """The change that the base entry is from; None for a loaded price."""
+    """The change that the base entry is from; None for a loaded price that was never changed."""
     by: str | None = None
     recorded: int | None = None
     older: bool | None = None
@@ -132,13 +133,17 @@ def loaded_price(key: PriceKey, cents: int, since: int) -> PriceRow:
     return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, cents=cents, since=since)
 
 
+def loaded_number(key: PriceKey) -> str:
+    """Of a loaded price among the changes: a store may have many with the same instant."""
+    return f"{LOADED}.{blake2b(repr(tuple(key)).encode(), digest_size=16).hexdigest()}"
+
+
 def loaded_change(key: PriceKey, since: int, cents: int | None) -> ChangeRow:
     """A loaded price among the changes, for the history: before all changes of the same instant."""
     return ChangeRow(
         store=key.store,
         effective_at=instant_of(since),
-        # Many prices may have been loaded with the same instant.
-        number=f"{LOADED}.{key.channel}.{key.kind}.{key.product}",
+        number=loaded_number(key),
         channel=key.channel,
         kind=key.kind,
         product=key.product,

@@ -13,7 +13,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
 from sortkey.services.pricing import demo
-from sortkey.services.pricing.batches import Batches
+from sortkey.services.pricing.batches import LONGEST_WAIT, Batches
 from sortkey.services.pricing.change_edits import ChangeEdits
 from sortkey.services.pricing.change_ids import change_id
 from sortkey.services.pricing.change_reads import ChangeReads
@@ -29,7 +29,7 @@ from sortkey.services.pricing.checks import (
     instant_from,
 )
 from sortkey.services.pricing.events import event_feeds
-from sortkey.services.pricing.instants import micros_at
+from sortkey.services.pricing.instants import SECOND, micros_at, micros_of
 from sortkey.services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, price_path
 from sortkey.services.pricing.past_prices import PastPrices
 from sortkey.services.pricing.price_reads import PriceReads
@@ -69,6 +69,7 @@ class Pricing:
     ) -> None:
         self._session = session
         self._now = now
+        self._sleep = sleep
         batches = Batches(session, now, sleep)
         past = PastPrices(session)
         self._prices = PriceReads(session, batches, past, settings.currency, now)
@@ -180,11 +181,15 @@ class Pricing:
         return await self._edits.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
 
     async def _on_due(self, due: sk.Due[ChangeRow]) -> None:
+        # The timers go by the session's clock, which may be a little ahead.
+        early = micros_of(due.at) - micros_at(self._now())
+        if early > 0:
+            await self._sleep(min(early / SECOND, LONGEST_WAIT))
         await self.apply_due(due.group["store"], due.at)
 
     async def apply_due(self, store: str, instant: datetime) -> int:
         """Makes the store's changes of an instant permanent, and lets their events out; how many. Prices do not depend
-        on it."""
+        on it. Raises Conflict before the instant."""
         return await self._transition.apply_due(store, instant.astimezone(UTC))
 
 

@@ -22,12 +22,12 @@ NEVER: Final = 1 << 62
 """When an aborted batch was committed."""
 DECIDED: Final = NEVER - 1
 """A read that counts every committed batch."""
-GRACE: Final = 60 * SECOND
-"""How long after its commit a batch stays in the entries: longer than any read that began before it."""
+GRACE: Final = 3 * SECOND
+"""How long after its commit a batch stays in the entries: longer than reads that began before it take."""
 MAX_TO_COME: Final = 400
 """How many changes to come a price may have. A row is limited to 400 KB, and an entry has up to 600 bytes."""
 KEPT: Final = 50
-"""How many entries a row has at most that are no longer in force: those of batches of the last minute."""
+"""How many entries a row has at most that are no longer in force: those of the latest batches."""
 
 
 class Moment(NamedTuple):
@@ -108,18 +108,12 @@ def without_entry(row: PriceRow, number: str) -> PriceRow | None:
     return None if len(kept) == len(row.entries or ()) else sk.replace(row, entries=kept or None)
 
 
-class Compacted(NamedTuple):
-    row: PriceRow
-    retired: Moment | None
-    """A loaded price that is no longer in force. It needs a row among the changes, which all others have."""
-
-
-def compacted(row: PriceRow, commits: Commits, now: int) -> Compacted:
+def compacted(row: PriceRow, commits: Commits, now: int) -> PriceRow:
     """Without the entries that are no longer in force, and those of aborted batches; what is in force is the base.
 
-    Entries of a batch that was committed within the last minute stay as they are."""
+    Entries of a batch that was committed a moment ago stay as they are. What is left out is among the changes."""
     if not row.entries:
-        return Compacted(row, None)
+        return row
     due: list[tuple[Moment, Entry]] = []
     kept: list[Entry] = []
     for entry in row.entries:
@@ -130,12 +124,12 @@ def compacted(row: PriceRow, commits: Commits, now: int) -> Compacted:
             kept.append(entry)
     kept = _without_oldest(kept, commits, now)
     if not due:
-        return Compacted(row if len(kept) == len(row.entries) else sk.replace(row, entries=kept or None), None)
+        return row if len(kept) == len(row.entries) else sk.replace(row, entries=kept or None)
     base = base_of(row)
     moment, newest = max(due, key=lambda each: _order(each[0]))
     if base is not None and _order(base) > _order(moment):
-        return Compacted(sk.replace(row, entries=kept or None, older=True), None)
-    made = sk.replace(
+        return sk.replace(row, entries=kept or None, older=True)
+    return sk.replace(
         row,
         cents=newest.cents,
         since=moment.at,
@@ -145,7 +139,6 @@ def compacted(row: PriceRow, commits: Commits, now: int) -> Compacted:
         entries=kept or None,
         older=True if base is not None or len(due) > 1 or newest.gap else row.older,
     )
-    return Compacted(made, base if base is not None and base.number == LOADED else None)
 
 
 def _without_oldest(entries: list[Entry], commits: Commits, now: int) -> list[Entry]:

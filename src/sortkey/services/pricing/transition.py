@@ -18,13 +18,13 @@ import sortkey as sk
 from sortkey.services.pricing.batches import Batches, SeenBatches
 from sortkey.services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey.services.pricing.instants import micros_at, micros_of
-from sortkey.services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of, loaded_change
+from sortkey.services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
 from sortkey.services.pricing.past_prices import PastPrices, change_moment
 from sortkey.services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
 from sortkey.services.pricing.types import PriceKey
 
-IN_TRANSACTION: Final = 33
-"""Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
+IN_TRANSACTION: Final = 50
+"""Each change has its row and that of its price: 100 actions."""
 
 
 class Transition:
@@ -43,9 +43,10 @@ class Transition:
         self._now = now
 
     async def apply_due(self, store: str, instant: datetime) -> int:
-        """How many changes of the store at this instant this call has made permanent; none before their time."""
+        """How many changes of the store at this instant this call has made permanent. Raises Conflict before
+        their time."""
         if micros_of(instant) > micros_at(self._now()):
-            return 0
+            raise sk.Conflict(f"the changes of {instant.isoformat()} are not due yet", "early")
         rows = await self._changes(store, instant)
         due = [row for row in rows if row.status == "SCHEDULED"]
         commits = await self._batches.decisions({row.batch for row in due if row.batch is not None})
@@ -89,12 +90,10 @@ class Transition:
         self, changes: Sequence[ChangeRow], rows: Mapping[PriceKey, PriceRow], commits: Commits
     ) -> sk.Transaction:
         together = sk.Transaction()
-        for key, row in rows.items():
+        for row in rows.values():
             made = compacted(row, commits, micros_at(self._now()))
-            if made.row is not row:
-                together.put(made.row, if_version="version")
-            if made.retired is not None:
-                together.put(loaded_change(key, made.retired.at, made.retired.cents))
+            if made is not row:
+                together.put(made, if_version="version")
         found = ((change, change_moment(change, commits, DECIDED)) for change in changes)
         for change, moment in ((change, moment) for change, moment in found if moment is not None):
             noted: dict[str, object] = {"status": "APPLIED"}
