@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import signal
 import subprocess
 import sys
 from decimal import Decimal
@@ -134,21 +135,25 @@ def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.Capt
     assert amounts(tmp_path / "data", "7") == {"P1": Decimal("1.00")}
 
 
+KILLED_AT_ITS_FIRST_ROWS = """
+import os, signal, sys
+from sortkey.cli.load_progress import LoadProgress
+from sortkey.cli.main import main
+LoadProgress.written = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+
+
 # The processes of a killed load end with it, and the same command continues.
 @pytest.mark.slow
 @pytest.mark.faults
 def test_a_killed_load_is_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = csv_file(tmp_path / "a.csv", *priced(60, 500))
-    command = [sys.executable, "-m", "sortkey", "load", "pricing", str(path), "--store", str(tmp_path / "data")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            # The first rows are written.
-            if "loading a.csv" in line:
-                process.kill()
-                break
-    assert load(tmp_path, path) == 0
-    assert "continues after " in capsys.readouterr().err
+    arguments = ["load", "pricing", str(path), "--store", str(tmp_path / "data")]
+    killed = subprocess.run([sys.executable, "-c", KILLED_AT_ITS_FIRST_ROWS, *arguments], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert main(arguments) == 0
+    assert "continues after 0 of 30,000 rows" in capsys.readouterr().err
     for store in (0, 30, 59):
         assert len(amounts(tmp_path / "data", f"{store:05}")) == 500
 

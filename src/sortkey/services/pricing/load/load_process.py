@@ -6,6 +6,7 @@ each line of the output is a `Message`. A process whose output nobody reads ends
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -42,6 +43,9 @@ def main(order: Order) -> None:
         with sk.connect(order.store, tables=[PRICES]) as db:
             loaded = db.load(rows, after=order.part.after, progress=lambda loaded: send(Message(loaded.position)))
         send(Message(loaded.position))
+    except BrokenPipeError:
+        # The command was killed. At its end, the interpreter would complain about the output once more.
+        os._exit(1)
     except sk.LoadError as error:
         send(Message(error.position, str(error.__cause__ or error)))
     except (BotoCoreError, ClientError, sk.ModelError, UnusableFile) as error:
