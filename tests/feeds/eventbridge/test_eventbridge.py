@@ -17,6 +17,7 @@ from moto import mock_aws
 
 import sortkey as sk
 from sortkey.clock import ManualClock
+from sortkey.patterns.schedule.timer import Timer
 from tests.patterns.schedule.reminders import HOUR, NOON, Reminder, clock_at, inserted, modified, opened, removed
 
 TARGET = "arn:aws:lambda:eu-west-1:123456789012:function:reminders-due"
@@ -254,6 +255,21 @@ def test_items_that_are_older_than_the_feed() -> None:
         assert await made.aws.restore(BY_USER, made.db) == 6
         assert await made.aws.restore(BY_USER, made.db, client=made.client) == 6
         assert len(made.schedules) == 6
+
+    run(program)
+
+
+# While one is replaced by the other, both run.
+def test_timers_and_schedules_are_made_by_feeds_of_their_own() -> None:
+    async def program(made: Scheduler) -> None:
+        async def on_due(_: sk.Due[Reminder]) -> None: ...
+
+        aws = made.aws.feed(BY_USER, made.db, client=made.client)
+        async with sk.Follower(made.db, [sk.Timers(BY_USER, on_due), aws]) as follower:
+            await made.db.put(reminder(1))
+            await follower.caught_up()
+        assert len(made.schedules) == 1
+        assert [timer.at async for timer in made.db.scan(Timer)] == [NOON]
 
     run(program)
 

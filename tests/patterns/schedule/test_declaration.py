@@ -40,8 +40,8 @@ def test_a_schedule_by_item() -> None:
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: sk.schedule("a b", Reminder, at="at"), "the name of a schedule has 1 to 100 letters"),
-        (lambda: sk.schedule("x" * 101, Reminder, at="at"), "the name of a schedule has 1 to 100 letters"),
+        (lambda: sk.schedule("a b", Reminder, at="at"), "the name of a schedule has 1 to 80 letters"),
+        (lambda: sk.schedule("x" * 81, Reminder, at="at"), "the name of a schedule has 1 to 80 letters"),
         (lambda: sk.schedule("r", Reminder, at="ta"), "Reminder has no field 'ta'"),
         (lambda: sk.schedule("r", Reminder, at="text"), "Reminder.text must be a datetime"),
         (lambda: sk.schedule("r", Shipment, at="booked"), "Shipment.booked must be a datetime"),

@@ -64,7 +64,8 @@ class EventBridge:
         """The change feed that makes and deletes the schedules, for `sk.lambda_handler` or `sk.Follower`. `client` is
         boto3's of `scheduler`, by default one of the target's region."""
         writer = ScheduleWriter(self.destination, schedule, session, client)
-        return ChangeFeed(schedule.name, schedule.source.cls, writer.on_changes)
+        # Not the feed of timers, which others may run at the same time.
+        return ChangeFeed(f"{schedule.name}.eventbridge", schedule.source.cls, writer.on_changes)
 
     async def restore(self, schedule: Schedule[Any], session: AsyncSession, *, client: Any = None) -> int:
         """Make schedules for all items of the table that ask for one, as `sk.Timers.restore` does; returns their

@@ -24,7 +24,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 SHARDS: Final = 4
 MAX_SHARDS: Final = 256
 
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,80}")
 _STREAM: Final = "NEW_AND_OLD_IMAGES"
 
 
@@ -81,7 +81,7 @@ def schedule(
     given: Any = name
     if not isinstance(given, str) or not _NAME.fullmatch(given):
         raise DeclarationError(
-            f"the name of a schedule has 1 to 100 letters, digits, dots, dashes and underscores, not {name!r}"
+            f"the name of a schedule has 1 to 80 letters, digits, dots, dashes and underscores, not {name!r}"
         )
     if isinstance(by, str):
         raise DeclarationError(f"by= takes several fields, such as ({by!r},), not a text")
