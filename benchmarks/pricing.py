@@ -172,7 +172,7 @@ class Market:
             kills=0,
             running_before=True,
             # If it takes longer, it begins again.
-            lead_seconds=2 + sizes.midnight / 2300,
+            lead_seconds=2 + sizes.midnight / 1500,
             readers=1,
         )
         return campaign.run(plan, str(self._folder / "midnight"))

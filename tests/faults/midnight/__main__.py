@@ -37,7 +37,7 @@ def main() -> int:
         reads=given.reads,
         running_before=given.processor != "stopped",
         # If it takes longer, it begins again with more time.
-        lead_seconds=2 + given.changes / 2000,
+        lead_seconds=2 + given.changes / 1500,
     )
     began = monotonic()
 
