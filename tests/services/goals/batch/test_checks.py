@@ -63,7 +63,7 @@ def without_rows(table: str) -> Callable[[SmallGold], None]:
         (set_value("goals", "goal_id", "x" * 257), "goals: goal_id 'xxx"),
         (set_value("goals", "month", "2026-5"), "goals: month must be as 2026-05, not '2026-5' (of ana, SAVINGS_ACCOUNT)"),  # noqa: E501
         (set_value("goals", "month", "2026-13"), "goals: month must be as 2026-05, not '2026-13'"),
-        (set_value("customers", "name", "x" * 1001), "customers: name must have at most 1,000 characters, not 1001 (person ana)"),  # noqa: E501
+        (set_value("customers", "name", "x" * 10_001), "customers: name must have at most 10,000 characters, not 10001 (person ana)"),  # noqa: E501
         (set_value("contributions", "amount_cents", 2**63 - 1), "contributions: the sum of ana, SAVINGS_ACCOUNT is beyond 100,000,000,000,000 cents"),  # noqa: E501
         (set_value("contributions", "status", "LOST"), "contributions: status must be CONFIRMED or REJECTED, not 'LOST' (contribution c1)"),  # noqa: E501
         (set_value("contributions", "contribution_id", "c2"), "contributions: contribution_id 'c2' is there 2 times in the month; the sums would be too high"),  # noqa: E501

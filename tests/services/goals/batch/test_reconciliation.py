@@ -206,3 +206,30 @@ def test_rows_that_cannot_be_read_are_counted(gold: SmallGold) -> None:
             return await run_batch(db, inputs._replace(as_of=SECOND), now=SECOND)
 
     assert counts(asyncio.run(story())) == {"confirmed": 1, "without_event": 1, "unreadable": 1}
+
+
+# The views of the new month do not have what was deposited on the last day of the old one.
+def test_the_last_day_of_a_month_is_compared_with_its_own_month(gold: SmallGold) -> None:
+    of_year(gold)
+    last_day, turn = datetime(2126, 5, 31, tzinfo=UTC), datetime(2126, 6, 1, tzinfo=UTC)
+    for name, values in gold.tables["goals"].items():
+        gold.tables["goals"][name] = values + (["2126-06"] * 3 if name == "month" else values)
+    evening = last_day + timedelta(hours=22)
+    came(gold, "ana", 500, at=evening)
+    came(gold, "bea", 500, at=evening)
+
+    async def story() -> BatchResult:
+        inputs = gold.write()
+        async with sk.open("memory:") as db:
+            await run_batch(db, inputs._replace(as_of=last_day), now=last_day)
+            await db.put(pending("ana", 1_500, at=evening))
+            await db.put(pending("carl", 1_500, at=evening))
+            return await run_batch(db, inputs._replace(as_of=turn), now=turn + timedelta(hours=3))
+
+    result = asyncio.run(story())
+    assert result.run.month == "2126-06"
+    assert counts(result) == {"confirmed": 1, "never_came": 1, "without_event": 1}
+    assert [(each.outcome, each.person, each.saved_cents) for each in result.reconciled.examples] == [
+        ("never_came", "carl", 1_000),
+        ("without_event", "bea", 1_500),
+    ]

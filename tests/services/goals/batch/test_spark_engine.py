@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,8 @@ from sortkey.services.goals.batch.engine import Engine
 from sortkey.services.goals.batch.job import BatchInputs, run_batch
 from sortkey.services.goals.batch.partition_write import PartitionWrite
 from sortkey.services.goals.batch.spark_engine import SparkEngine
-from sortkey.services.goals.model import PersonView, views
+from sortkey.services.goals.model import PENDING, Pending, PersonView, views
+from sortkey.services.goals.reconciliation_item import Reconciliation
 from sortkey.services.goals.rules_database import write_rules
 from tests.services.goals.batch.small_gold import AS_OF, SmallGold, may
 
@@ -57,7 +58,34 @@ def test_partitions_write_to_an_endpoint(spark: SparkEngine, gold: SmallGold, ou
     store = f"{our_endpoint}?prefix=by-partition-"
     inputs = gold.write()._replace(store=store)
     assert asyncio.run(table(inputs, spark, store)) == asyncio.run(table(inputs._replace(store=None)))
+    asyncio.run(check_reconciliation(spark, gold, store))
     asyncio.run(check_rejections(spark, gold, store))
+
+
+async def check_reconciliation(spark: SparkEngine, gold: SmallGold, store: str) -> None:
+    """A deposit that came without an event, and one of the month before that did not come."""
+    gold.contribute(effective_at=may(16, 9))
+    inputs = gold.write()._replace(as_of=AS_OF + timedelta(days=1), store=store)
+    april = datetime(2026, 4, 30, 22, tzinfo=UTC)
+    async with sk.open(store) as db:
+        last = await db.get(Reconciliation.key(of="goals"))
+        assert last is not None
+        await db.put(sk.replace(last, as_of=april - timedelta(hours=1)))
+        await db.put(
+            Pending(
+                person="carl",
+                goal="SAVINGS_ACCOUNT",
+                balance_cents=1,
+                status=PENDING,
+                updated=april,
+                event="e",
+                version="v",
+                expires=datetime(2126, 1, 1, tzinfo=UTC),
+            )
+        )
+        counts = (await run_batch(db, inputs, engine=spark, now=NOW)).reconciled.counts
+    # What Ana and Carl had saved in May came without events, too.
+    assert (counts.never_came, counts.without_event) == (1, 2)
 
 
 async def check_rejections(spark: SparkEngine, gold: SmallGold, store: str) -> None:

@@ -10,7 +10,7 @@ from sortkey.services.goals.batch.engine import Engine
 from sortkey.services.goals.batch.gold import TABLES
 from sortkey.services.goals.event import MAX_ID_BYTES, error_in_id
 
-MAX_TEXT: Final = 1_000
+MAX_TEXT: Final = 10_000
 MAX_GOALS: Final = 500
 """Of a person in a month: with these and the longest texts, an item is below DynamoDB's 400 KB."""
 MAX_CENTS: Final = 10**14

@@ -2,7 +2,7 @@
 
 Nothing is written before all inputs are checked. What is written is a new generation of `goal-views`, beside the one
 that is served; publishing it is the last step, so a job that fails or is killed changes nothing that is served. A job
-on DuckDB that was killed is resumed by the next one with the same inputs.
+that was killed is resumed by the next one with the same inputs, unless Spark's own processes write.
 """
 
 from __future__ import annotations

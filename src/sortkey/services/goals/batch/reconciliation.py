@@ -20,9 +20,9 @@ from itertools import chain, islice
 from typing import Final, NamedTuple, TypeVar
 
 import sortkey as sk
-from sortkey.services.goals.batch.batch_run import BatchRun, micros_of
+from sortkey.services.goals.batch.batch_run import BatchRun, batch_run, instant_of, micros_of
 from sortkey.services.goals.batch.engine import Engine, Row
-from sortkey.services.goals.model import LIFETIME, REJECTED, GoalView, Pending, PersonView, views
+from sortkey.services.goals.model import LIFETIME, REJECTED, Pending, PersonView, views
 from sortkey.services.goals.reconciliation_item import Reconciliation
 
 T = TypeVar("T")
@@ -33,10 +33,37 @@ EXAMPLES: Final = 20
 """How many goals the report names for each outcome that somebody has to look at."""
 _NAMED: Final = ("other_amount", "never_came", "without_event")
 _CAME: Final = """
-SELECT progress.person_id, progress.goal_id, progress.saved_cents
-FROM progress JOIN gold_customers AS customers ON customers.person_id = progress.person_id
-WHERE progress.latest_micros > {since}
+SELECT * FROM (
+    SELECT contributions.person_id, contributions.goal_id, CAST(sum(amount_cents) AS BIGINT) AS saved_cents
+    FROM contributions
+    JOIN months ON effective_micros >= months.first_micros AND effective_micros < months.end_micros
+    JOIN gold_goals AS goals ON goals.person_id = contributions.person_id AND goals.goal_id = contributions.goal_id
+                            AND goals.month = months.month
+    JOIN gold_customers AS customers ON customers.person_id = contributions.person_id
+    CROSS JOIN batch_run
+    WHERE contributions.status = 'CONFIRMED' AND effective_micros <= as_of_micros
+    GROUP BY contributions.person_id, contributions.goal_id, months.month
+    HAVING max(effective_micros) > {since}
+) AS came
 """
+"""The goals with a contribution since the batch before, in the months since then."""
+_SUMS: Final = """
+SELECT asked.person_id, asked.goal_id, CAST(sum(amount_cents) AS BIGINT), max(effective_micros)
+FROM asked
+JOIN contributions ON contributions.person_id = asked.person_id AND contributions.goal_id = asked.goal_id
+                  AND effective_micros >= first_asked AND effective_micros < end_asked
+CROSS JOIN batch_run
+WHERE contributions.status = 'CONFIRMED' AND effective_micros <= as_of_micros
+GROUP BY asked.person_id, asked.goal_id
+"""
+"""What the batch would show of goals if it were of another month."""
+
+
+class Saved(NamedTuple):
+    """What the batch has of a goal."""
+
+    cents: int
+    latest: datetime | None
 
 
 class Example(NamedTuple):
@@ -70,7 +97,7 @@ class Reconciler:
             await self._compare_with_views(part)
         if self._since is not None:
             # Before the first batch nothing was shown, so nothing was missing.
-            await self._compare_with_events(micros_of(self._since))
+            await self._compare_with_events(self._since)
         counts = Reconciliation(
             at=self._now,
             as_of=self._run.as_of,
@@ -124,41 +151,67 @@ class Reconciler:
             pass  # a newer event came meanwhile
 
     async def _compare_with_views(self, part: list[Pending]) -> None:
-        persons = await _each([{"person": row.person} for row in part], self._views.lookup)
-        for row, person in zip(part, persons, strict=True):
+        of_month = [row for row in part if self._run.first <= row.updated < self._run.end]
+        persons = await _each([{"person": row.person} for row in of_month], self._views.lookup)
+        for row, person in zip(of_month, persons, strict=True):
             if isinstance(person, sk.DecodeError):
                 self._counts["unreadable"] += 1
-                continue
-            goal = _goal_of(person, row.goal)
-            self._count(self._outcome(row, goal), row.person, row.goal, row, goal)
+            else:
+                self._count(row, _saved(person, row.goal))
+        # At the turn of a month, the views no longer have the deposits of the days before.
+        others = [row for row in part if not self._run.first <= row.updated < self._run.end]
+        if others:
+            sums = await asyncio.to_thread(self._sums, others)
+            for row in others:
+                self._count(row, sums.get((row.person, row.goal)))
 
-    def _outcome(self, row: Pending, goal: GoalView | None) -> str:
+    def _sums(self, rows: list[Pending]) -> dict[tuple[str, str], Saved]:
+        """What gold has for these, each in the month of its event."""
+        months = [(row, batch_run(row.updated, None)) for row in rows]
+        asked = [(row.person, row.goal, micros_of(month.first), micros_of(month.end)) for row, month in months]
+        kinds = {"person_id": "STRING", "goal_id": "STRING", "first_asked": "BIGINT", "end_asked": "BIGINT"}
+        self._engine.table("asked", kinds, asked)
+        found = self._engine.ask(_SUMS)
+        return {(person, goal): Saved(cents, instant_of(latest)) for person, goal, cents, latest in found}
+
+    def _outcome(self, row: Pending, saved: Saved | None) -> str:
         if row.status == REJECTED:
             return "rejected"
-        if goal is None:
+        if saved is None:
             return "never_came"
-        if goal.saved_cents == row.balance_cents:
+        if saved.cents == row.balance_cents:
             return "confirmed"
-        has_come = goal.latest is not None and (self._since is None or goal.latest > self._since)
+        has_come = saved.latest is not None and (self._since is None or saved.latest > self._since)
         return "other_amount" if has_come else "never_came"
 
-    async def _compare_with_events(self, since: int) -> None:
-        rows = chain.from_iterable(self._engine.rows(_CAME.format(since=since), ("person_id", "goal_id")))
+    async def _compare_with_events(self, since: datetime) -> None:
+        await asyncio.to_thread(self._register_months, since)
+        came = _CAME.format(since=micros_of(since))
+        rows = chain.from_iterable(self._engine.rows(came, ("person_id", "goal_id")))
         while part := await asyncio.to_thread(_next_part, rows):
             keys = [{"person": person, "goal": goal} for person, goal, _ in part]
             events = await _each(keys, partial(self._session.lookup, Pending.key))
             for (person, goal, saved_cents), event in zip(part, events, strict=True):
                 if isinstance(event, sk.DecodeError):
                     self._counts["unreadable"] += 1
-                elif event is None or self._has_expired(event) or (self._since and event.updated <= self._since):
+                elif event is None or self._has_expired(event) or event.updated <= since:
                     self._counts["without_event"] += 1
                     self._name(Example("without_event", person, goal, None, saved_cents))
 
-    def _count(self, outcome: str, person: str, goal: str, row: Pending, view: GoalView | None) -> None:
+    def _register_months(self, since: datetime) -> None:
+        kinds = {"month": "STRING", "first_micros": "BIGINT", "end_micros": "BIGINT"}
+        months, month = [], batch_run(since, None)
+        while month.first <= self._run.as_of:
+            months.append((month.month, micros_of(month.first), micros_of(month.end)))
+            month = batch_run(month.end, None)
+        self._engine.table("months", kinds, months)
+
+    def _count(self, row: Pending, saved: Saved | None) -> None:
+        outcome = self._outcome(row, saved)
         self._counts[outcome] += 1
         if outcome in self._examples:
-            saved_cents = None if view is None else view.saved_cents
-            self._name(Example(outcome, person, goal, row.balance_cents, saved_cents))
+            cents = None if saved is None else saved.cents
+            self._name(Example(outcome, row.person, row.goal, row.balance_cents, cents))
 
     def _name(self, example: Example) -> None:
         if len(self._examples[example.outcome]) < EXAMPLES:
@@ -182,9 +235,9 @@ def _next_part(rows: Iterator[Row]) -> list[Row]:
     return list(islice(rows, _PART))
 
 
-def _goal_of(person: PersonView | None, goal: str) -> GoalView | None:
+def _saved(person: PersonView | None, goal: str) -> Saved | None:
     if person is not None:
         for each in person.goals:
             if each.goal == goal:
-                return each
+                return Saved(each.saved_cents, each.latest)
     return None
