@@ -204,4 +204,5 @@ def test_a_store_that_is_lost_is_one_line(
     assert command("--store", server.url) == 1
     (_, line) = capsys.readouterr().err.strip().rsplit("sortkey batch: ", 1)
     assert line.startswith("the store did not write the next items: EndpointConnectionError")
+    assert line.endswith("; the same command goes on there")
     assert "\n" not in line

@@ -88,7 +88,12 @@ def run(arguments: argparse.Namespace) -> int:
                 write_report(result, arguments.report)
     except BatchRejected as error:
         return print_error("batch", str(error))
-    except (BatchFailed, NotReconciled, LoadError, NoEarlierGeneration, Superseded) as error:
+    except LoadError as error:
+        # Its last words are about an argument of db.load.
+        what = " ".join(str(error).partition(" (to continue:")[0].split())
+        print_error("batch", f"{what}; the same command goes on there")
+        return 1
+    except (BatchFailed, NotReconciled, NoEarlierGeneration, Superseded) as error:
         print_error("batch", " ".join(str(error).split()))
         return 1
     except CannotReport as error:
