@@ -24,6 +24,11 @@ def changes(amount: int, **more: object) -> list[dict[str, object]]:
     return [{"store": "s1", "product": f"P{n:02}", "amount": amount, **more} for n in range(MANY)]
 
 
+def both(amount: int, **more: object) -> list[dict[str, object]]:
+    """The first and the last product of a store."""
+    return [{"store": "s1", "product": product, "amount": amount, **more} for product in ("P0", "P9")]
+
+
 def test_a_large_request_is_in_force_when_it_is_answered(service: Service) -> None:
     made = service.wait(service.pricing.change_prices(changes(5)))
     assert {each.status.value for each in made} == {"APPLIED"}
@@ -173,6 +178,35 @@ def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -
 
     service.wait(race())
     assert len(service.upcoming()) == 8
+
+
+# A page over many products without a price takes several requests, and the list is written between two of them.
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+@pytest.mark.parametrize("instant", [None, "2026-08-24T11:59:59Z"])
+def test_a_short_list_shows_as_a_whole_in_a_page_of_several_requests(service: Service, instant: str | None) -> None:
+    gone = [{"store": "s1", "product": f"P5{n:03}", "amount": 1} for n in range(200)]
+    service.wait(service.pricing.change_prices([*gone, *both(1, effectiveAt="2026-08-24T11:00:00Z")]))
+    service.wait(service.pricing.change_prices([{**each, "amount": None, "action": "DELETE"} for each in gone]))
+    seen: list[set[str]] = []
+
+    async def read_on(stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            page = await service.pricing.base_prices("s1", page_request(first=3))
+            seen.append({str(price.amount) for price in page.items})
+            service.clock.advance(0.001)
+            await asyncio.sleep(0)
+
+    async def change_and_read() -> None:
+        stop = asyncio.Event()
+        reading = [asyncio.create_task(read_on(stop)) for _ in range(3)]
+        for amount in range(2, 12):
+            await service.pricing.change_prices(both(amount, effectiveAt=instant))
+        stop.set()
+        await asyncio.gather(*reading)
+
+    service.wait(change_and_read())
+    assert {len(each) for each in seen} == {1}
+    assert len({next(iter(each)) for each in seen}) > 1
 
 
 # The history is by time. A batch takes effect with its commit, after changes that were accepted while it was written.

@@ -18,7 +18,8 @@ def products(answer: Any) -> list[str]:
 
 
 def test_a_price_has_an_amount_with_two_decimals(served: Served) -> None:
-    served.set(change("p1", 4.5), change("p2", "4"), change("p3", 0.1))
+    served.set(change("p1", 4.5))
+    served.set(change("p2", "4"), change("p3", 0.1))
     answer = served.call("GET", "/pricing/stores/s1/products/p1")
     assert (answer.status, answer.json()) == (
         200,

@@ -69,8 +69,11 @@ class Batches:
                 "abandoned",
             ) from None
         self._remember(batch, committed)
-        left = committed - micros_at(self._now())
-        if left > 0:
+        await self.wait_until(committed)
+
+    async def wait_until(self, instant: int) -> None:
+        # A sleep may end a little early, by another clock.
+        while (left := instant - micros_at(self._now())) > 0:
             await self._sleep(left / SECOND)
 
     async def abort(self, batch: str) -> int:

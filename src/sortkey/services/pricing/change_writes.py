@@ -1,8 +1,10 @@
 """Accepting changes: one to 10,000 in a request, as a whole or not at all.
 
-A few are one transaction: the rows of their prices, each with a new entry, and the rows of the changes. More than a
-transaction can hold are a batch (`batches.py`): all rows are written, with entries that do not count yet, and one write
-commits them. Price rows are replaced on the condition that their version is the one that was read.
+One change is a transaction, and so are a few that are to come: the rows of their prices, each with a new entry, and
+the rows of the changes. More than a transaction can hold are a batch (`batches.py`): all rows are written, with entries
+that do not count yet, and one write commits them. Several changes that are due are a batch, too: a transaction could
+come between two requests of a read. Price rows are replaced on the condition that their version is the one that was
+read.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class ChangeWrites:
 
     async def accept(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
         """Raises Conflict if a price has too many changes to come."""
-        if len(changes) > MAX_IN_TRANSACTION:
+        now = micros_at(self._now())
+        due = any(change.at is None or change.at <= now for change in changes)
+        if len(changes) > MAX_IN_TRANSACTION or (due and len(changes) > 1):
             return await self._in_batch(changes, by)
         for attempt in range(ATTEMPTS):
             # Planned anew each time: a change without an instant takes effect when it is written.
@@ -149,9 +153,11 @@ class ChangeWrites:
             await self._batches.commit(batch, committed)
         except Exception:
             # It may be committed though its answer was lost.
-            if await self._batches.abort(batch) == NEVER:
+            committed = await self._batches.abort(batch)
+            if committed == NEVER:
                 await self._clean_up(plan, batch, rows)
                 raise
+            await self._batches.wait_until(committed)
         return self._shown(rows)
 
     async def _write_entries(self, plan: Planned) -> None:
