@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -44,7 +43,7 @@ class Loaded(NamedTuple):
     seconds: float
     """From the start of the process to its end."""
     megabytes: float
-    """The largest resident memory of the process."""
+    """The largest resident memory of the process itself, without mapped files."""
 
 
 def latencies(milliseconds: list[float]) -> Latencies:
@@ -90,16 +89,23 @@ class BatchProcess:
             time.sleep(0.01)  # another process tells by its log alone
 
     def wait(self) -> Loaded:
-        _, status, used = os.wait4(self._process.pid, 0)
+        megabytes = 0.0
+        while self.is_running:
+            megabytes = max(megabytes, self._own_megabytes())
+            time.sleep(0.05)  # memory is looked at again and again
         seconds = perf_counter() - self._began
-        self._process.returncode = os.waitstatus_to_exitcode(status)
         if self._process.returncode != 0:
             raise RuntimeError(f"sortkey batch failed: {self._log.read_text().strip()[-500:]}")
-        return Loaded(seconds, used.ru_maxrss / 1024)
+        return Loaded(seconds, megabytes)
+
+    def _own_megabytes(self) -> float:
+        """Without the pages of the store, which is a mapped file. A process that ends has none."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")) / 1024
 
     def end(self) -> None:
         """Kill it if it still runs, because the benchmark has failed."""
-        if self._process.returncode is None and self.is_running:
+        if self.is_running:
             self._process.kill()
             self._process.wait()
 
