@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from importlib import import_module
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-import botocore.session
 from botocore.exceptions import ClientError
 
 from sortkey.feeds.eventbridge.at_expression import at_expression, fires_at, instant_of, whole_minute
@@ -135,7 +135,8 @@ class ScheduleWriter:
         # Several threads ask for it at once, and botocore's sessions are for one.
         with self._making_client:
             if self._known_client is None:
-                session = botocore.session.get_session()
+                # Imported here: most programs use no schedules of AWS.
+                session = import_module("botocore.session").get_session()
                 self._known_client = session.create_client("scheduler", region_name=self._destination.region)
             return self._known_client
 
