@@ -21,7 +21,7 @@ from sortkey.services.graphql.compiled import condition_variables
 from sortkey.services.graphql.endpoint import answer_of
 from sortkey.services.graphql.operation import Operation
 from sortkey.services.pricing.graphql.schema import SCHEMA
-from sortkey.services.pricing.types import Connection, Price, PriceKind
+from sortkey.services.pricing.types import Connection, CursorMaker, Price, PriceKind
 
 FIELDS: Final = "store product channel kind amount currency effectiveFrom"
 EDGES: Final = f"edges {{ cursor node {{ {FIELDS} }} }} pageInfo {{ hasNextPage endCursor }}"
@@ -44,7 +44,7 @@ class Prices:
             Price(str(number), f"p{number}", "ALL", PriceKind.BASE, Decimal("12.50"), "EUR", since)
             for number in range(size)
         ]
-        cursors = [str(number).__str__ for number in range(size)]
+        cursors: list[CursorMaker] = [(str, number) for number in range(size)]
         self._page = Connection(prices, cursors, has_next=True, has_previous=False)
 
     async def price(self, *_: object) -> Price:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -13,7 +12,7 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.partial_item import decode_partial
-from sortkey.model.items.row_reader import NEEDS_CODEC
+from sortkey.model.items.row_reader import NEEDS_CODEC, RowReader
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
@@ -115,7 +114,7 @@ def decode_path_items(
 
 def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
-        found = _read_all(path.schema, stored, _own_rows(path), given=_given_sort_fields(path))
+        found = _read_all(path.schema, stored, lambda rows: _own_rows(path, rows), given=_given_sort_fields(path))
         if found is not None and _are_placed(path.schema, found):
             return found
     decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
@@ -197,8 +196,9 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given
         return None
     if given is not None:
         # Handles the common case: all rows are of the class.
-        with suppress(*NEEDS_CODEC):
-            return Decoded(reader.partition_items(read, stored.text, given), read)
+        all_items = _partition_items(reader, read, stored.text, given)
+        if all_items is not None:
+            return Decoded(all_items, read)
     try:
         rows = select(read)
         items = reader.items(rows, stored.text)
@@ -208,6 +208,13 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given
         return Decoded(items, rows)
     own = set(map(id, rows))
     return Decoded(items, rows, [reader.key_attributes(row) for row in read if id(row) not in own])
+
+
+def _partition_items(reader: RowReader[S], rows: list[Any], text: bytes, given: int) -> list[S] | None:
+    try:
+        return reader.partition_items(rows, text, given)
+    except NEEDS_CODEC:
+        return None
 
 
 def _are_placed(schema: Schema[Any], found: Decoded) -> bool:
@@ -233,13 +240,13 @@ def _all_rows(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _own_rows(path: Path[Any]) -> RowFilter:
+def _own_rows(path: Path[Any], rows: list[Any]) -> list[Any]:
     """Selects the structures of the path's class by their primary key. On a path of the primary key, all rows have its
     partition key, which is not checked again."""
     if path.layout.index is not None:
-        return _rows_with_key(path.primary)
+        return _rows_with_key(path.primary)(rows)
     sort = _matcher(path.primary.sort)
-    return _all_rows if sort is None else lambda rows: [row for row in rows if sort(row.sort.content)]
+    return rows if sort is None else [row for row in rows if sort(row.sort.content)]
 
 
 def _rows_with_key(primary: KeyLayout) -> RowFilter:

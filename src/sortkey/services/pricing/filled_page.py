@@ -7,12 +7,11 @@ another page. After MAX_ROWS rows it stops; then the page is short, and its curs
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Final, TypeVar
 
 import sortkey as sk
 from sortkey.services.page_answers import PageArguments
-from sortkey.services.pricing.types import Connection
+from sortkey.services.pricing.types import Connection, CursorMaker
 
 MAX_ROWS: Final = 20_000
 LEAST_ROWS: Final = 64
@@ -33,17 +32,18 @@ async def filled_page(
     size = (page["last"] if backward else page["first"]) or 0
     start = cursor = page["before"] if backward else page["after"]
     items: list[T] = []
-    cursors: list[Callable[[], str]] = []
+    cursors: list[CursorMaker] = []
     left, wanted = MAX_ROWS, size + 1
     while True:
         part = await _rows(session, path, wanted, cursor, backward=backward, consistent=consistent)
         shown = await show(part.items)
         order = range(len(shown) - 1, -1, -1) if backward else range(len(shown))
+        cursor_of = part.cursor
         for index in order:
             item = shown[index]
             if item is not None:
                 items.append(item)
-                cursors.append(partial(part.cursor, index))
+                cursors.append((cursor_of, index))
         more = part.has_previous if backward else part.has_next
         left -= max(len(shown), LEAST_ROWS)
         if not more or len(items) > size or left <= 0:
@@ -55,7 +55,7 @@ async def filled_page(
 
 def _connection(
     items: list[T],
-    cursors: list[Callable[[], str]],
+    cursors: list[CursorMaker],
     size: int,
     start: str | None,
     stopped: sk.Page[R] | None,
@@ -68,7 +68,7 @@ def _connection(
     far = cursors[-1] if cursors else None
     if stopped is not None:
         end = stopped.start_cursor if backward else stopped.end_cursor
-        far = far if end is None else partial(str, end)
+        far = far if end is None else (lambda _: end, 0)
     near = cursors[0] if cursors else far
     if backward:
         items.reverse()

@@ -100,17 +100,21 @@ class ChangeInput(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """None: now."""
 
 
+CursorMaker = tuple[Callable[[int], str], int]
+"""A function and its argument: quicker to make than a function without one, for each item of a page."""
+
+
 class Connection(Generic[T]):
     """A page: its items in the order of the list, and a cursor for each, which is made when it is asked for."""
 
     def __init__(
         self,
         items: list[T],
-        cursors: Sequence[Callable[[], str]],
+        cursors: Sequence[CursorMaker],
         *,
         has_next: bool,
         has_previous: bool,
-        ends: tuple[Callable[[], str] | None, Callable[[], str] | None] | None = None,
+        ends: tuple[CursorMaker | None, CursorMaker | None] | None = None,
     ) -> None:
         """`ends` are the cursors that neighbouring pages go on from, if they are not those of the first and the last
         item."""
@@ -125,15 +129,19 @@ class Connection(Generic[T]):
         return len(self.items)
 
     def cursor(self, index: int) -> str:
-        return self._prefix + self._cursors[index]()
+        return self._made(self._cursors[index])
 
     @property
     def start_cursor(self) -> str | None:
-        return None if self._ends[0] is None else self._prefix + self._ends[0]()
+        return None if self._ends[0] is None else self._made(self._ends[0])
 
     @property
     def end_cursor(self) -> str | None:
-        return None if self._ends[1] is None else self._prefix + self._ends[1]()
+        return None if self._ends[1] is None else self._made(self._ends[1])
+
+    def _made(self, maker: CursorMaker) -> str:
+        cursor, index = maker
+        return self._prefix + cursor(index)
 
     def with_prefix(self, prefix: str) -> Connection[T]:
         """The same page, whose cursors begin with this text."""

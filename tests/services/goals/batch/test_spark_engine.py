@@ -15,7 +15,7 @@ from sortkey.services.goals.batch.demo_gold import demo_rules, write_gold
 from sortkey.services.goals.batch.engine import Engine
 from sortkey.services.goals.batch.job import BatchInputs, run_batch
 from sortkey.services.goals.batch.partition_write import PartitionWrite
-from sortkey.services.goals.batch.spark_engine import SparkEngine
+from sortkey.services.goals.batch.spark_engine import SparkEngine, reason
 from sortkey.services.goals.model import PENDING, Pending, PersonView, views
 from sortkey.services.goals.reconciliation_item import Reconciliation
 from sortkey.services.goals.rules_database import write_rules
@@ -105,3 +105,13 @@ async def check_rejections(spark: SparkEngine, gold: SmallGold, store: str) -> N
             await run_batch(db, BatchInputs(gold.folder, gold.rules, AS_OF, store=store), engine=spark)
         assert "\n" not in str(rejected.value)
         assert await views.reader(db).current() == served
+
+
+# Java's first line only names the call.
+def test_the_reason_of_an_error() -> None:
+    text = "An error occurred while calling o155.collectToPython.\n: org.SparkException: Not enough memory\n\tat org.X"
+    assert reason(text) == "org.SparkException: Not enough memory"
+    assert reason(f"{text}\nCaused by: java.io.IOException: No space left\n\tat java.Y") == (
+        "java.io.IOException: No space left"
+    )
+    assert reason("") == "no reason is given"

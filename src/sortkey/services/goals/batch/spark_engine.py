@@ -29,6 +29,7 @@ from sortkey.services.goals.batch.engine import Row
 HERE: Final = "local[*,4]"
 """All processors of this machine; a task that fails is tried up to four times."""
 ROWS: Final = 4_096
+_CALL: Final = "An error occurred while calling "
 PARTITIONS: Final = 32
 """Of the rows that are written: each is a task of its own, and a step of the progress bar."""
 QUIET: Final = """
@@ -93,6 +94,9 @@ def _settings(master: str, folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+        # Files are a tenth of their rows' size in memory. So Spark decides by the rows, which it knows after a shuffle.
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.adaptive.autoBroadcastJoinThreshold": "10MB",
     }
     if master.startswith("local"):
         # A few partitions suffice for a few processors.
@@ -175,12 +179,15 @@ def _errors(
     try:
         yield
     except (PySparkException, Py4JError, ImportError) as error:
-        raise kind(f"{what}: {_reason(str(error))}") from None
+        raise kind(f"{what}: {reason(str(error))}") from None
 
 
-def _reason(text: str) -> str:
+def reason(text: str) -> str:
     """The line that says what happened; around it are traces of Java's and of the worker's calls."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     python = [line for line in lines if line.startswith(("sortkey.", "botocore.", "asyncio."))]
     java = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return (python or java or lines or ["no reason is given"])[-1 if python or java else 0]
+    if python or java:
+        return (python or java)[-1]
+    # The first line of an error of Java's names the call alone; the second begins with a colon.
+    return next((line.removeprefix(": ") for line in lines if not line.startswith(_CALL)), "no reason is given")
