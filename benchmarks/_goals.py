@@ -20,6 +20,7 @@ import msgspec
 from confluent_kafka import Producer
 
 import sortkey as sk
+from benchmarks._folder_check import wait_until_checked, wait_until_idle
 from sortkey.services.goals.batch.demo_gold import GOALS, demo_rules, write_gold
 from sortkey.services.goals.event import DepositEvent
 from sortkey.services.goals.model import PENDING, TABLES
@@ -134,6 +135,7 @@ def _ready(command: list[str]) -> Iterator[str]:
         line = process.stdout.readline()
         if not line.startswith("ready "):
             raise RuntimeError(f"{' '.join(command[2:5])} did not start")
+        wait_until_idle(process.pid)
         yield line.split()[1]
     finally:
         process.terminate()
@@ -156,17 +158,20 @@ def deposits(inputs: Inputs, draw: Random) -> Iterator[DepositEvent]:
 
 
 async def read_in_process(
-    inputs: Inputs, pending: int, goes_on: Callable[[int], bool], pause: Callable[[], None]
+    inputs: Inputs, pending: int, goes_on: Callable[[int, float], bool], pause: Callable[[], None]
 ) -> tuple[Latencies, float]:
-    """Reads of random persons, one after the other, and the capacity units of one. Some have pending deposits."""
+    """Reads of random persons, one after the other, and the capacity units of one. Some have pending deposits.
+    `goes_on` is given how many were made, in how many seconds."""
     draw = Random(16)
     async with sk.open(inputs.store, tables=TABLES, timeout=None) as session:
+        await wait_until_checked(session)
         service = Goals(session)
         await service.apply(list(islice(deposits(inputs, Random(17)), pending)))
         await service.read(inputs.person(draw))
         before = _units(session)
         times: list[float] = []
-        while goes_on(len(times)):
+        start = perf_counter()
+        while goes_on(len(times), perf_counter() - start):
             person = inputs.person(draw)
             began = perf_counter()
             await service.read(person)

@@ -6,7 +6,6 @@ taken, and the median over the rounds.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from statistics import median
@@ -28,7 +27,6 @@ DEEP_OFFSET: Final = "last page by product, OFFSET"
 ONE: Final = "one price"
 UPCOMING: Final = "upcoming changes"
 DEEP_PRODUCTS: Final = 8
-LOOK_SECONDS: Final = 0.1
 LONGEST_ROUND_SECONDS: Final = 2.0
 LEAST_CALLS: Final = 3
 
@@ -173,13 +171,6 @@ class CallCosts(NamedTuple):
     theirs: CallTimes
     units: Mapping[str, float]
     """Of ours, with many prices."""
-
-
-async def wait_until_checked(session: sk.AsyncSession) -> None:
-    """A large folder is checked in the background after it was opened; meanwhile reads are slower."""
-    database = session.client.database
-    while database is not None and not database.store._is_checked:
-        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def call_costs(

@@ -6,10 +6,8 @@ PostgreSQL with rows.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -38,8 +36,6 @@ edges { cursor node { product amount currency effectiveFrom } } pageInfo { hasNe
     "\n", " "
 )
 ANSWER_SECONDS: Final = 60
-LOOK_SECONDS: Final = 0.5
-IDLE_SECONDS: Final = 0.05
 """Processor time between two looks of a process that has nothing to do."""
 
 
@@ -93,23 +89,6 @@ def served(store: Path) -> Iterator[Served]:
         process.terminate()
         process.wait()
         process.stdout.close()
-
-
-def wait_until_idle(pid: int) -> None:
-    """A server checks a large folder in the background after its start."""
-    before = -1.0
-    while (used := _processor_seconds(pid)) - before > IDLE_SECONDS:
-        before = used
-        time.sleep(LOOK_SECONDS)  # a process that is idle says nothing
-
-
-def _processor_seconds(pid: int) -> float:
-    """What a process has used. 0 where there is no /proc."""
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.exists():
-        return 0.0
-    fields = stat.read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def over_http(url: str, sizes: Sizes, stores: int) -> dict[str, Rate]:

@@ -97,7 +97,7 @@ def _reads(inputs: Inputs, sizes: Sizes) -> Iterator[Result]:
     requests = inputs.folder / "requests"
     draw = Random(19)
     _wrk.write_requests(requests, [Read(f"/goals/{inputs.person(draw)}") for _ in range(10_000)])
-    alone, units = uvloop.run(read_in_process(inputs, sizes.pending, lambda made: made < sizes.reads, lambda: None))
+    alone, units = uvloop.run(read_in_process(inputs, sizes.pending, lambda made, _: made < sizes.reads, lambda: None))
     yield from _percentiles("read in the process", alone)
     yield Result("read, capacity units", units, "units")
     with serving(inputs.store) as url:
@@ -131,9 +131,8 @@ def _during(
 ) -> Iterator[Result]:
     """Beside what was measured without a load."""
     load.wait_until_writing()
-    until = time.monotonic() + sizes.seconds
     busy, _ = uvloop.run(
-        read_in_process(inputs, 0, lambda made: made == 0 or time.monotonic() < until, lambda: time.sleep(0.001))
+        read_in_process(inputs, 0, lambda _, seconds: seconds < sizes.seconds, lambda: time.sleep(0.001))
     )
     yield from _percentiles("read in the process during a load", busy, alone)
     for kind, name in (("fast", ""), ("paced", f", paced by {PACE} ms")):

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import sortkey as sk
 from benchmarks import _wrk
+from benchmarks._folder_check import wait_until_checked, wait_until_idle
 from benchmarks._peers import working_folder
 from benchmarks._prices_postgres import PostgresPrices, running
 from benchmarks._pricing_calls import (
@@ -28,10 +29,9 @@ from benchmarks._pricing_calls import (
     Timed,
     call_costs,
     calls_of,
-    wait_until_checked,
 )
 from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnight, during_ours, during_theirs
-from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served, wait_until_idle
+from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served
 from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
 from sortkey.cli.bench import Result, Section
 from sortkey.services.pricing.model import CHANGES, PRICES
