@@ -99,8 +99,13 @@ def _settings(master: str, folder: Path) -> dict[str, str]:
         "spark.sql.adaptive.autoBroadcastJoinThreshold": "10MB",
     }
     if master.startswith("local"):
-        # A few partitions suffice for a few processors.
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "8"}
+        # A few partitions suffice for a few processors. With Spark's default of 1 GB, results of a million persons are
+        # lost now and then.
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "4g",
+            "spark.sql.shuffle.partitions": "8",
+        }
     return settings
 
 
