@@ -24,13 +24,14 @@ async def wait_until_checked(session: sk.AsyncSession) -> None:
 def wait_until_idle(pid: int) -> None:
     """Until a server has checked its folder, and has nothing to do."""
     before = -1.0
-    while (used := _processor_seconds(pid)) - before > IDLE_SECONDS:
+    while (used := processor_seconds(pid)) - before > IDLE_SECONDS:
         before = used
         time.sleep(LOOK_SECONDS)  # a process that is idle says nothing
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     """What a process has used. 0 where there is no /proc."""
+    # The name, in brackets, may contain spaces; user and system time are the 12th and 13th field after it.
     stat = Path(f"/proc/{pid}/stat")
     if not stat.exists():
         return 0.0

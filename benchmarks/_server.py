@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from benchmarks._folder_check import processor_seconds
 from benchmarks._peers import ServerDefinition, Unavailable, environment
 from benchmarks._workload import NAMESPACE
 from tests.oracle.endpoint import Endpoint
@@ -18,7 +18,6 @@ from tests.oracle.endpoint import Endpoint
 START_SECONDS: Final = 60
 STOP_SECONDS: Final = 20
 IDLE_SECONDS: Final = 20
-TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Server:
@@ -85,17 +84,12 @@ class Server:
     def wait_until_idle(self) -> None:
         """Waits for the end of work that wrk no longer waits for, which would disturb the next server."""
         deadline = time.monotonic() + IDLE_SECONDS
-        used = self._processor_seconds()
+        used = processor_seconds(self._process.pid)
         while time.monotonic() < deadline:
             time.sleep(0.1)
-            before, used = used, self._processor_seconds()
+            before, used = used, processor_seconds(self._process.pid)
             if used - before <= 0.02:
                 return
-
-    def _processor_seconds(self) -> float:
-        # The name, in brackets, may contain spaces; user and system time are the 12th and 13th field after it.
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
 
     def _wait_for_an_answer(self, deadline: float) -> None:
         while time.monotonic() < deadline and self._process.poll() is None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import sortkey as sk
-from tests.patterns.schedule.reminders import Reminder
+from tests.patterns.schedule.reminders import NOON, Reminder
 
 SECONDS = 60.0
 """For something that has to happen; it takes much less."""
@@ -51,3 +51,11 @@ class Handler:
 async def caught_up(follower: sk.Follower) -> None:
     async with asyncio.timeout(SECONDS):
         await follower.caught_up()
+
+
+def reminder(number: int, at: datetime | None = NOON, user: str = "ana") -> Reminder:
+    return Reminder(user=user, number=number, at=at)
+
+
+def count(follower: sk.Follower, outcome: str, schedule: str = "timers-by-item") -> float:
+    return follower.samples()[f'sortkey_timers_total{{schedule="{schedule}",outcome="{outcome}"}}']

@@ -1,0 +1,67 @@
+"""Workers share the timers of a schedule, which has a number of shards and a name."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import sortkey as sk
+from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
+from tests.patterns.schedule.reminders import HOUR, NOON, Reminder, clock_at, opened
+
+BY_ITEM = sk.schedule("timers-by-item", Reminder, at="at", where={"active": True})
+
+
+def leases(follower: sk.Follower) -> float:
+    return follower.samples()['sortkey_timers_leases{schedule="timers-by-item"}']
+
+
+# Timers that were set in shards that are no longer declared are handled all the same.
+@pytest.mark.parametrize(("before", "after"), [(8, 1), (1, 8)])
+def test_the_number_of_shards_may_change(before: int, after: int) -> None:
+    async def program() -> None:
+        clock, handler = clock_at(NOON - HOUR), Handler()
+        first, second = (sk.schedule("shards", Reminder, at="at", shards=number) for number in (before, after))
+        async with opened("memory:", clock) as db:
+            async with sk.Follower(db, [sk.Timers(first, handler, poll=QUICK)]) as follower:
+                await db.batch(put=map(reminder, range(20)))
+                await caught_up(follower)
+            clock.advance(3600)
+            async with sk.Follower(db, [sk.Timers(second, handler, poll=QUICK)]) as follower:
+                await caught_up(follower)
+        assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(20)]
+
+    asyncio.run(program())
+
+
+def test_two_workers_share_the_timers(store: str) -> None:
+    async def program() -> None:
+        clock, handler = clock_at(NOON - HOUR), Handler()
+        timers = sk.Timers(BY_ITEM, handler, poll=QUICK)
+        async with opened(store, clock) as db:
+            followers = [sk.Follower(db, [timers], lease_seconds=1) for _ in range(2)]
+            async with followers[0] as one, followers[1] as two:
+                async with asyncio.timeout(SECONDS):
+                    while [leases(each) for each in followers] != [2, 2]:
+                        await asyncio.sleep(QUICK)  # they are handed over in rounds
+                await db.batch(put=map(reminder, range(30)))
+                await caught_up(one)
+                clock.advance(3600)
+                await caught_up(two)
+                assert min(count(each, "handled") for each in (one, two)) > 0
+        assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(30)]
+
+    asyncio.run(program())
+
+
+def test_a_feed_and_a_schedule_of_one_name_are_rejected() -> None:
+    async def program() -> None:
+        async def on_changes(_: object) -> None: ...
+
+        async with opened("memory:") as db:
+            feed = sk.ChangeFeed("timers-by-item", Reminder, on_changes)
+            with pytest.raises(sk.DeclarationError, match="two change feeds or schedules have the name"):
+                sk.Follower(db, [feed, sk.Timers(BY_ITEM, Handler())])
+
+    asyncio.run(program())
