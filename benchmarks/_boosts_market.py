@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.services.boosts.event import CampaignEvent
-from sortkey.services.boosts.schedule import DAYS, Slot
-from sortkey.services.boosts.service import Boosts
-from sortkey.services.boosts.tenants import DesignName, Settings, TenantSettings
+from sortkey_services.boosts.event import CampaignEvent
+from sortkey_services.boosts.schedule import DAYS, Slot
+from sortkey_services.boosts.service import Boosts
+from sortkey_services.boosts.tenants import DesignName, Settings, TenantSettings
 
 TENANT: Final = "tr"
 DISTRICT: Final = "IST-07"

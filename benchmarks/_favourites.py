@@ -33,12 +33,12 @@ class FavouriteCount(sk.Item, table=COUNTS):
     top = sk.Index("top", "TOP#{window}", "{count}", names=("toppk", "count"), projection=("count",))
 
 
-COUNTED: Final = sk.aggregate(
+COUNTED: Final = sk.patterns.aggregate(
     Favourite,
     into=FavouriteCount,
     by=("restaurant",),
-    window=sk.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
-    values={"count": sk.count()},
+    window=sk.patterns.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
+    values={"count": sk.patterns.count()},
 )
 
 

@@ -12,8 +12,8 @@ from benchmarks._add_in_transactions import AddInTransactions
 from benchmarks._favourites import COUNTED, SHARD
 from benchmarks.aggregates import measure
 from sortkey.model.paths.prices import write_dollars_per_million
-from sortkey.services.favourites.api import FavouritesService
-from sortkey.services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.api import FavouritesService
+from sortkey_services.favourites.model import Favourite, FavouriteCount
 
 BUSY_BATCH: Final = 80
 """At seven million marks a day, a consumer that asks once a second gets so many changes."""
@@ -55,7 +55,7 @@ def units_of_a_mark() -> float:
     """Of the service's table of favourites, with its two indexes; nothing is counted yet."""
 
     async def measured() -> float:
-        async with sk.open("memory:", tables=[Favourite, FavouriteCount]) as session:
+        async with sk.async_connect("memory:", tables=[Favourite, FavouriteCount]) as session:
             service = FavouritesService(session)
             await service.start()
             await service.mark("ada", "r0001")
@@ -73,12 +73,16 @@ def cost_of_a_mark(batch: int, changes: int = CHANGES) -> MarkCost:
 
 def units_of_a_count(into: type[sk.Item]) -> float:
     """Write units of adding one to a count that exists."""
-    counts = sk.aggregate(
-        Favourite, into=into, by=("restaurant",), window=sk.window("since", "ALL_TIME"), values={"count": sk.count()}
+    counts = sk.patterns.aggregate(
+        Favourite,
+        into=into,
+        by=("restaurant",),
+        window=sk.patterns.window("since", "ALL_TIME"),
+        values={"count": sk.patterns.count()},
     )
 
     async def measured() -> float:
-        async with sk.open("memory:", tables=[Favourite, into]) as session:
+        async with sk.async_connect("memory:", tables=[Favourite, into]) as session:
             await session.create_tables()
             aggregator = counts.aggregator(session)
             await aggregator.on_changes(changes_of(["ada"]))

@@ -19,8 +19,8 @@ from typing import IO, NamedTuple
 import sortkey as sk
 from sortkey.engine.streams.shards import reshard
 from sortkey.http import process
-from sortkey.services.favourites.model import FAVOURITES, Favourite, FavouriteCount
-from sortkey.services.favourites.settings import Settings
+from sortkey_services.favourites.model import FAVOURITES, Favourite, FavouriteCount
+from sortkey_services.favourites.settings import Settings
 
 
 async def follow(folder: str, leases: int) -> None:
@@ -28,7 +28,7 @@ async def follow(folder: str, leases: int) -> None:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     begun = asyncio.Event()
-    async with sk.open(folder, tables=[Favourite, FavouriteCount]) as session:
+    async with sk.async_connect(folder, tables=[Favourite, FavouriteCount]) as session:
         counts = Settings().counts.aggregator(session)
 
         async def on_changes(changes: Sequence[sk.Change[Favourite]]) -> None:
@@ -36,9 +36,9 @@ async def follow(folder: str, leases: int) -> None:
             await counts.on_changes(changes)
             say(str(len(changes)))
 
-        feed = sk.ChangeFeed("favourite-counts", Favourite, on_changes)
+        feed = sk.feeds.ChangeFeed("favourite-counts", Favourite, on_changes)
         process.tune_interpreter()
-        async with sk.Follower(session, [feed]) as follower:
+        async with sk.feeds.Follower(session, [feed]) as follower:
             while follower.samples()['sortkey_change_feed_leases{feed="favourite-counts"}'] != leases:
                 await asyncio.sleep(0.05)
             say("ready")

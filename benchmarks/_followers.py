@@ -17,9 +17,9 @@ import uvloop
 
 import sortkey as sk
 from sortkey.cli.bench import Result
-from sortkey.services.page_answers import PageArguments
-from sortkey.services.social.model import COUNTS, SOCIAL, Follow, FollowCounts
-from sortkey.services.social.service import SocialService
+from sortkey.services.pages import PageArguments
+from sortkey_services.social.model import COUNTS, SOCIAL, Follow, FollowCounts
+from sortkey_services.social.service import SocialService
 
 MANY: Final = 1_000_000
 FEW: Final = 10
@@ -52,7 +52,7 @@ def followers(folder: Path, many: int = MANY, few: int = FEW, calls: int = CALLS
 
 async def measured(store: Path | str, sizes: Mapping[str, int], calls: int) -> dict[str, dict[str, Times]]:
     """The times of each operation, for each user of this number of followers."""
-    async with sk.open(store, tables=[SOCIAL, COUNTS]) as session:
+    async with sk.async_connect(store, tables=[SOCIAL, COUNTS]) as session:
         service = SocialService(session)
         await service.start()
         await load(session, service, sizes)

@@ -21,11 +21,11 @@ from confluent_kafka import Producer
 
 import sortkey as sk
 from benchmarks._folder_check import wait_until_checked, wait_until_idle
-from sortkey.services.goals.batch.demo_gold import GOALS, demo_rules, write_gold
-from sortkey.services.goals.event import DepositEvent
-from sortkey.services.goals.model import PENDING, TABLES
-from sortkey.services.goals.rules_database import write_rules
-from sortkey.services.goals.service import Goals
+from sortkey_services.goals.batch.demo_gold import GOALS, demo_rules, write_gold
+from sortkey_services.goals.event import DepositEvent
+from sortkey_services.goals.model import PENDING, TABLES
+from sortkey_services.goals.rules_database import write_rules
+from sortkey_services.goals.service import Goals
 from tests.kafka.broker import Broker
 
 AS_OF: Final = datetime(2026, 5, 16, tzinfo=UTC)
@@ -163,7 +163,7 @@ async def read_in_process(
     """Reads of random persons, one after the other, and the capacity units of one. Some have pending deposits.
     `goes_on` is given how many were made, in how many seconds."""
     draw = Random(16)
-    async with sk.open(inputs.store, tables=TABLES, timeout=None) as session:
+    async with sk.async_connect(inputs.store, tables=TABLES, timeout=None) as session:
         await wait_until_checked(session)
         service = Goals(session)
         await service.apply(list(islice(deposits(inputs, Random(17)), pending)))

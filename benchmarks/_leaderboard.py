@@ -13,8 +13,8 @@ from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 import sortkey as sk
-from sortkey.patterns.aggregate.ranges import ranges_of
-from sortkey.services.social.leaderboard_model import (
+from sortkey.patterns.aggregates.ranges import ranges_of
+from sortkey_services.social.leaderboard_model import (
     BOARD,
     LEADERBOARD_TABLES,
     SCORES_OF_EVENTS,
@@ -25,7 +25,7 @@ from sortkey.services.social.leaderboard_model import (
     ScoreEvent,
     ScoreRange,
 )
-from sortkey.services.social.leaderboards import Leaderboards, new_event
+from sortkey_services.social.leaderboards import Leaderboards, new_event
 
 GAME: Final = "benchmark"
 TOP: Final = 100
@@ -95,7 +95,7 @@ async def put_all(session: sk.AsyncSession, items: Iterator[sk.Item]) -> None:
 async def measured(folder: Path, players: int, calls: int, walks: int) -> Measured:
     points = points_of(players)
     draw = Random(16)
-    async with sk.open(folder, tables=LEADERBOARD_TABLES, timeout=None) as session:
+    async with sk.async_connect(folder, tables=LEADERBOARD_TABLES, timeout=None) as session:
         await session.create_tables()
         await load(session, points)
         await check(session, points)
@@ -128,7 +128,7 @@ async def check(session: sk.AsyncSession, points: list[int]) -> None:
     assert [each.item.points for each in best] == sorted(points, reverse=True)[:TOP]
     for own in Random(18).choices(points, k=CHECKED):
         above = sum(each > own for each in points)
-        assert await BOARD.rank_at(session, own, game=GAME) == sk.Rank(1 + above, True)
+        assert await BOARD.rank_at(session, own, game=GAME) == sk.patterns.Rank(1 + above, True)
         assert (await count_above(session, own)).rows == above
 
 
@@ -144,7 +144,7 @@ async def count_above(session: sk.AsyncSession, points: int) -> Count:
     return Count(sum(each.rows for each in found), sum(each.units for each in found))
 
 
-async def _count_in_shard(session: sk.AsyncSession, path: sk.Path[Score], shard: int) -> Count:
+async def _count_in_shard(session: sk.AsyncSession, path: sk.AccessPath[Score], shard: int) -> Count:
     members = path.request() | {"Select": "COUNT", "ReturnConsumedCapacity": "TOTAL"}
     (partition,) = path.equal_in_shard(shard).values()
     members["ExpressionAttributeValues"] |= {":pk": partition}
@@ -188,13 +188,13 @@ async def followed(session: sk.AsyncSession, leaderboards: Leaderboards, players
         done.set()
 
     # What was loaded is counted already.
-    feeds: list[sk.ChangeFeed[Any]] = [
-        sk.ChangeFeed("events", ScoreEvent, SCORES_OF_EVENTS.aggregator(session).on_changes, start="now"),
-        sk.ChangeFeed("ranges", Score, on_scores, start="now"),
-        sk.ChangeFeed("totals", Score, TOTALS_OF_SCORES.aggregator(session).on_changes, start="now"),
+    feeds: list[sk.feeds.ChangeFeed[Any]] = [
+        sk.feeds.ChangeFeed("events", ScoreEvent, SCORES_OF_EVENTS.aggregator(session).on_changes, start="now"),
+        sk.feeds.ChangeFeed("ranges", Score, on_scores, start="now"),
+        sk.feeds.ChangeFeed("totals", Score, TOTALS_OF_SCORES.aggregator(session).on_changes, start="now"),
     ]
     draw, times = Random(17), []
-    async with sk.Follower(session, feeds) as follower:
+    async with sk.feeds.Follower(session, feeds) as follower:
         await follower.caught_up()
         before = _units_written(session)
         for _ in range(calls):

@@ -95,7 +95,7 @@ def count_in_requests(way: Callable[[sk.AsyncSession], Any], lost: float, change
 
 async def _count_in_requests(way: Callable[[sk.AsyncSession], Any], lost: float, count: int) -> Counted:
     made, left = history(count, Random(SEED))
-    async with sk.open("memory:", tables=[FAVOURITES, COUNTS]) as db:
+    async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
         await db.create_tables()
         session: Any = db
         client = session.client = LostAnswers(session.client, Random(SEED), lost)
@@ -114,7 +114,7 @@ def count_by_scan(changes: int) -> Scanned:
 async def _count_by_scan(count: int) -> Scanned:
     _, yesterday = history(count // 2, Random(SEED))
     _, left = history(count, Random(SEED))
-    async with sk.open("memory:", tables=[FAVOURITES, COUNTS]) as db:
+    async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
         await db.create_tables()
         await db.batch(put=yesterday)
         before = sum(reading.units for reading in db.meter.readings())

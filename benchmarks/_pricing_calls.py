@@ -16,8 +16,8 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
 from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
-from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
+from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.service import Pricing
 
 PAGE: Final = 64
 BY_STORE: Final = "page by store"

@@ -20,9 +20,9 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices, PriceRow
 from benchmarks._pricing_calls import PAGE, Timed, timed
 from benchmarks._pricing_market import Questions, Sizes, product_of, store_of
-from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
-from sortkey.services.pricing.types import ChangeInput
+from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.types import ChangeInput
 
 LEAST_READS: Final = 300
 BULKS: Final = 2

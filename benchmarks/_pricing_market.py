@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 import sortkey as sk
 from benchmarks._prices_postgres import PriceRow
-from sortkey.services.pricing.model import CHANGES, PRICES
-from sortkey.services.pricing.service import Pricing
-from sortkey.services.pricing.types import ChangeInput
+from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.types import ChangeInput
 
 LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
 UPCOMING_STORES: Final = 50
@@ -118,7 +118,7 @@ def upcoming(sizes: Sizes) -> Iterator[PriceRow]:
 
 
 async def schedule(store: Path, changes: Iterator[PriceRow]) -> None:
-    async with sk.open(store, tables=[PRICES, CHANGES]) as session:
+    async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
         await Pricing(session).change_prices(
             [
                 ChangeInput(

@@ -91,7 +91,7 @@ async def _measured(
     counting: Callable[[sk.AsyncSession], Counting], twice: float, lost: float, batch: int, count: int
 ) -> Measured:
     made, left = history(count, Random(SEED))
-    async with sk.open("memory:", tables=[FAVOURITES, COUNTS]) as db:
+    async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
         await db.create_tables()
         session: Any = db
         client = session.client = LostAnswers(session.client, Random(SEED), lost)

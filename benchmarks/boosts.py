@@ -34,9 +34,9 @@ from benchmarks._boosts_market import (
 )
 from benchmarks._recorder import Recorder
 from sortkey.cli.bench import Result, Section
-from sortkey.model.sessions.async_session import AsyncSession, open_session
-from sortkey.services.boosts.service import TABLES, Boosts
-from sortkey.services.boosts.tenants import DesignName
+from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.tenants import DesignName
 from tests.wire.serving import ServerProcess
 
 PARTNERS: Final = 11_000
@@ -129,7 +129,7 @@ async def contenders(
 ) -> dict[DesignName, Contender]:
     """The designs, each in its own tables of one store; a loaded store is used again."""
     tables = [table for design in designs for table in TABLES[design]]
-    session = await stack.enter_async_context(open_session(url, tables=tables))
+    session = await stack.enter_async_context(async_connect(url, tables=tables))
     made = {}
     for design in designs:
         boosts = service(session, design)

@@ -25,8 +25,8 @@ from benchmarks import _wrk
 from benchmarks._boosts_market import TENANT, body, load, pages, service
 from benchmarks._wrk import Measured
 from sortkey.cli.bench import Result, Section
-from sortkey.model.sessions.async_session import open_session
-from sortkey.services.boosts.service import TABLES
+from sortkey.model.sessions.async_session import async_connect
+from sortkey_services.boosts.service import TABLES
 
 PARTNERS: Final = 11_000
 CONNECTIONS: Final = 8
@@ -45,7 +45,7 @@ class Lookup(NamedTuple):
 
 
 async def fill(folder: Path) -> None:
-    async with open_session(folder, tables=TABLES["v2"]) as session:
+    async with async_connect(folder, tables=TABLES["v2"]) as session:
         await load(service(session, "v2"), PARTNERS)
 
 

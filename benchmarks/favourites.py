@@ -32,9 +32,9 @@ from benchmarks._favourites_costs import (
 from benchmarks._favourites_follower import counted_per_second
 from benchmarks._peers import working_folder
 from sortkey.cli.bench import Result
-from sortkey.services.favourites.api import FavouritesService
-from sortkey.services.favourites.model import Favourite, FavouriteCount
-from sortkey.services.favourites.settings import Settings
+from sortkey_services.favourites.api import FavouritesService
+from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.settings import Settings
 
 RATE: Final = 1000
 SECONDS: Final = 60.0
@@ -102,7 +102,7 @@ def marks(count: int, draw: Random) -> list[Favourite]:
 
 
 async def opened(store: Path | str) -> tuple[sk.AsyncSession, FavouritesService]:
-    session = await sk.open(store, tables=[Favourite, FavouriteCount])
+    session = await sk.async_connect(store, tables=[Favourite, FavouriteCount])
     service = FavouritesService(session)
     await service.start()
     return session, service
@@ -123,7 +123,10 @@ async def lag_of_counts(folder: Path, rate: int, seconds: float) -> Lag:
         await service.mark(favourite.user, favourite.restaurant)
         acknowledged[favourite.user] = perf_counter()
 
-    async with session, sk.Follower(session, [sk.ChangeFeed("favourite-counts", Favourite, on_changes)]) as follower:
+    async with (
+        session,
+        sk.feeds.Follower(session, [sk.feeds.ChangeFeed("favourite-counts", Favourite, on_changes)]) as follower,
+    ):
         began = perf_counter()
         await at_a_rate(mark, marks(int(rate * seconds), Random(14)), rate)
         took = perf_counter() - began

@@ -17,11 +17,11 @@ from graphql import OperationDefinitionNode, parse, validate
 
 from benchmarks._timing import side_by_side
 from sortkey.cli.bench import Result
-from sortkey.services.graphql.compiled import condition_variables
-from sortkey.services.graphql.endpoint import answer_of
-from sortkey.services.graphql.operation import Operation
-from sortkey.services.pricing.graphql.schema import SCHEMA
-from sortkey.services.pricing.types import Connection, CursorMaker, Price, PriceKind
+from sortkey.graphql.compiled import condition_variables
+from sortkey.graphql.endpoint import answer_of
+from sortkey.graphql.operation import Operation
+from sortkey_services.pricing.graphql.schema import SCHEMA
+from sortkey_services.pricing.types import Connection, CursorMaker, Price, PriceKind
 
 FIELDS: Final = "store product channel kind amount currency effectiveFrom"
 EDGES: Final = f"edges {{ cursor node {{ {FIELDS} }} }} pageInfo {{ hasNextPage endCursor }}"

@@ -68,7 +68,7 @@ def in_process(folder: Path, write: Callable[[sk.Session], object], rows: int) -
 
 async def others(folder: Path, rows: int, calls: int) -> tuple[Latencies, Latencies]:
     """Latencies without a load, and during one."""
-    async with sk.open(folder, tables=[PRICES]) as db:
+    async with sk.async_connect(folder, tables=[PRICES]) as db:
         await db.create_tables()
         alone = await calls_while(db, lambda made: made < calls)
         load = asyncio.create_task(db.load(prices(rows)))

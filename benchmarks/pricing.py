@@ -34,7 +34,7 @@ from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnigh
 from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served
 from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
 from sortkey.cli.bench import Result, Section
-from sortkey.services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.model import CHANGES, PRICES
 from tests.faults.midnight import campaign
 
 POSTGRES: Final = "PostgreSQL"
@@ -143,7 +143,7 @@ class Market:
                 stack.callback(prices.close)
             servers = [stack.enter_context(served(folder)) for folder in (self.few, self.many)]
             sessions = [
-                await stack.enter_async_context(sk.open(folder, tables=[PRICES, CHANGES]))
+                await stack.enter_async_context(sk.async_connect(folder, tables=[PRICES, CHANGES]))
                 for folder in (self.few, self.many)
             ]
             for session in sessions:

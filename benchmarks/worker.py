@@ -27,8 +27,8 @@ from sortkey.feeds.kafka.message import Consumer, Message, Rejected
 from sortkey.feeds.kafka.partition_lane import BATCH
 from sortkey.feeds.kafka.subscription import RECEIVED, UPKEEP_SECONDS
 from sortkey.feeds.kafka.worker import Worker
-from sortkey.services.boosts.demo import REGIONS, events_of
-from sortkey.services.boosts.service_definition import BOOSTS
+from sortkey_services.boosts.demo import REGIONS, events_of
+from sortkey_services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker, running
 from tests.kafka.topic import produce
 from tests.maven import Unavailable
@@ -139,7 +139,7 @@ def from_list(events: Events, turn: int, folder: Path) -> Measured:
 
 def with_boosts(work: Callable[[Consumer, int], Awaitable[Measured]], folder: Path, events: int) -> Measured:
     async def started() -> Measured:
-        async with sk.open(folder, tables=BOOSTS.tables({})) as session:
+        async with sk.async_connect(folder, tables=BOOSTS.tables({})) as session:
             boosts = BOOSTS.make(session, {})
             assert isinstance(boosts, Consumer)
             await boosts.start()

@@ -103,7 +103,7 @@ async def chat(db: sk.AsyncSession) -> None:
 
 
 async def run(url: str) -> None:
-    async with sk.open(url, tables=[CHAT]) as db:
+    async with sk.async_connect(url, tables=[CHAT]) as db:
         await db.create_tables()
         await chat(db)
 

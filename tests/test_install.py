@@ -77,7 +77,7 @@ with sk.connect("memory:") as db:
     assert db.get(Note.key(owner="ada")) == Note(owner="ada")
 
 async def use() -> None:
-    async with sk.open("memory:") as db:
+    async with sk.async_connect("memory:") as db:
         await db.create_tables(Note)
 
 asyncio.run(use())

@@ -19,9 +19,9 @@ LAYERS = (
     ("cli",),
     ("diagnosis",),
     ("server",),
+    ("", "public", "testing"),  # `import sortkey`
+    ("graphql",),
     ("services",),
-    ("", "public"),  # `import sortkey`
-    ("service_interface",),
     ("feeds",),
     ("patterns",),
     ("model",),
@@ -70,6 +70,8 @@ class Module:
 
 
 def layer_of(name: str) -> str:
+    if name.partition(".")[0] == "sortkey_services":
+        return "sortkey_services"
     return name.partition(".")[2].partition(".")[0]
 
 

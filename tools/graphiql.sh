@@ -5,7 +5,7 @@ set -eu
 GRAPHIQL=3.9.0
 REACT=18.3.1
 
-to="$(cd "$(dirname "$0")/.." && pwd)/src/sortkey/services/graphql/graphiql"
+to="$(cd "$(dirname "$0")/.." && pwd)/src/sortkey/graphql/graphiql"
 from="$(mktemp -d)"
 trap 'rm -rf "$from"' EXIT
 cd "$from"

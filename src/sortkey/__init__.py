@@ -2,9 +2,10 @@
 
     import sortkey as sk
 
-The public names are in `sortkey/public.py`. They are imported when the first of them is used: a client and `sortkey db`
-need no model. The client is imported at once: `client` is both a function here and a package, and a later import of the
-package would replace the function.
+The public names are in `sortkey/public.py`, and in the modules `sk.patterns`, `sk.feeds`, `sk.services`, `sk.graphql`
+and `sk.testing`. All are imported when the first of them is used: a client and `sortkey db` need no model. The client
+is imported at once: `client` is both a function here and a package, and a later import of the package would replace
+the function.
 """
 
 import sys
@@ -15,16 +16,25 @@ from sortkey.client import async_client as async_client
 from sortkey.client import client as client
 
 if TYPE_CHECKING:
+    from sortkey import feeds as feeds
+    from sortkey import graphql as graphql
+    from sortkey import patterns as patterns
+    from sortkey import services as services
+    from sortkey import testing as testing
     from sortkey.public import *
 
     __all__: list[str]
 else:
+    _MODULES = ("feeds", "graphql", "patterns", "services", "testing")
+
     # Type checkers must not see this function: they would accept every name.
     def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return import_module(f"sortkey.{name}")
         if name == "__all__" or not name.startswith("_"):
             public = vars(import_module("sortkey.public"))
             names = {each: value for each, value in public.items() if not each.startswith("_")}
-            globals().update(names, __all__=sorted(names))
+            globals().update(names, __all__=sorted({*names, *_MODULES}))
         try:
             return globals()[name]
         except KeyError:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from benchmarks.boosts import LOOKUPS, NEW_PARTNER, Costs, Timed, contenders, rows, section, take_turns
-from sortkey.services.boosts.tenants import DesignName
+from sortkey_services.boosts.tenants import DesignName
 
 PARTNERS = 300
 

@@ -17,7 +17,7 @@ from benchmarks._favourites_costs import (
 )
 from benchmarks._favourites_follower import counted_per_second
 from benchmarks.favourites import lag_of_counts, mark_beside_put, marks, top_list
-from sortkey.services.favourites.model import FavouriteCount
+from sortkey_services.favourites.model import FavouriteCount
 
 
 def test_marks_are_acknowledged_and_counted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser.chromium import needs_chromium
 from tests.browser.devtools import tab
-from tests.services.pricing.process import PricingProcess
+from tests.sortkey_services.pricing.process import PricingProcess
 
 pytestmark = needs_chromium
 

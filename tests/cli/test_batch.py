@@ -11,10 +11,10 @@ import pytest
 import sortkey as sk
 from sortkey.cli.batch_report import MEANINGS
 from sortkey.cli.main import main
-from sortkey.services.goals.batch.person_views import person_views
-from sortkey.services.goals.demo_inputs import PERSONS
-from sortkey.services.goals.model import PersonView, views
-from tests.services.goals.batch.small_gold import SmallGold, may
+from sortkey_services.goals.batch.person_views import person_views
+from sortkey_services.goals.demo_inputs import PERSONS
+from sortkey_services.goals.model import PersonView, views
+from tests.sortkey_services.goals.batch.small_gold import SmallGold, may
 from tests.wire.serving import ServerProcess
 
 
@@ -34,7 +34,7 @@ class Command:
         """What Ana has saved."""
 
         async def read() -> int:
-            async with sk.open(self.store) as db:
+            async with sk.async_connect(self.store) as db:
                 found = await views.reader(db).get(person="ana")
                 assert found is not None
                 return found.goals[1].saved_cents
@@ -200,7 +200,7 @@ def test_a_store_that_is_lost_is_one_line(
                 server.kill()
             yield person
 
-    monkeypatch.setattr("sortkey.services.goals.batch.job.person_views", lost)
+    monkeypatch.setattr("sortkey_services.goals.batch.job.person_views", lost)
     assert command("--store", server.url) == 1
     (_, line) = capsys.readouterr().err.strip().rsplit("sortkey batch: ", 1)
     assert line.startswith("the store did not write the next items: EndpointConnectionError")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sortkey.cli.config_file import settings_of
-from sortkey.service_interface import BadSettings
+from sortkey.services.interface import BadSettings
 
 
 @pytest.fixture

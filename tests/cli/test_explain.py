@@ -81,7 +81,7 @@ VISIT = Visit.key(id=ID, colour=Colour.BLUE)
         ("Visit.by_size", Visit.by_size(size="S", colour=Colour.RED)),
     ],
 )
-def test_values_of_every_type(text: str, path: sk.Path[Visit]) -> None:
+def test_values_of_every_type(text: str, path: sk.AccessPath[Visit]) -> None:
     assert path_of(f"{HERE}:{text}") == path
 
 

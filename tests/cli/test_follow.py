@@ -164,7 +164,7 @@ def test_a_poisoned_change_goes_to_the_table_and_the_topic(start: Started, tmp_p
         follower.wait_until(lambda: len(list(db.scan(Copy))) == 2)
         follower.wait_until(lambda: follower.sample("records_total") == 3)
         assert "gave up the change" in follower.stop()
-        (letter,) = db.iterate(sk.DeadLetter.key(feed="note-copies"))
+        (letter,) = db.iterate(sk.feeds.DeadLetter.key(feed="note-copies"))
     (message,) = everything(broker.bootstrap, "notes.dead-letters")
     assert message.value() == letter.record.encode()
     assert "sk='b' cannot be read" in letter.reason

@@ -18,11 +18,11 @@ from rich.console import Console
 import sortkey as sk
 from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.main import main
-from sortkey.services.pricing.load.load_record import PriceLoadRecord
-from sortkey.services.pricing.model import CHANGES, PRICES
-from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
-from tests.services.pricing.load.files import csv_file, priced
+from sortkey_services.pricing.load.load_record import PriceLoadRecord
+from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.service import Pricing
+from tests.sortkey_services.pricing.load.files import csv_file, priced
 
 STORES = (
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("disk", "endpoint")),
@@ -39,7 +39,7 @@ def amounts(store: Path | str, of: str) -> dict[str, Decimal]:
     """What a store's products cost now."""
 
     async def read() -> dict[str, Decimal]:
-        async with sk.open(store, tables=[PRICES, CHANGES]) as session:
+        async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
             page = await Pricing(session).base_prices(of, page_request(first=2048))
             return {price.product: price.amount for price in page.items}
 
@@ -111,7 +111,7 @@ def test_parquet_needs_an_extra(
             raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
         return import_module(name)
 
-    monkeypatch.setattr("sortkey.services.pricing.load.parquet_file.import_module", absent)
+    monkeypatch.setattr("sortkey_services.pricing.load.parquet_file.import_module", absent)
     assert load(tmp_path, tmp_path / "a.parquet") == 2
     assert capsys.readouterr().err == "sortkey load: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
 
@@ -120,7 +120,7 @@ def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.Capt
     path = csv_file(tmp_path / "a.csv", "7,P1,1.00")
 
     async def interrupted() -> None:
-        async with sk.open(tmp_path / "data", tables=[PRICES]) as session:
+        async with sk.async_connect(tmp_path / "data", tables=[PRICES]) as session:
             await session.create_tables()
             record = PriceLoadRecord(load="prices", file="o.csv", size=1, modified=1, since=1, rows=9, direct=[4, 2])
             await session.put(record)

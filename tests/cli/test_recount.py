@@ -31,7 +31,7 @@ class VisitCount(sk.Item, table=COUNTS):
     key = sk.Key("{place}")
 
 
-COUNTED = sk.aggregate(Visit, into=VisitCount, by=("place",), values={"visits": sk.count()})
+COUNTED = sk.patterns.aggregate(Visit, into=VisitCount, by=("place",), values={"visits": sk.patterns.count()})
 
 
 class Visits:
@@ -45,21 +45,21 @@ class Visits:
         self._counts = settings.get("counts", True)
 
     @property
-    def feeds(self) -> Sequence[sk.ChangeFeed[Any]]:
+    def feeds(self) -> Sequence[sk.feeds.ChangeFeed[Any]]:
         handler = COUNTED.aggregator(self._session).on_changes if self._counts else self.ignore
-        return [sk.ChangeFeed("visit-counts", Visit, handler)]
+        return [sk.feeds.ChangeFeed("visit-counts", Visit, handler)]
 
     async def ignore(self, changes: Sequence[sk.Change[Any]]) -> None: ...
 
     async def start(self) -> None:
         await self._session.create_tables()
 
-    async def load_demo(self, progress: sk.Progress) -> None: ...
+    async def load_demo(self, progress: sk.services.Progress) -> None: ...
 
     async def run_demo(self) -> None: ...
 
 
-DEFINITION = sk.ServiceDefinition("visits", "visits", lambda _: [VISITS, COUNTS], Visits, has_feeds=True)
+DEFINITION = sk.services.ServiceDefinition("visits", "visits", lambda _: [VISITS, COUNTS], Visits, has_feeds=True)
 
 
 @pytest.fixture(autouse=True)
@@ -72,10 +72,10 @@ def store(tmp_path: Path) -> Path:
     """Three visits, counted, and then a mistake."""
 
     async def fill() -> None:
-        async with sk.open(tmp_path / "data", tables=[VISITS, COUNTS]) as db:
+        async with sk.async_connect(tmp_path / "data", tables=[VISITS, COUNTS]) as db:
             service = Visits(db, {})
             await service.start()
-            async with sk.Follower(db, service.feeds) as follower:
+            async with sk.feeds.Follower(db, service.feeds) as follower:
                 for number in range(3):
                     await db.put(Visit(id=str(number), place="York", at=datetime(2026, 8, 24, tzinfo=UTC)))
                 await follower.caught_up()
@@ -150,8 +150,8 @@ def test_a_store_without_the_tables(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_an_item_that_no_group_can_have_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def put_and_give_up() -> None:
         async with (
-            sk.open(store, tables=[VISITS, COUNTS]) as db,
-            sk.Follower(db, Visits(db, {"counts": False}).feeds) as follower,
+            sk.async_connect(store, tables=[VISITS, COUNTS]) as db,
+            sk.feeds.Follower(db, Visits(db, {"counts": False}).feeds) as follower,
         ):
             await db.put(Visit(id="odd", place="\U0010ffff", at=datetime(2026, 8, 24, tzinfo=UTC)))
             await follower.caught_up()

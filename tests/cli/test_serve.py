@@ -15,7 +15,7 @@ import pytest
 
 from sortkey.cli.main import main
 from sortkey.server import tokens
-from sortkey.services.registry import SERVICES
+from sortkey_services.registry import SERVICES
 from tests.cli.test_db import error
 
 SERVICE = "boosts"

@@ -16,13 +16,13 @@ import pytest
 import sortkey as sk
 from sortkey.cli import worker
 from sortkey.cli.main import main
-from sortkey.services.boosts.service import Boosts
-from sortkey.services.boosts.service_definition import BOOSTS
+from sortkey_services.boosts.service import Boosts
+from sortkey_services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
 from tests.kafka.topic import everything, produce
 from tests.maven import free_port
-from tests.services.boosts.campaigns import as_json, event
+from tests.sortkey_services.boosts.campaigns import as_json, event
 from tests.wire.serving import ServerProcess
 
 PARTITIONS = 2
@@ -163,7 +163,7 @@ def boosted(folder: Path) -> set[str]:
     """Which of a hundred partners have a campaign."""
 
     async def ask() -> set[str]:
-        async with sk.open(folder, tables=BOOSTS.tables({})) as session:
+        async with sk.async_connect(folder, tables=BOOSTS.tables({})) as session:
             boosts = BOOSTS.make(session, {})
             assert isinstance(boosts, Boosts)
             partners = [f"p{number}" for number in range(100)]

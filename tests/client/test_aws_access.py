@@ -110,7 +110,7 @@ def test_async_stores_take_a_session_of_aiobotocore(endpoint: str) -> None:
             await client.put_item(TableName="orders", Item=EVERY_TYPE)
             answer = await client.get_item(TableName="orders", Key=key(1))
             assert answer["Item"] == EVERY_TYPE
-        async with sk.open(endpoint, session=session, tables=[sk.Table("none")]) as db:
+        async with sk.async_connect(endpoint, session=session, tables=[sk.Table("none")]) as db:
             await db.client.list_tables()
 
     asyncio.run(run())

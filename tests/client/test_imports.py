@@ -20,7 +20,7 @@ EMBEDDED = """
             async for page in client.get_paginator("list_tables").paginate():
                 assert page["TableNames"] == []
             assert client.get_waiter("table_exists").name == "table_exists"
-        async with sk.open("memory:") as db:
+        async with sk.async_connect("memory:") as db:
             assert await db.create_tables() == []
 
     asyncio.run(main())

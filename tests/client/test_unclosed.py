@@ -31,7 +31,7 @@ def is_closed(database: Database) -> bool:
 
 
 async def open_async(url: Any) -> Any:
-    return await sk.open(url)
+    return await sk.async_connect(url)
 
 
 @pytest.mark.parametrize(

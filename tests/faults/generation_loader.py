@@ -30,7 +30,7 @@ class LoadedPerson(sk.Item, table=sk.Table("loaded-persons")):
     key = sk.Key("GENERATION#{generation}#PERSON#{person}")
 
 
-PEOPLE = sk.generations(LoadedPerson)
+PEOPLE = sk.patterns.generations(LoadedPerson)
 
 
 def load_days(path: str, seed: int, log: Connection) -> None:
@@ -41,7 +41,7 @@ def load_days(path: str, seed: int, log: Connection) -> None:
 
 
 async def _load_days(path: str, step: int, say: Callable[[str], None]) -> None:
-    async with sk.open(path, tables=PEOPLE.tables) as db:
+    async with sk.async_connect(path, tables=PEOPLE.tables) as db:
         reader = PEOPLE.reader(db, renew=0.001)
         while True:
             served = await reader.current()
@@ -54,7 +54,7 @@ async def _load_days(path: str, step: int, say: Callable[[str], None]) -> None:
                     source=f"gold/{day}",
                     progress=lambda loaded: say(f"rows {loaded.position}"),
                 )
-            except sk.Superseded:
+            except sk.patterns.Superseded:
                 say(f"superseded {day}")
             else:
                 say(f"published {day}")

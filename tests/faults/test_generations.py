@@ -64,7 +64,7 @@ async def race_and_kill(db: sk.AsyncSession, folder: Path) -> list[str]:
 
 def test_readers_never_see_half_a_load(tmp_path: Path) -> None:
     async def test() -> None:
-        async with sk.open(tmp_path, tables=PEOPLE.tables) as db:
+        async with sk.async_connect(tmp_path, tables=PEOPLE.tables) as db:
             await db.create_tables()
             done = asyncio.Event()
             readers = [asyncio.create_task(read_until(done, db, seed)) for seed in range(2)]
@@ -83,7 +83,7 @@ def test_readers_never_see_half_a_load(tmp_path: Path) -> None:
 
 
 async def only_what_is_kept_stays(db: sk.AsyncSession) -> None:
-    at_once = sk.generations(LoadedPerson, grace=timedelta(0), abandoned=timedelta(0))
+    at_once = sk.patterns.generations(LoadedPerson, grace=timedelta(0), abandoned=timedelta(0))
     # Twice: a write during which a process was killed may take effect with the next write of another process, and looks
     # to the first pass as if the load went on.
     removed = [(await at_once.remove_old(db)).rows for _ in range(2)]

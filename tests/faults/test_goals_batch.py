@@ -16,11 +16,11 @@ import pytest
 
 import sortkey as sk
 from sortkey.patterns.generation.pointer import LOADING
-from sortkey.services.goals.api import GoalsService
-from sortkey.services.goals.batch.demo_gold import demo_rules, write_gold
-from sortkey.services.goals.batch.job import BatchInputs, run_batch
-from sortkey.services.goals.model import TABLES, PersonView, views
-from sortkey.services.goals.rules_database import write_rules
+from sortkey_services.goals.api import GoalsService
+from sortkey_services.goals.batch.demo_gold import demo_rules, write_gold
+from sortkey_services.goals.batch.job import BatchInputs, run_batch
+from sortkey_services.goals.model import TABLES, PersonView, views
+from sortkey_services.goals.rules_database import write_rules
 
 KILLS = 3
 MOST_KILLS = 30
@@ -116,7 +116,7 @@ async def race(bank: Bank, as_ofs: Sequence[datetime]) -> list[int]:
 
 def test_readers_never_see_half_a_load(tmp_path: Path) -> None:
     async def test() -> None:
-        async with sk.open(tmp_path / "data", tables=TABLES) as session:
+        async with sk.async_connect(tmp_path / "data", tables=TABLES) as session:
             bank = Bank(tmp_path, session)
             await bank.load(FIRST)
             done = asyncio.Event()

@@ -1,4 +1,4 @@
-"""`sk.lambda_handler`, with events in the form that Lambda delivers."""
+"""`sk.feeds.lambda_handler`, with events in the form that Lambda delivers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Context:
 
 
 def handle(recorder: Any, event: dict[str, Any], seconds: float = 60.0) -> dict[str, Any]:
-    with closing(sk.lambda_handler(sk.ChangeFeed("orders", Order, recorder))) as handler:
+    with closing(sk.feeds.lambda_handler(sk.feeds.ChangeFeed("orders", Order, recorder))) as handler:
         return handler(event, Context(seconds))
 
 
@@ -186,7 +186,7 @@ def test_a_feed_with_a_session_keeps_it_for_all_events(tmp_path: Path) -> None:
         db.create_tables()
         sessions = []
 
-        def feed(session: sk.AsyncSession) -> sk.ChangeFeed[Order]:
+        def feed(session: sk.AsyncSession) -> sk.feeds.ChangeFeed[Order]:
             sessions.append(session)
 
             async def ship(changes: Sequence[sk.Change[Order]]) -> None:
@@ -194,9 +194,9 @@ def test_a_feed_with_a_session_keeps_it_for_all_events(tmp_path: Path) -> None:
                     assert change.new is not None
                     await session.put(Shipment(number=change.new.number), if_absent=True)
 
-            return sk.ChangeFeed("shipments", Order, ship)
+            return sk.feeds.ChangeFeed("shipments", Order, ship)
 
-        with closing(sk.lambda_handler(feed, tmp_path, tables=[Shipment])) as handler:
+        with closing(sk.feeds.lambda_handler(feed, tmp_path, tables=[Shipment])) as handler:
             assert handler(event(record(0), record(1)), Context()) == failures()
             assert handler(event(record(1), record(2)), None) == failures()
         assert sorted(shipment.number for shipment in db.scan(Shipment)) == [0, 1, 2]
@@ -204,8 +204,8 @@ def test_a_feed_with_a_session_keeps_it_for_all_events(tmp_path: Path) -> None:
 
 
 def test_mistakes() -> None:
-    feed = sk.ChangeFeed("orders", Order, Recorder())
+    feed = sk.feeds.ChangeFeed("orders", Order, Recorder())
     with pytest.raises(sk.DeclarationError, match="takes a change feed alone, or a function"):
-        sk.lambda_handler(feed, "memory:")
+        sk.feeds.lambda_handler(feed, "memory:")
     with pytest.raises(sk.DeclarationError, match="and the store's URL"):
-        sk.lambda_handler(lambda _: feed)
+        sk.feeds.lambda_handler(lambda _: feed)

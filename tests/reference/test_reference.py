@@ -30,7 +30,7 @@ def test_a_function_is_shown_as_users_write_it() -> None:
 # Of the parameters of its constructor, or of the fields that are its parameters.
 def test_a_class_is_shown_as_users_make_it() -> None:
     assert entry("Key()").startswith("- `sk.Key(partition: str, sort: str | None = None, *, names: Sequence[str] = (")
-    assert entry("Rejected()").startswith("- `sk.Rejected(message: Message, reason: str)`\\\n")
+    assert entry("Rejected()").startswith("- `sk.feeds.Rejected(message: Message, reason: str)`\\\n")
     assert "summary: str, tables: Callable[[Mapping[str, Any]], Seq" in " ".join(entry("ServiceDefinition()").split())
 
 

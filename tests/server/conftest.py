@@ -22,7 +22,7 @@ WithApp = Callable[..., None]
 @asynccontextmanager
 async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Middleware]]]:
     """The service, and what makes an app of it."""
-    async with sk.open("memory:", tables=[Note]) as session:
+    async with sk.async_connect("memory:", tables=[Note]) as session:
         notes = Notes(session, {})
         await notes.start()
 

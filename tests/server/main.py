@@ -6,7 +6,7 @@ import sys
 from typing import Any, cast
 
 from sortkey.cli.main import main
-from sortkey.services.registry import SERVICES
+from sortkey_services.registry import SERVICES
 from tests.server.notes import DEFINITION
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 import sortkey as sk
 from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.service_interface import BadRequest, BadSettings, NotFound, Progress, ServiceDefinition
+from sortkey.services.interface import BadRequest, BadSettings, NotFound, Progress, ServiceDefinition
 
 DEMO = 10
 
@@ -97,8 +97,8 @@ class Notes:
         return ()
 
     @property
-    def feeds(self) -> Sequence[sk.ChangeFeed[Any]]:
-        return [sk.ChangeFeed("note-copies", Note, self.copy)]
+    def feeds(self) -> Sequence[sk.feeds.ChangeFeed[Any]]:
+        return [sk.feeds.ChangeFeed("note-copies", Note, self.copy)]
 
     async def copy(self, changes: Sequence[sk.Change[Note]]) -> None:
         for change in changes:
@@ -187,7 +187,7 @@ FAILURES: Mapping[str, Any] = {
     "rejected": lambda _: _error("ValidationException"),
     "late": lambda _: sk.DeadlineExceeded("not done within 30 s"),
     "away": lambda _: EndpointConnectionError(endpoint_url="http://store"),
-    "conflict": lambda _: sk.Conflict("the shelf is full", code="shelf_full"),
+    "conflict": lambda _: sk.services.Conflict("the shelf is full", code="shelf_full"),
     "cursor": lambda _: sk.CursorError("this cursor belongs to another question"),
 }
 

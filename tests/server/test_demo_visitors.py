@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.server import demo_visitors as module
 from sortkey.server.demo_visitors import demo_visitors
-from sortkey.service_interface import Service
+from sortkey.services.interface import Service
 
 
 class Demonstration:

@@ -38,7 +38,7 @@ class Asked:
                 return [shelf, begin, first, channel]
 
             @post(f"/{path}", status_code=200, scope="read", **options)
-            async def write(caller: NamedDependency[sk.Caller], data: JSONBody[list[str]]) -> list[str]:
+            async def write(caller: NamedDependency[sk.services.Caller], data: JSONBody[list[str]]) -> list[str]:
                 if "write" in data:
                     caller.require("write")
                 return [caller.address]

@@ -257,7 +257,7 @@ class MeasuredNotes(Notes):
 
 def test_a_service_may_have_metrics_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
     async def whole() -> None:
-        async with sk.open("memory:", tables=[Note]) as session:
+        async with sk.async_connect("memory:", tables=[Note]) as session:
             notes = MeasuredNotes(session, {})
             middleware = app_of([notes])
             answer = await call(middleware, "GET", "/metrics")

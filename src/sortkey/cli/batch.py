@@ -30,20 +30,20 @@ from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import open_session
+from sortkey.model.sessions.async_session import async_connect
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
-from sortkey.services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month
-from sortkey.services.goals.batch.engine import ENGINES
-from sortkey.services.goals.model import TABLES, views
 from sortkey.storage import StorageError
+from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month
+from sortkey_services.goals.batch.engine import ENGINES
+from sortkey_services.goals.model import TABLES, views
 
 if TYPE_CHECKING:
     # Installed with `batch` only.
-    from sortkey.services.goals.batch.job import BatchInputs, BatchResult
+    from sortkey_services.goals.batch.job import BatchInputs, BatchResult
 
 SERVICES: Final = ("goals",)
-JOB: Final = "sortkey.services.goals.batch.job"
-DEMO: Final = "sortkey.services.goals.demo_inputs"
+JOB: Final = "sortkey_services.goals.batch.job"
+DEMO: Final = "sortkey_services.goals.demo_inputs"
 _INPUTS: Final = ("gold", "rules", "as_of", "month")
 _EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
 """Options that another one makes meaningless."""
@@ -144,7 +144,7 @@ async def _run(
     where: Mapping[str, Any],
 ) -> BatchResult:
     """Without inputs, those of the demonstration. `where` says what runs the SQL, and how it finds the store."""
-    async with open_session(store, tables=TABLES) as session:
+    async with async_connect(store, tables=TABLES) as session:
         with BatchProgress("goals", Console(stderr=True)) as progress, TemporaryDirectory() as folder:
             if inputs is None:
                 await session.create_tables(*TABLES)
@@ -154,7 +154,7 @@ async def _run(
 
 async def _roll_back(store: str) -> Served:
     """Serves the generation before. Raises NoEarlierGeneration if none is kept."""
-    async with open_session(store, tables=TABLES) as session:
+    async with async_connect(store, tables=TABLES) as session:
         await session.create_tables(*TABLES)
         return await views.roll_back(session)
 

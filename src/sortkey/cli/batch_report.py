@@ -9,12 +9,12 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from sortkey.services.goals.batch.reconciliation import Example
-from sortkey.services.goals.reconciliation_item import OUTCOMES
+from sortkey_services.goals.batch.reconciliation import Example
+from sortkey_services.goals.reconciliation_item import OUTCOMES
 
 if TYPE_CHECKING:
     # Installed with `batch` only.
-    from sortkey.services.goals.batch.job import BatchResult
+    from sortkey_services.goals.batch.job import BatchResult
 
 MEANINGS: Final = {
     "confirmed": "was pending, and came with the same amount",

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sortkey.service_interface import BadSettings
-from sortkey.services.registry import SERVICES
+from sortkey.services.interface import BadSettings
+from sortkey_services.registry import SERVICES
 
 
 def settings_of(path: Path | None, service: str) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from sortkey import service_interface
+from sortkey.services import interface
 
 
 class DemoProgress:
@@ -26,11 +26,11 @@ class DemoProgress:
             transient=True,
         )
 
-    def of_service(self, name: str) -> service_interface.Progress:
+    def of_service(self, name: str) -> interface.Progress:
         """The callback for one service's progress."""
         return _Bar(self._bars, name) if self._console.is_terminal else self._lines(name)
 
-    def _lines(self, name: str) -> service_interface.Progress:
+    def _lines(self, name: str) -> interface.Progress:
         begun = False
 
         def show(done: int, total: int) -> None:

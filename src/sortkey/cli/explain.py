@@ -29,7 +29,7 @@ from sortkey.model.errors import ModelError
 from sortkey.model.items.annotation import Annotation, parse_annotation
 from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.explain import explain
 
 _RANGES: Final = frozenset({"between", "before", "after", "starting"})
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def path_of(text: str) -> Path[Any]:
+def path_of(text: str) -> AccessPath[Any]:
     """The access path that a text describes. Raises NotAPath, NoModule, or ModelError where the key cannot
     serve it."""
     module_name, colon, expression = text.partition(":")
@@ -77,7 +77,7 @@ def path_of(text: str) -> Path[Any]:
     found = _value(import_user_module(module_name), tree)
     if isinstance(found, BoundKey):
         found = found(**_examples(found))
-    if not isinstance(found, Path):
+    if not isinstance(found, AccessPath):
         raise NotAPath(f"{expression!r} is not a key, an index or an access path; it is a {type(found).__name__}")
     return found
 
@@ -96,13 +96,13 @@ def _value(module: Any, tree: ast.expr) -> Any:
                 types = called.schema.codec.annotations(set(called.layout.fields))
                 given = {str(each.arg): _argument(module, each.value) for each in keywords}
                 return called(**{name: _converted(name, value, types) for name, value in given.items()})
-            if isinstance(path, Path) and getattr(called, "__name__", "") in _RANGES:
+            if isinstance(path, AccessPath) and getattr(called, "__name__", "") in _RANGES:
                 return _ranged(called, path, [_argument(module, each) for each in positional])
             raise NotAPath(f"{ast.unparse(function)!r} is not a key, an index or a range")
     raise NotAPath(f"{ast.unparse(tree)!r} is not an access path")
 
 
-def _ranged(called: Any, path: Path[Any], limits: list[Any]) -> Any:
+def _ranged(called: Any, path: AccessPath[Any], limits: list[Any]) -> Any:
     """A range over the next field of the sort key; without such a field, the call raises NoAccessPath."""
     left = [name for name in path.layout.sort_fields if name not in path.given]
     if left:

@@ -28,10 +28,10 @@ from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import open_session
-from sortkey.service_interface import BadSettings, ServiceDefinition
-from sortkey.services.registry import SERVICES
+from sortkey.model.sessions.async_session import async_connect
+from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
+from sortkey_services.registry import SERVICES
 
 Sink = Callable[[DeadLetter], Awaitable[None]]
 
@@ -89,7 +89,7 @@ async def follow(
     dead_letters: Sink | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are handled and saved, and the leases given up."""
-    async with open_session(store, tables=definition.tables(settings)) as session:
+    async with async_connect(store, tables=definition.tables(settings)) as session:
         service = definition.make(session, settings)
         await service.start()
         follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)

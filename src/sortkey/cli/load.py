@@ -24,17 +24,17 @@ from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import open_session
-from sortkey.service_interface import BadRequest, BadSettings, Conflict
-from sortkey.services.pricing.checks import Mistake, check_requester
-from sortkey.services.pricing.load.load_processes import LoadFailed
-from sortkey.services.pricing.load.price_files import FORMATS
-from sortkey.services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey.services.pricing.load.raw_rows import UnusableFile
-from sortkey.services.pricing.model import CHANGES, PRICES
-from sortkey.services.pricing.service import Pricing
-from sortkey.services.pricing.settings import read_settings
+from sortkey.model.sessions.async_session import async_connect
+from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
+from sortkey_services.pricing.checks import Mistake, check_requester
+from sortkey_services.pricing.load.load_processes import LoadFailed
+from sortkey_services.pricing.load.price_files import FORMATS
+from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
+from sortkey_services.pricing.load.raw_rows import UnusableFile
+from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.settings import read_settings
 
 SERVICE: Final = "pricing"
 """The one service that can be loaded."""
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _load(arguments: argparse.Namespace, settings: Mapping[str, Any], store: str) -> LoadedPrices:
     pricing_settings = read_settings(settings)
-    async with open_session(store, tables=[PRICES, CHANGES]) as session:
+    async with async_connect(store, tables=[PRICES, CHANGES]) as session:
         service = Pricing(session, pricing_settings)
         with installed_by("batch"):
             load = PriceLoad(

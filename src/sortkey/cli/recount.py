@@ -28,10 +28,10 @@ from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
-from sortkey.model.sessions.async_session import AsyncSession, open_session
-from sortkey.patterns.aggregate.aggregator import Aggregator
-from sortkey.patterns.aggregate.recount_report import RecountReport
-from sortkey.service_interface import BadSettings, ServiceDefinition
+from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.patterns.aggregates.aggregator import Aggregator
+from sortkey.patterns.aggregates.recount_report import RecountReport
+from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _recount(
     definition: ServiceDefinition, settings: Mapping[str, Any], store: str, repair: bool
 ) -> list[Recounted]:
-    async with open_session(store, tables=definition.tables(settings)) as session:
+    async with async_connect(store, tables=definition.tables(settings)) as session:
         feeds = definition.make(session, settings).feeds
         aggregators = [(feed, owner) for feed in _change_feeds(feeds) if (owner := aggregator_of(feed)) is not None]
         if not aggregators:

@@ -22,10 +22,10 @@ from sortkey.server import lifecycle, tokens
 from sortkey.server.access_log import CannotLog, open_log
 from sortkey.server.lifecycle import CannotStart, Endpoint, Plan
 from sortkey.server.tokens import BadTokens, NoTokens, Tokens
-from sortkey.service_interface import BadSettings, ServiceDefinition
-from sortkey.services.registry import SERVICES
+from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.wire.keys_file import BadKeysFile
 from sortkey.wire.serve_database import Options, authentication_for
+from sortkey_services.registry import SERVICES
 
 OpenEndpoint = Callable[[ExitStack], Endpoint | None]
 

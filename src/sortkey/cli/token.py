@@ -11,7 +11,7 @@ from sortkey.cli.arguments import Parser
 from sortkey.cli.messages import print_error
 from sortkey.server import tokens
 from sortkey.server.tokens import BadTokens
-from sortkey.services.registry import SERVICES
+from sortkey_services.registry import SERVICES
 
 
 def add_arguments(command: Parser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sortkey.cli import server_command
 from sortkey.cli.arguments import Parser
-from sortkey.services.registry import SERVICES
+from sortkey_services.registry import SERVICES
 
 
 def add_arguments(command: Parser) -> None:

@@ -35,10 +35,10 @@ from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
 from sortkey.http.process import tune_interpreter
 from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import open_session
-from sortkey.service_interface import BadSettings, ServiceDefinition
-from sortkey.services.registry import SERVICES
+from sortkey.model.sessions.async_session import async_connect
+from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
+from sortkey_services.registry import SERVICES
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
@@ -90,7 +90,7 @@ async def work(
     hosts: AllowedHosts | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are in the store and their offsets committed."""
-    async with open_session(store, tables=definition.tables(settings)) as session:
+    async with async_connect(store, tables=definition.tables(settings)) as session:
         service = definition.make(session, settings)
         assert isinstance(service, Consumer)
         await service.start()

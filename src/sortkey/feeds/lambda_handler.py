@@ -1,4 +1,4 @@
-"""`sk.lambda_handler`: a change feed as an AWS Lambda function.
+"""`sk.feeds.lambda_handler`: a change feed as an AWS Lambda function.
 
 Lambda keeps the position in the stream, repeats what failed, and knows the destination of what fails for good. So the
 handler has neither leases nor dead letters. It tells Lambda the first change that was not handled; Lambda delivers that
@@ -33,21 +33,21 @@ def lambda_handler(
 ) -> LambdaHandler:
     """The handler of a Lambda function whose event source is the stream of the feed's table.
 
-        handler = sk.lambda_handler(sk.ChangeFeed("order-printer", Order, on_changes))
+        handler = sk.feeds.lambda_handler(sk.feeds.ChangeFeed("order-printer", Order, on_changes))
 
     A feed that needs a session is made by a function; the session is opened with the first event, and kept:
 
-        def feed(db: sk.AsyncSession) -> sk.ChangeFeed[Order]:
-            return sk.ChangeFeed("order-copies", Order, Copies(db).on_changes)
+        def feed(db: sk.AsyncSession) -> sk.feeds.ChangeFeed[Order]:
+            return sk.feeds.ChangeFeed("order-copies", Order, Copies(db).on_changes)
 
-        handler = sk.lambda_handler(feed, "dynamodb://eu-west-1", tables=[SHOP])
+        handler = sk.feeds.lambda_handler(feed, "dynamodb://eu-west-1", tables=[SHOP])
 
     The event source mapping needs `ReportBatchItemFailures`. Of the feed, `name`, `of` and `on_changes` count. The
     changes have their `shard` only if the mapping has a tumbling window.
     """
     if isinstance(feed, ChangeFeed) == (store is not None):
         raise DeclarationError(
-            "sk.lambda_handler takes a change feed alone, or a function that makes one of a session and the store's URL"
+            "sk.feeds.lambda_handler takes a change feed alone, or a function that makes one of a session and the store's URL"
         )
     return LambdaHandler(feed, store, tuple(tables))
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession, open_session
+from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class LambdaLoop:
         """Opened when it is first asked for, and kept."""
         if self._session is None:
             assert self._store is not None
-            self._session = await open_session(self._store, tables=self._tables)
+            self._session = await async_connect(self._store, tables=self._tables)
         return self._session
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
 from sortkey.server.scopes import SERVICE, scope_of
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
-from sortkey.service_interface import Measured, Service
+from sortkey.services.interface import Measured, Service
 
 _logger = logging.getLogger(__name__)
 

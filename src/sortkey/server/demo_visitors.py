@@ -11,7 +11,7 @@ from typing import Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.model.errors import ModelError
-from sortkey.service_interface import Service
+from sortkey.services.interface import Service
 
 PAUSE_SECONDS: Final = 5.0
 """After an error of the store."""

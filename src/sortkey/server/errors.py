@@ -16,7 +16,7 @@ from litestar.exceptions import HTTPException
 
 from sortkey.http.response import RETRY_SECONDS
 from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
-from sortkey.service_interface import BadRequest, Conflict, NotFound
+from sortkey.services.interface import BadRequest, Conflict, NotFound
 
 INVALID: Final = "invalid_request"
 MALFORMED: Final = "malformed_json"

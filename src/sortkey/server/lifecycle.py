@@ -18,14 +18,14 @@ from sortkey.http import process
 from sortkey.http.prometheus import Samples
 from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import AsyncSession, open_session
+from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
 from sortkey.server.demo_visitors import demo_visitors
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
-from sortkey.service_interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
+from sortkey.services.interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.server import Server
@@ -95,7 +95,7 @@ class _Lifecycle:
         plan = self._plan
         try:
             tables = [table for service, settings in plan.services for table in service.tables(settings)]
-            return await open_session(plan.store, tables=tables)
+            return await async_connect(plan.store, tables=tables)
         except (BadSettings, StorageError, ModelError, ClientError, BotoCoreError) as error:
             raise _cannot_start(error) from error
 

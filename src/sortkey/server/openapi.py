@@ -16,7 +16,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Tag
 from litestar.types import ControllerRouterHandler
 
-from sortkey.service_interface import Service
+from sortkey.services.interface import Service
 
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",

@@ -22,7 +22,7 @@ def open_faulty(request: pytest.FixtureRequest) -> Iterator[OpenFaulty]:
 
         def open_faulty(faults: str) -> Client:
             if request.param == "client":
-                return opened.enter_context(sk.client("memory:", faults=sk.Faults.parse(faults)))
+                return opened.enter_context(sk.client("memory:", faults=sk.testing.Faults.parse(faults)))
             process = ServerProcess("--memory", "--faults", faults)
             opened.callback(process.stop)
             config = Config(retries={"max_attempts": 0})

@@ -28,7 +28,7 @@ def filled(folder: Path) -> Path:
 
 def test_a_failed_commit_keeps_nothing_and_raises_what_lmdb_raises(tmp_path: Path) -> None:
     written, errors = set(), set()
-    with sk.client(filled(tmp_path), faults=sk.Faults(failing_sync=0.5)) as client:
+    with sk.client(filled(tmp_path), faults=sk.testing.Faults(failing_sync=0.5)) as client:
         for number in range(20):
             try:
                 put(client, number)
@@ -55,7 +55,7 @@ def test_an_endpoint_answers_with_an_internal_error(tmp_path: Path) -> None:
 
 # LMDB syncs only what was written.
 def test_a_request_that_writes_nothing_meets_no_failure(tmp_path: Path) -> None:
-    with sk.client(filled(tmp_path), faults=sk.Faults(failing_sync=1)) as client:
+    with sk.client(filled(tmp_path), faults=sk.testing.Faults(failing_sync=1)) as client:
         absent = partial(
             client.delete_item,
             TableName="orders",
@@ -69,7 +69,7 @@ def test_a_request_that_writes_nothing_meets_no_failure(tmp_path: Path) -> None:
 def test_each_commit_with_writes_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    with sk.client("memory:", faults=sk.Faults(slow_sync=0.5)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(slow_sync=0.5)) as client:
         client.create_table(**ORDERS)
         put(client, 1)
         assert numbers(client) == {1}
@@ -79,4 +79,4 @@ def test_each_commit_with_writes_takes_longer(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(("name", "message"), [("slow_sync", "must not be negative"), ("failing_sync", "from 0 to 1")])
 def test_negative_values_are_rejected(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must .*{message}" if name != "slow_sync" else message):
-        sk.Faults.parse(f"{name}=-1")
+        sk.testing.Faults.parse(f"{name}=-1")

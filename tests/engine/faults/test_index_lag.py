@@ -26,7 +26,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def db(clock: ManualClock) -> Iterator[FaultyDatabase]:
-    database = FaultyDatabase(sk.Faults(index_lag=LAG), None, clock)
+    database = FaultyDatabase(sk.testing.Faults(index_lag=LAG), None, clock)
     database.call("CreateTable", INDEXED)
     yield database
     database.close()

@@ -55,24 +55,24 @@ def test_both_together(open_faulty: OpenFaulty) -> None:
 
 # A page has one record at least, so an answer without any is made in another way.
 def test_all_records_can_be_late() -> None:
-    with sk.client("memory:", faults=sk.Faults(late_records=0.9)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(late_records=0.9)) as client:
         pages = read(client, limit=1)
     check_delivery(pages)
     assert [] in pages
 
 
 def test_a_page_of_one_record_has_no_room_for_another() -> None:
-    with sk.client("memory:", faults=sk.Faults(duplicate_records=1)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(duplicate_records=1)) as client:
         pages = read(client, limit=1)
     assert sum(map(len, pages)) == RECORDS
 
 
 def test_errors_of_iterators_are_those_of_any_store() -> None:
-    faults = sk.Faults(duplicate_records=1)
+    faults = sk.testing.Faults(duplicate_records=1)
     with sk.client("memory:", faults=faults) as client, pytest.raises(ClientError, match="Invalid ShardIterator"):
         client.get_records(ShardIterator="nonsense")
 
 
 def test_late_for_ever_is_rejected() -> None:
     with pytest.raises(ValueError, match="late_records must be below 1, or the newest records would never be"):
-        sk.Faults(late_records=1)
+        sk.testing.Faults(late_records=1)

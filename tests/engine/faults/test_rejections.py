@@ -92,7 +92,7 @@ def test_conflicts_of_single_writes_and_of_transactions(open_faulty: OpenFaulty)
     assert numbers(client) == set()
 
 
-def throttled(faults: sk.Faults) -> list[int]:
+def throttled(faults: sk.testing.Faults) -> list[int]:
     """Which of sixty writes are throttled."""
     with sk.client("memory:", faults=faults) as client:
         client.create_table(**ORDERS)
@@ -102,15 +102,15 @@ def throttled(faults: sk.Faults) -> list[int]:
 
 # A test that fails with a seed must fail again with it.
 def test_the_same_seed_rejects_the_same_requests() -> None:
-    first = throttled(sk.Faults(throttle=0.3, seed=1))
+    first = throttled(sk.testing.Faults(throttle=0.3, seed=1))
     assert 0 < len(first) < 60
-    assert throttled(sk.Faults(throttle=0.3, seed=1)) == first
-    assert throttled(sk.Faults(throttle=0.3, seed=2)) != first
+    assert throttled(sk.testing.Faults(throttle=0.3, seed=1)) == first
+    assert throttled(sk.testing.Faults(throttle=0.3, seed=2)) != first
 
 
 def test_switching_another_fault_on_moves_nothing() -> None:
-    others = sk.Faults(throttle=0.3, transaction_conflicts=0.5, unprocessed=0.5)
-    assert throttled(others) == throttled(sk.Faults(throttle=0.3))
+    others = sk.testing.Faults(throttle=0.3, transaction_conflicts=0.5, unprocessed=0.5)
+    assert throttled(others) == throttled(sk.testing.Faults(throttle=0.3))
 
 
 def test_a_rejected_write_has_written_nothing(open_faulty: OpenFaulty) -> None:
@@ -133,7 +133,7 @@ class FaultyOrder(sk.Item, table="faulty-orders"):
 
 # The model's sessions retry; and their reads in the process must meet the faults, too.
 def test_sessions_retry_what_is_throttled() -> None:
-    faults = sk.Faults(seed=3, throttle=0.3, transaction_conflicts=0.2, unprocessed=0.3)
+    faults = sk.testing.Faults(seed=3, throttle=0.3, transaction_conflicts=0.2, unprocessed=0.3)
     with sk.connect("memory:", faults=faults, tables=[FaultyOrder]) as db:
         db.create_tables()
         for number in range(20):
@@ -143,7 +143,7 @@ def test_sessions_retry_what_is_throttled() -> None:
 
 
 def test_reads_of_sessions_are_throttled() -> None:
-    with sk.connect("memory:", faults=sk.Faults(throttle=1), tables=[FaultyOrder], timeout=0.05) as db:
+    with sk.connect("memory:", faults=sk.testing.Faults(throttle=1), tables=[FaultyOrder], timeout=0.05) as db:
         db.create_tables()
         with pytest.raises((sk.DeadlineExceeded, ClientError)):
             db.get(FaultyOrder.key(number=1))
@@ -151,7 +151,7 @@ def test_reads_of_sessions_are_throttled() -> None:
 
 def test_async_clients_have_the_same_faults() -> None:
     async def use() -> None:
-        async with sk.async_client("memory:", faults=sk.Faults(throttle=1)) as client:
+        async with sk.async_client("memory:", faults=sk.testing.Faults(throttle=1)) as client:
             await client.create_table(**ORDERS)
             with pytest.raises(client.exceptions.ThrottlingException):
                 await client.put_item(TableName="orders", Item=key(1))

@@ -36,7 +36,7 @@ def test_every_few_writes_a_shard_gets_children(open_faulty: OpenFaulty) -> None
 
 # On AWS, too, a shard of a stream that is not busy rolls over into one child.
 def test_a_stream_of_many_shards_only_rolls_over() -> None:
-    with sk.client("memory:", faults=sk.Faults(split_shards_every=1)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(split_shards_every=1)) as client:
         client.create_table(**STREAMED)
         for number in range(20):
             put(client, number)
@@ -46,7 +46,7 @@ def test_a_stream_of_many_shards_only_rolls_over() -> None:
 
 
 def test_writes_of_batches_and_transactions_count() -> None:
-    with sk.client("memory:", faults=sk.Faults(split_shards_every=4)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(split_shards_every=4)) as client:
         client.create_table(**STREAMED)
         client.batch_write_item(RequestItems={"orders": [{"PutRequest": {"Item": key(at)}} for at in range(2)]})
         client.transact_write_items(
@@ -56,7 +56,7 @@ def test_writes_of_batches_and_transactions_count() -> None:
 
 
 def test_tables_without_a_stream_and_missing_ones_are_left_alone() -> None:
-    with sk.client("memory:", faults=sk.Faults(split_shards_every=1)) as client:
+    with sk.client("memory:", faults=sk.testing.Faults(split_shards_every=1)) as client:
         assert code_of(partial(put, client, 1)) == "ResourceNotFoundException"
         client.create_table(**{**STREAMED, "StreamSpecification": {"StreamEnabled": False}})
         put(client, 1)
@@ -64,4 +64,4 @@ def test_tables_without_a_stream_and_missing_ones_are_left_alone() -> None:
 
 def test_a_negative_number_is_rejected() -> None:
     with pytest.raises(ValueError, match="split_shards_every must not be negative: -1"):
-        sk.Faults(split_shards_every=-1)
+        sk.testing.Faults(split_shards_every=-1)

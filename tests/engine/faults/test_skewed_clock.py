@@ -19,8 +19,8 @@ HOUR = 3600
 @pytest.mark.parametrize("skew", [HOUR, -HOUR])
 def test_the_clock_is_ahead_or_behind(skew: float) -> None:
     clock = ManualClock()
-    assert store_clock(sk.Faults(clock_skew=skew), clock).now() == clock.now() + skew
-    database = FaultyDatabase(sk.Faults(clock_skew=skew), None, clock)
+    assert store_clock(sk.testing.Faults(clock_skew=skew), clock).now() == clock.now() + skew
+    database = FaultyDatabase(sk.testing.Faults(clock_skew=skew), None, clock)
     assert database.clock.now() == clock.now() + skew
     database.close()
 
@@ -28,7 +28,7 @@ def test_the_clock_is_ahead_or_behind(skew: float) -> None:
 def test_without_skew_it_is_the_same_clock() -> None:
     clock = ManualClock()
     assert store_clock(None, clock) is clock
-    assert store_clock(sk.Faults(throttle=1), clock) is clock
+    assert store_clock(sk.testing.Faults(throttle=1), clock) is clock
 
 
 def test_times_of_the_store_are_by_its_clock(open_faulty: OpenFaulty) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import sortkey as sk
 from sortkey.cli.main import main
 from sortkey.engine.streams.shards import reshard
-from sortkey.services.favourites.model import FAVOURITES, Favourite, FavouriteCount
+from sortkey_services.favourites.model import FAVOURITES, Favourite, FavouriteCount
 from tests.faults.exactly_once.clients import Clients
 from tests.faults.exactly_once.followers import Followers
 from tests.faults.exactly_once.leases import Leases
@@ -117,11 +117,11 @@ class Campaign:
         self._result = Result()
 
     async def run(self) -> Result:
-        async with sk.open(self._store.url, tables=DEFINITION.tables({})) as session:
+        async with sk.async_connect(self._store.url, tables=DEFINITION.tables({})) as session:
             service = ComparedFavourites(session)
             await service.start()
             # Followers create the tables of the leases.
-            async with sk.Follower(session, []):
+            async with sk.feeds.Follower(session, []):
                 pass
             leases = Leases(session, [feed.name for feed in service.feeds])
             followers = Followers(self._store.url, self._plan.lease_seconds, leases, self._draw)
@@ -183,7 +183,7 @@ class Campaign:
     async def _catch_up(self, session: sk.AsyncSession, service: ComparedFavourites) -> None:
         async with (
             asyncio.timeout(CATCH_UP_SECONDS),
-            sk.Follower(session, service.feeds, lease_seconds=self._plan.lease_seconds) as follower,
+            sk.feeds.Follower(session, service.feeds, lease_seconds=self._plan.lease_seconds) as follower,
         ):
             await follower.caught_up()
 

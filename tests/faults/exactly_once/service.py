@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final, cast
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey.services.favourites.api import FavouritesService
-from sortkey.services.favourites.model import Favourite, FavouriteCount
-from sortkey.services.registry import SERVICES
+from sortkey_services.favourites.api import FavouritesService
+from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.registry import SERVICES
 
 LARGEST_TRANSACTION: Final = 100
 
@@ -74,7 +74,7 @@ class ComparedFavourites(FavouritesService):
     def __init__(self, session: sk.AsyncSession, **options: Any) -> None:
         super().__init__(session, **options)
         added = AddOnDelivery(session).on_changes
-        self.feeds = [*self.feeds, sk.ChangeFeed("counts-by-add", Favourite, added, attempts=None)]
+        self.feeds = [*self.feeds, sk.feeds.ChangeFeed("counts-by-add", Favourite, added, attempts=None)]
 
     async def start(self) -> None:
         await super().start()
@@ -85,7 +85,7 @@ def tables(_: Mapping[str, Any]) -> Sequence[type[sk.Item]]:
     return Favourite, FavouriteCount, AddedCount
 
 
-DEFINITION: Final = sk.ServiceDefinition(
+DEFINITION: Final = sk.services.ServiceDefinition(
     name="favourites",
     summary="favourites, counted in two ways",
     tables=tables,

@@ -17,11 +17,11 @@ from random import Random
 from typing import Final, NamedTuple
 
 import sortkey as sk
-from sortkey.services.pricing.checks import MAX_CHANGES
-from sortkey.services.pricing.model import CHANGES, PRICES, ChangeRow, PriceRow
-from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
-from sortkey.services.pricing.types import PriceKind
+from sortkey_services.pricing.checks import MAX_CHANGES
+from sortkey_services.pricing.model import CHANGES, PRICES, ChangeRow, PriceRow
+from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.types import PriceKind
 from tests.faults.midnight.prices import Expected, Midnight, is_right
 from tests.faults.midnight.processes import Processors, Readers
 from tests.faults.midnight.reader import Tally
@@ -82,7 +82,7 @@ def run(plan: Plan, store: str, show: Show = lambda _: None) -> Result:
 
 
 async def _run(plan: Plan, store: str, show: Show) -> Result:
-    async with sk.open(store, tables=[PRICES, CHANGES]) as session:
+    async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
         pricing = Pricing(session)
         await pricing.start()
         result = Result()

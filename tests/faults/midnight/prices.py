@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sortkey.services.pricing.types import Price, PriceKind
+from sortkey_services.pricing.types import Price, PriceKind
 
 Amounts = dict[str, int]
 """Cents by product."""

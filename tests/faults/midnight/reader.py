@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 
 import sortkey as sk
-from sortkey.services.pricing.model import CHANGES, PRICES
-from sortkey.services.pricing.page_request import page_request
-from sortkey.services.pricing.service import Pricing
+from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.service import Pricing
 from tests.faults.midnight.prices import Expected, Midnight, expected_between, is_right, product_of
 
 TOLD_AFTER: Final = 0.1
@@ -111,7 +111,7 @@ def _shown(prices: Sequence[object]) -> str:
 
 async def main(store: str, midnight: Midnight, seed: int) -> None:
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    async with sk.open(store, tables=[PRICES, CHANGES]) as session:
+    async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
         reader = Reader(Pricing(session), midnight, Random(seed))
         told = time.monotonic()
         while not ended.done():

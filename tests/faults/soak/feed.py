@@ -13,7 +13,7 @@ from typing import Final
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything, produce
 from tests.kafka.worker_process import WorkerProcess
-from tests.services.boosts.campaigns import as_json, event
+from tests.sortkey_services.boosts.campaigns import as_json, event
 
 PARTITIONS: Final = 2
 EVENTS: Final = 20

@@ -8,7 +8,7 @@ from random import Random
 from threading import Event
 from typing import Final
 
-from tests.services.boosts.campaigns import as_json, event
+from tests.sortkey_services.boosts.campaigns import as_json, event
 from tests.wire.serving import RawClient
 
 PAUSE_SECONDS: Final = 0.02

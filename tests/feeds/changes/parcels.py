@@ -62,11 +62,11 @@ def number_of(change: sk.Change[Parcel]) -> int:
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[sk.AsyncSession]:
     """A session with the table."""
-    async with sk.open(url, tables=[PARCELS]) as db:
+    async with sk.async_connect(url, tables=[PARCELS]) as db:
         await db.create_tables()
         yield db
 
 
-async def caught_up(follower: sk.Follower) -> None:
+async def caught_up(follower: sk.feeds.Follower) -> None:
     async with asyncio.timeout(SECONDS):
         await follower.caught_up()

@@ -1,4 +1,4 @@
-"""`sk.ChangeFeed`: mistakes are found where the feed is declared."""
+"""`sk.feeds.ChangeFeed`: mistakes are found where the feed is declared."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def ignore(changes: Sequence[sk.Change[Any]]) -> None:
 def test_mistakes(options: dict[str, Any], error: str) -> None:
     arguments = {"name": "parcels", "of": Parcel, "on_changes": ignore, **options}
     with pytest.raises(sk.DeclarationError, match=error):
-        sk.ChangeFeed(**arguments)
+        sk.feeds.ChangeFeed(**arguments)
 
 
 def test_it_is_of_a_class_or_a_table() -> None:
-    assert repr(sk.ChangeFeed("parcels", Parcel, ignore)) == "<change feed parcels of feed-parcels>"
-    assert sk.ChangeFeed("parcels", PARCELS, ignore, attempts=None).table is PARCELS
+    assert repr(sk.feeds.ChangeFeed("parcels", Parcel, ignore)) == "<change feed parcels of feed-parcels>"
+    assert sk.feeds.ChangeFeed("parcels", PARCELS, ignore, attempts=None).table is PARCELS
 
 
 # What the page tells to watch exists, and nothing else does.

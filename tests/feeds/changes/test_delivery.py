@@ -64,19 +64,19 @@ async def deliver(
     db: sk.AsyncSession, handler: Handler, entries: Sequence[Entry], attempts: int | None = 2, sinks: Sequence[Any] = ()
 ) -> tuple[bool, ChangeFeedMetrics]:
     metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
-    feed = sk.ChangeFeed("parcels", Parcel, handler, attempts=attempts)
+    feed = sk.feeds.ChangeFeed("parcels", Parcel, handler, attempts=attempts)
     delivery = Delivery(feed, "shard-1", db, metrics, asyncio.Event(), SystemClock(), sinks, pacing=QUICK)
     return await delivery.deliver(entries), metrics
 
 
 def entries(numbers: Sequence[int]) -> list[Entry]:
-    feed = sk.ChangeFeed("parcels", Parcel, Kept())
+    feed = sk.feeds.ChangeFeed("parcels", Parcel, Kept())
     found = [entry_of(feed, record(number), "shard-1", low_level=True) for number in numbers]
     return [entry for entry in found if entry is not None]
 
 
-async def letters(db: sk.AsyncSession) -> list[sk.DeadLetter]:
-    return [letter async for letter in db.iterate(sk.DeadLetter.key(feed="parcels"))]
+async def letters(db: sk.AsyncSession) -> list[sk.feeds.DeadLetter]:
+    return [letter async for letter in db.iterate(sk.feeds.DeadLetter.key(feed="parcels"))]
 
 
 def test_a_batch_that_raises_is_tried_again() -> None:
@@ -95,7 +95,7 @@ def test_the_change_that_raises_is_found_and_given_up() -> None:
     async def program() -> None:
         handler = Handler(refused={5})
         async with opened("memory:") as db:
-            await db.create_tables(sk.DeadLetter)
+            await db.create_tables(sk.feeds.DeadLetter)
             done, metrics = await deliver(db, handler, entries(range(8)))
             (letter,) = await letters(db)
         assert done
@@ -105,7 +105,7 @@ def test_the_change_that_raises_is_found_and_given_up() -> None:
         assert (letter.feed, letter.shard, letter.sequence) == ("parcels", "shard-1", "6".zfill(40))
         assert letter.reason == "ValueError: cannot handle [5]"
         assert (letter.expires - letter.at).days == 14
-        assert sk.read_record(json.loads(letter.record), Parcel).new == Parcel(number=5)
+        assert sk.feeds.read_record(json.loads(letter.record), Parcel).new == Parcel(number=5)
 
     asyncio.run(program())
 
@@ -116,7 +116,7 @@ def test_each_change_is_handled_in_order_or_given_up(count: int, refused: set[in
     async def program() -> None:
         handler = Handler(refused)
         async with opened("memory:") as db:
-            await db.create_tables(sk.DeadLetter)
+            await db.create_tables(sk.feeds.DeadLetter)
             assert (await deliver(db, handler, entries(range(count)), attempts))[0]
             given_up = [int(letter.sequence) - 1 for letter in await letters(db)]
         assert handler.handled == [number for number in range(count) if number not in refused]
@@ -157,7 +157,7 @@ def test_a_stop_ends_the_pause_between_attempts() -> None:
 
         metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
         async with opened("memory:") as db:
-            feed = sk.ChangeFeed("parcels", Parcel, refuse)
+            feed = sk.feeds.ChangeFeed("parcels", Parcel, refuse)
             pacing = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
             delivery = Delivery(feed, "shard-1", db, metrics, stopping, SystemClock(), pacing=pacing)
             assert await delivery.deliver(entries([0])) is False
@@ -167,12 +167,12 @@ def test_a_stop_ends_the_pause_between_attempts() -> None:
 
 def test_a_record_that_cannot_be_read_is_given_up_at_once() -> None:
     async def program() -> None:
-        feed = sk.ChangeFeed("parcels", Parcel, Kept())
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, Kept())
         broken = entry_of(feed, record(1, place={"N": "7"}), "shard-1", low_level=True)
         assert broken is not None
         handler = Handler()
         async with opened("memory:") as db:
-            await db.create_tables(sk.DeadLetter)
+            await db.create_tables(sk.feeds.DeadLetter)
             done, metrics = await deliver(db, handler, [*entries([0]), broken, *entries([2])])
             (letter,) = await letters(db)
         assert done
@@ -186,15 +186,15 @@ def test_a_record_that_cannot_be_read_is_given_up_at_once() -> None:
 # An item may have 400 KB, and so may each image of a record.
 def test_a_dead_letter_of_a_large_record_lacks_its_images() -> None:
     async def program() -> None:
-        feed = sk.ChangeFeed("parcels", Parcel, Kept())
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, Kept())
         large = entry_of(feed, record(1, note={"S": "x" * RECORD_BYTES}), "shard-1", low_level=True)
         assert large is not None
         async with opened("memory:") as db:
-            await db.create_tables(sk.DeadLetter)
+            await db.create_tables(sk.feeds.DeadLetter)
             await deliver(db, Handler({1}), [large])
             (letter,) = await letters(db)
         assert not letter.complete
-        change = sk.read_record(json.loads(letter.record), Parcel)
+        change = sk.feeds.read_record(json.loads(letter.record), Parcel)
         assert (change.new, change.key) == (None, Parcel.key(number=1).key())
 
     asyncio.run(program())
@@ -203,16 +203,16 @@ def test_a_dead_letter_of_a_large_record_lacks_its_images() -> None:
 # A topic, for example. It may be down for a while.
 def test_dead_letters_may_also_go_elsewhere() -> None:
     async def program() -> None:
-        sent: list[sk.DeadLetter] = []
+        sent: list[sk.feeds.DeadLetter] = []
         troubles = [ConnectionError("on purpose")]
 
-        async def send(letter: sk.DeadLetter) -> None:
+        async def send(letter: sk.feeds.DeadLetter) -> None:
             if troubles:
                 raise troubles.pop()
             sent.append(letter)
 
         async with opened("memory:") as db:
-            await db.create_tables(sk.DeadLetter)
+            await db.create_tables(sk.feeds.DeadLetter)
             await deliver(db, Handler({1}), entries([1]), sinks=[send])
             assert sent == await letters(db)
 
@@ -243,10 +243,10 @@ def test_errors_that_pass_by_themselves(error: Exception, passing: bool) -> None
 def test_a_feed_goes_on_after_a_poisoned_change(store: str) -> None:
     async def program() -> None:
         handler = Handler(refused={3})
-        feed = sk.ChangeFeed("parcels", Parcel, handler, attempts=1)
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, handler, attempts=1)
         async with opened(store) as db:
             await db.batch(put=[Parcel(number=number) for number in range(6)])
-            async with sk.Follower(db, [feed]) as follower:
+            async with sk.feeds.Follower(db, [feed]) as follower:
                 await caught_up(follower)
                 await db.put(Parcel(number=9))
                 await caught_up(follower)

@@ -17,7 +17,7 @@ from tests.feeds.changes.parcels import PARCELS, Kept, Parcel, caught_up
 def test_every_change_comes_in_order(seed: int) -> None:
     async def program() -> None:
         kept = Kept()
-        faults = sk.Faults(
+        faults = sk.testing.Faults(
             seed=seed,
             throttle=0.2,
             transaction_conflicts=0.2,
@@ -26,9 +26,9 @@ def test_every_change_comes_in_order(seed: int) -> None:
             late_records=0.05,
             split_shards_every=40,
         )
-        async with sk.open("memory:", tables=[PARCELS], faults=faults) as db:
+        async with sk.async_connect("memory:", tables=[PARCELS], faults=faults) as db:
             await db.create_tables()
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
                 for turn in range(3):
                     await db.batch(put=[Parcel(number=number, place=str(turn)) for number in range(30)])
                 # Where records come late, an empty answer does not mean that there are no more.
@@ -60,9 +60,9 @@ def test_records_that_the_store_delivers_again_are_passed_over(monkeypatch: pyte
 
     async def program() -> None:
         kept = Kept()
-        async with sk.open("memory:", tables=[PARCELS]) as db:
+        async with sk.async_connect("memory:", tables=[PARCELS]) as db:
             await db.create_tables()
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept, max_batch=5)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=5)]) as follower:
                 for number in range(40):
                     await db.put(Parcel(number=number))
                 await caught_up(follower)

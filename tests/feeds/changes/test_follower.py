@@ -1,4 +1,4 @@
-"""`sk.Follower` on every store: what a feed gets, in which order, and where it starts and continues."""
+"""`sk.feeds.Follower` on every store: what a feed gets, in which order, and where it starts and continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_every_change_comes_in_order(store: str) -> None:
         kept = Kept()
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)]) as follower:
                 await db.update(Parcel.key(number=1), {"place": "van"})
                 await db.delete(Parcel.key(number=1))
                 await caught_up(follower)
@@ -41,7 +41,7 @@ def test_a_feed_continues_where_it_stopped(store: str) -> None:
         first, second = Kept(), Kept()
         async with opened(store) as db:
             for kept, numbers in ((first, range(5)), (second, range(5, 9))):
-                async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)]) as follower:
+                async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)]) as follower:
                     await db.batch(put=[Parcel(number=number) for number in numbers])
                     await caught_up(follower)
         assert sorted(first.numbers) == [0, 1, 2, 3, 4]
@@ -58,16 +58,16 @@ def test_feeds_of_one_table_are_independent(store: str) -> None:
         async def keep(changes: Sequence[sk.Change[sk.Item]]) -> None:
             all_of_it.extend(change.new for change in changes)
 
-        feeds: list[sk.ChangeFeed[Any]] = [
-            sk.ChangeFeed("parcels", Parcel, parcels),
-            sk.ChangeFeed("everything", PARCELS, keep),
+        feeds: list[sk.feeds.ChangeFeed[Any]] = [
+            sk.feeds.ChangeFeed("parcels", Parcel, parcels),
+            sk.feeds.ChangeFeed("everything", PARCELS, keep),
         ]
         async with opened(store) as db:
-            async with sk.Follower(db, feeds) as follower:
+            async with sk.feeds.Follower(db, feeds) as follower:
                 await db.put(Parcel(number=1))
                 await db.put(Van(name="blue"))
                 await caught_up(follower)
-            async with sk.Follower(db, [sk.ChangeFeed("late", Parcel, late)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("late", Parcel, late)]) as follower:
                 await caught_up(follower)
                 assert 'sortkey_change_feed_records_total{feed="late",outcome="skipped"}' in follower.samples()
         assert parcels.numbers == late.numbers == [1]
@@ -79,15 +79,15 @@ def test_feeds_of_one_table_are_independent(store: str) -> None:
 def test_a_feed_from_now_on(store: str) -> None:
     async def program() -> None:
         kept = Kept()
-        feed = sk.ChangeFeed("parcels", Parcel, kept, start="now")
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, kept, start="now")
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, [feed]) as follower:
+            async with sk.feeds.Follower(db, [feed]) as follower:
                 await db.put(Parcel(number=2))
                 await caught_up(follower)
             # Its start counts only the first time.
             await db.put(Parcel(number=3))
-            async with sk.Follower(db, [feed]) as follower:
+            async with sk.feeds.Follower(db, [feed]) as follower:
                 await caught_up(follower)
         assert kept.numbers == [2, 3]
 
@@ -99,12 +99,12 @@ def test_a_feed_from_an_instant(store: str) -> None:
         past, future = Kept(), Kept()
         hour = timedelta(hours=1)
         feeds = [
-            sk.ChangeFeed("past", Parcel, past, start=datetime.now(UTC) - hour),
-            sk.ChangeFeed("future", Parcel, future, start=datetime.now(UTC) + hour),
+            sk.feeds.ChangeFeed("past", Parcel, past, start=datetime.now(UTC) - hour),
+            sk.feeds.ChangeFeed("future", Parcel, future, start=datetime.now(UTC) + hour),
         ]
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, feeds) as follower:
+            async with sk.feeds.Follower(db, feeds) as follower:
                 await db.put(Parcel(number=2))
                 await caught_up(follower)
         assert (sorted(past.numbers), future.numbers) == ([1, 2], [])
@@ -117,7 +117,7 @@ def test_batches_have_a_limit(store: str) -> None:
         kept = Kept()
         async with opened(store) as db:
             await db.batch(put=[Parcel(number=number) for number in range(10)])
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept, max_batch=3)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=3)]) as follower:
                 await caught_up(follower)
         assert max(len(batch) for batch in kept.batches) <= 3
         assert sorted(kept.numbers) == list(range(10))
@@ -130,8 +130,8 @@ def test_a_batch_may_wait_for_more() -> None:
     async def program() -> None:
         kept = Kept()
         async with opened("memory:") as db:
-            feed = sk.ChangeFeed("parcels", Parcel, kept, max_batch=4, max_wait=3600)
-            async with sk.Follower(db, [feed]):
+            feed = sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=4, max_wait=3600)
+            async with sk.feeds.Follower(db, [feed]):
                 for number in range(8):
                     await db.put(Parcel(number=number))
                 await kept.until(8)
@@ -152,8 +152,8 @@ def test_batches_of_a_shard_do_not_overlap() -> None:
             running -= 1
             handled += len(changes)
 
-        feed = sk.ChangeFeed("parcels", Parcel, on_changes, max_batch=2)
-        async with opened("memory:") as db, sk.Follower(db, [feed]) as follower:
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, on_changes, max_batch=2)
+        async with opened("memory:") as db, sk.feeds.Follower(db, [feed]) as follower:
             for number in range(20):
                 await db.put(Parcel(number=number))
             await caught_up(follower)
@@ -167,7 +167,7 @@ def test_run_ends_after_stop() -> None:
         kept = Kept()
         async with opened("memory:") as db:
             await db.put(Parcel(number=1))
-            follower = sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)])
+            follower = sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)])
             ready = asyncio.Event()
             running = asyncio.create_task(follower.run(ready.set))
             await ready.wait()
@@ -183,39 +183,39 @@ def test_run_ends_after_stop() -> None:
 
 def test_what_a_follower_rejects() -> None:
     async def program() -> None:
-        feed = sk.ChangeFeed("parcels", Parcel, Kept())
-        async with sk.open("memory:", tables=[PARCELS]) as db:
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, Kept())
+        async with sk.async_connect("memory:", tables=[PARCELS]) as db:
             with pytest.raises(sk.DeclarationError, match="two change feeds or schedules have the name 'parcels'"):
-                sk.Follower(db, [feed, feed])
+                sk.feeds.Follower(db, [feed, feed])
             with pytest.raises(sk.ModelError, match="table feed-parcels has no stream in this store"):
-                async with sk.Follower(db, [feed]):
+                async with sk.feeds.Follower(db, [feed]):
                     pass
             with pytest.raises(RuntimeError, match="the follower is not running"):
-                await sk.Follower(db, [feed]).caught_up()
+                await sk.feeds.Follower(db, [feed]).caught_up()
 
     asyncio.run(program())
 
 
 # A mistake of this library must not go unnoticed. The other feeds end as they do otherwise.
 def test_an_unexpected_error_ends_the_follower(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(feed: sk.ChangeFeed[Any], *arguments: Any, **options: Any) -> Any:
+    def fail(feed: sk.feeds.ChangeFeed[Any], *arguments: Any, **options: Any) -> Any:
         if feed.name == "one":
             raise RuntimeError("unexpected")
         return entry_of(feed, *arguments, **options)
 
     async def program() -> None:
         one, two = Kept(), Kept()
-        feeds = [sk.ChangeFeed("one", Parcel, one), sk.ChangeFeed("two", Parcel, two)]
+        feeds = [sk.feeds.ChangeFeed("one", Parcel, one), sk.feeds.ChangeFeed("two", Parcel, two)]
         async with opened("memory:") as db:
             with monkeypatch.context() as broken:
                 broken.setattr("sortkey.feeds.changes.shard_consumer.entry_of", fail)
                 await db.put(Parcel(number=1))
                 with pytest.raises(RuntimeError, match="unexpected"):
-                    await asyncio.wait_for(sk.Follower(db, feeds).run(), SECONDS)
+                    await asyncio.wait_for(sk.feeds.Follower(db, feeds).run(), SECONDS)
                 with pytest.raises(RuntimeError, match="unexpected"):
-                    async with sk.Follower(db, feeds) as follower:
+                    async with sk.feeds.Follower(db, feeds) as follower:
                         await caught_up(follower)
-            async with sk.Follower(db, feeds) as follower:
+            async with sk.feeds.Follower(db, feeds) as follower:
                 await caught_up(follower)
         assert one.numbers == two.numbers == [1]
 

@@ -33,7 +33,7 @@ def test_a_clean_stop_gives_the_leases_up(store: str) -> None:
     async def program() -> None:
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, Kept())]) as follower:
                 await caught_up(follower)
                 assert {each.owner for each in await leases(db)} == {follower.id}
             assert {each.owner for each in await leases(db)} == {""}
@@ -46,15 +46,15 @@ def test_a_clean_stop_gives_the_leases_up(store: str) -> None:
 def test_the_shards_of_a_dead_follower_are_taken_over(store: str) -> None:
     async def program() -> None:
         kept = Kept()
-        feed = sk.ChangeFeed("parcels", Parcel, kept)
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, kept)
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, [feed]) as follower:
+            async with sk.feeds.Follower(db, [feed]) as follower:
                 await caught_up(follower)
             for lease in await leases(db):
                 await db.update(lease.key, {"owner": "dead"})
             await db.put(Parcel(number=2))
-            async with sk.Follower(db, [feed], lease_seconds=QUICK) as follower:
+            async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as follower:
                 await kept.until(2)
                 taken = follower.samples()['sortkey_change_feed_takeovers_total{feed="parcels"}']
         assert kept.numbers == [1, 2]
@@ -69,7 +69,9 @@ def test_a_follower_that_lost_its_lease_stops(store: str) -> None:
         kept = Kept()
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK) as follower:
+            async with sk.feeds.Follower(
+                db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK
+            ) as follower:
                 await kept.until(1)
                 for lease in await leases(db):
                     await db.update(lease.key, {"owner": "thief"})
@@ -88,14 +90,14 @@ def test_a_follower_that_lost_its_lease_stops(store: str) -> None:
 def test_a_newcomer_gets_its_share() -> None:
     async def program() -> None:
         kept = Kept()
-        feed = sk.ChangeFeed("parcels", Parcel, kept)
+        feed = sk.feeds.ChangeFeed("parcels", Parcel, kept)
         async with opened("memory:") as db:
             database = db.client.database
             assert database is not None
             reshard(database, PARCELS.name, 4)
-            async with sk.Follower(db, [feed], lease_seconds=QUICK) as first:
+            async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as first:
                 await until_leases(db, {first.id: 4})
-                async with sk.Follower(db, [feed], lease_seconds=QUICK) as second:
+                async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as second:
                     await until_leases(db, {first.id: 2, second.id: 2})
                     await db.batch(put=[Parcel(number=number) for number in range(100)])
                     await caught_up(first)
@@ -116,7 +118,7 @@ def test_shards_split_while_they_are_followed(store: str) -> None:
         async with opened(store) as db:
             database = db.client.database
             assert database is not None
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
                 for turn, count in enumerate((1, 2, 4, 8)):
                     await asyncio.to_thread(reshard, database, PARCELS.name, count)
                     await db.batch(put=[Parcel(number=number, place=str(turn)) for number in range(40)])
@@ -141,7 +143,9 @@ def test_a_stream_that_was_disabled_and_enabled_again(store: str) -> None:
             await db.put(Parcel(number=2))
             await enable_stream(db, True)
             await db.put(Parcel(number=3))
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK) as follower:
+            async with sk.feeds.Follower(
+                db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK
+            ) as follower:
                 await caught_up(follower)
         # What is written without a stream is not recorded.
         assert kept.numbers == [1, 3]
@@ -162,7 +166,7 @@ def test_the_tables_of_feeds_are_made_by_followers() -> None:
     async def program() -> None:
         async with opened("memory:") as db:
             assert (await db.client.list_tables())["TableNames"] == [PARCELS.name]
-            async with sk.Follower(db, []):
+            async with sk.feeds.Follower(db, []):
                 pass
             assert (await db.client.list_tables())["TableNames"] == [PARCELS.name, "sortkey-dead-letters", FEEDS.name]
 
@@ -177,7 +181,7 @@ def test_followers_may_start_at_the_same_time(store: str) -> None:
         done = asyncio.Event()
 
         async def follow() -> None:
-            async with opened(store) as db, sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, kept)]):
+            async with opened(store) as db, sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)]):
                 await done.wait()
 
         async with opened(store) as db:
@@ -197,12 +201,12 @@ def test_leases_of_shards_that_are_gone_are_deleted(monkeypatch: pytest.MonkeyPa
         async with opened("memory:") as db:
             await db.create_tables(FEEDS)
             await db.put(ShardLease(feed="parcels", stream="gone", shard="s", checkpoint=SHARD_END))
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, Kept())]) as follower:
                 await caught_up(follower)
                 # A list may be late, so they are kept for a while.
                 assert len(await leases(db)) == 2
             monkeypatch.setattr("sortkey.feeds.changes.lease_runner.FORGET_SECONDS", 0.0)
-            async with sk.Follower(db, [sk.ChangeFeed("parcels", Parcel, Kept())]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, Kept())]) as follower:
                 await caught_up(follower)
             assert [lease.stream == "gone" for lease in await leases(db)] == [False]
 

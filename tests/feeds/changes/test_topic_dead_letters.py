@@ -16,7 +16,7 @@ from tests.kafka.topic import everything
 from tests.maven import free_port
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
-LETTER = sk.DeadLetter(
+LETTER = sk.feeds.DeadLetter(
     feed="parcels", shard="shard-1", sequence="7", record='{"eventName": "INSERT"}', reason="no", at=NOON, expires=NOON
 )
 

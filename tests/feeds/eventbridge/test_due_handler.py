@@ -1,4 +1,4 @@
-"""`sk.due_handler`, with events as EventBridge Scheduler and SQS deliver them."""
+"""`sk.feeds.due_handler`, with events as EventBridge Scheduler and SQS deliver them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 
 import sortkey as sk
 from sortkey.feeds.eventbridge.due_event import event_text, occurrence_of
-from tests.patterns.schedule.reminders import NOON, REMINDERS, Reminder, opened
+from tests.patterns.schedules.reminders import NOON, REMINDERS, Reminder, opened
 
-BY_USER = sk.schedule("lambda-by-user", Reminder, at="at", by=("user",), where={"active": True})
+BY_USER = sk.patterns.schedule("lambda-by-user", Reminder, at="at", by=("user",), where={"active": True})
 
 PAST = datetime(2026, 8, 24, 12, tzinfo=UTC)
 
@@ -72,7 +72,7 @@ class Sender:
     def __init__(self) -> None:
         self.sent: list[tuple[str, list[int], str]] = []
 
-    async def on_due(self, due: sk.Due[Reminder]) -> None:
+    async def on_due(self, due: sk.patterns.Due[Reminder]) -> None:
         if due.group["user"] == "bad":
             raise RuntimeError("cannot send")
         self.sent.append((due.group["user"], [each.number async for each in due.items()], due.key))
@@ -94,7 +94,7 @@ def store(tmp_path: Path) -> str:
 
 def test_an_event_calls_the_handler_with_its_items(store: str) -> None:
     sender = Sender()
-    with closing(sk.due_handler(sk.Timers(BY_USER, sender.on_due), store, tables=[REMINDERS])) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, sender.on_due), store, tables=[REMINDERS])) as handler:
         assert handler(event(), Context(30_000)) == {"handled": True}
         assert handler(event(), None) == {"handled": True}
     assert [(user, numbers) for user, numbers, _ in sender.sent] == [("ana", [1, 2])] * 2
@@ -104,11 +104,11 @@ def test_an_event_calls_the_handler_with_its_items(store: str) -> None:
 def test_timers_that_need_a_session_are_made_once(store: str) -> None:
     made: list[sk.AsyncSession] = []
 
-    def timers(db: sk.AsyncSession) -> sk.Timers[Reminder]:
+    def timers(db: sk.AsyncSession) -> sk.feeds.Timers[Reminder]:
         made.append(db)
-        return sk.Timers(BY_USER, Sender().on_due)
+        return sk.feeds.Timers(BY_USER, Sender().on_due)
 
-    with closing(sk.due_handler(timers, store)) as handler:
+    with closing(sk.feeds.due_handler(timers, store)) as handler:
         assert [handler(event(), None) for _ in range(2)] == [{"handled": True}] * 2
     assert len(made) == 1
 
@@ -116,7 +116,7 @@ def test_timers_that_need_a_session_are_made_once(store: str) -> None:
 # It was cancelled, or rescheduled, after the schedule was called.
 def test_an_event_that_no_item_asks_for_calls_nothing(store: str) -> None:
     sender = Sender()
-    with closing(sk.due_handler(sk.Timers(BY_USER, sender.on_due), store)) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, sender.on_due), store)) as handler:
         assert handler(event(group={"user": "cy"}), None) == {"handled": False}
         assert handler(event(at="2026-08-24T12:00:01Z"), None) == {"handled": False}
     assert sender.sent == []
@@ -125,7 +125,7 @@ def test_an_event_that_no_item_asks_for_calls_nothing(store: str) -> None:
 # Lambda calls it again, and gives it up to the queue of dead letters.
 def test_an_error_is_raised(store: str) -> None:
     with (
-        closing(sk.due_handler(sk.Timers(BY_USER, Sender().on_due), store)) as handler,
+        closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, Sender().on_due), store)) as handler,
         pytest.raises(RuntimeError, match="cannot send"),
     ):
         handler(event(group={"user": "bad"}), None)
@@ -144,7 +144,7 @@ def test_an_error_is_raised(store: str) -> None:
 )
 def test_an_event_of_something_else_is_an_error(store: str, wrong: dict[str, Any], reason: str) -> None:
     with (
-        closing(sk.due_handler(sk.Timers(BY_USER, Sender().on_due), store)) as handler,
+        closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, Sender().on_due), store)) as handler,
         pytest.raises(sk.DecodeError, match=reason),
     ):
         handler(wrong, None)
@@ -153,7 +153,7 @@ def test_an_event_of_something_else_is_an_error(store: str, wrong: dict[str, Any
 def test_an_event_that_comes_long_before_its_time_is_an_error(store: str) -> None:
     future = datetime.now(UTC) + timedelta(hours=1)
     with (
-        closing(sk.due_handler(sk.Timers(BY_USER, Sender().on_due), store)) as handler,
+        closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, Sender().on_due), store)) as handler,
         pytest.raises(sk.ModelError, match=r"lambda-by-user: an event came 0:59:.* before its time"),
     ):
         handler(event(at=future.isoformat()), None)
@@ -168,7 +168,7 @@ def test_an_event_that_comes_a_moment_before_its_time_waits(store: str) -> None:
             await db.put(Reminder(user="di", number=9, at=at))
 
     asyncio.run(put())
-    with closing(sk.due_handler(sk.Timers(BY_USER, sender.on_due), store)) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, sender.on_due), store)) as handler:
         assert handler(event(group={"user": "di"}, at=at.isoformat()), None) == {"handled": True}
     assert datetime.now(UTC) >= at
 
@@ -177,19 +177,19 @@ def test_the_messages_of_a_queue_fail_one_by_one(store: str) -> None:
     sender = Sender()
     bodies: Callable[[str], str] = lambda user: json.dumps(event(group={"user": user}))  # noqa: E731
     messages = [message(1, bodies("ana")), message(2, bodies("bad")), message(3, "no JSON"), message(4, bodies("bo"))]
-    with closing(sk.due_handler(sk.Timers(BY_USER, sender.on_due), store)) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, sender.on_due), store)) as handler:
         answer = handler({"Records": messages}, Context(30_000))
     failed = [each["itemIdentifier"][-2:] for each in answer["batchItemFailures"]]
     assert (failed, [user for user, _, _ in sender.sent]) == (["02", "03"], ["ana", "bo"])
 
 
 def test_messages_that_are_not_handled_in_time_come_again(store: str) -> None:
-    async def for_ever(due: sk.Due[Reminder]) -> None:
+    async def for_ever(due: sk.patterns.Due[Reminder]) -> None:
         if due.group["user"] != "ana":
             await asyncio.Event().wait()
 
     messages = [message(1), message(2, json.dumps(event(group={"user": "bo"}))), message(3)]
-    with closing(sk.due_handler(sk.Timers(BY_USER, for_ever), store)) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, for_ever), store)) as handler:
         answer = handler({"Records": messages}, Context(1_200))
     assert [each["itemIdentifier"][-2:] for each in answer["batchItemFailures"]][-2:] == ["02", "03"]
 

@@ -1,4 +1,4 @@
-"""`sk.EventBridge`: the calls that changes of items make, against moto."""
+"""`sk.feeds.EventBridge`: the calls that changes of items make, against moto."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from moto import mock_aws
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.patterns.schedule.timer import Timer
-from tests.patterns.schedule.reminders import HOUR, NOON, Reminder, clock_at, inserted, modified, opened, removed
+from sortkey.patterns.schedules.timer import Timer
+from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, inserted, modified, opened, removed
 
 TARGET = "arn:aws:lambda:eu-west-1:123456789012:function:reminders-due"
 ROLE = "arn:aws:iam::123456789012:role/call-reminders-due"
 LETTERS = "arn:aws:sqs:eu-west-1:123456789012:dead"
 
-BY_USER = sk.schedule("aws-by-user", Reminder, at="at", by=("user",), where={"active": True})
-UNCHECKED = sk.schedule("aws-unchecked", Reminder, at="at", by=("user",), check=False)
+BY_USER = sk.patterns.schedule("aws-by-user", Reminder, at="at", by=("user",), where={"active": True})
+UNCHECKED = sk.patterns.schedule("aws-unchecked", Reminder, at="at", by=("user",), check=False)
 
 Program = Callable[["Scheduler"], Awaitable[None]]
 
@@ -36,7 +36,7 @@ class Scheduler:
     def __init__(self, db: sk.AsyncSession, clock: ManualClock, **settings: Any) -> None:
         self.db = db
         self.clock = clock
-        self.aws = sk.EventBridge(target=TARGET, role=ROLE, **settings)
+        self.aws = sk.feeds.EventBridge(target=TARGET, role=ROLE, **settings)
         self.schedule = BY_USER
         self.client: Any = boto3.client("scheduler", "eu-west-1")
 
@@ -132,7 +132,7 @@ RECORD = """
 
 # With a client of its own, in the region of the target.
 def test_a_stream_event_of_lambda_makes_a_schedule(tmp_path: Path) -> None:
-    aws = sk.EventBridge(target=TARGET, role=ROLE)
+    aws = sk.feeds.EventBridge(target=TARGET, role=ROLE)
     store = tmp_path / "data"
 
     async def create_table() -> None:
@@ -140,7 +140,7 @@ def test_a_stream_event_of_lambda_makes_a_schedule(tmp_path: Path) -> None:
             pass
 
     asyncio.run(create_table())
-    with closing(sk.lambda_handler(lambda db: aws.feed(BY_USER, db), store)) as handler:
+    with closing(sk.feeds.lambda_handler(lambda db: aws.feed(BY_USER, db), store)) as handler:
         assert handler({"Records": [json.loads(RECORD)]}, None) == {"batchItemFailures": []}
         assert handler({"Records": [json.loads(RECORD)]}, None) == {"batchItemFailures": []}
     (made,) = boto3.client("scheduler", "eu-west-1").list_schedules()["Schedules"]
@@ -262,10 +262,10 @@ def test_items_that_are_older_than_the_feed() -> None:
 # While one is replaced by the other, both run.
 def test_timers_and_schedules_are_made_by_feeds_of_their_own() -> None:
     async def program(made: Scheduler) -> None:
-        async def on_due(_: sk.Due[Reminder]) -> None: ...
+        async def on_due(_: sk.patterns.Due[Reminder]) -> None: ...
 
         aws = made.aws.feed(BY_USER, made.db, client=made.client)
-        async with sk.Follower(made.db, [sk.Timers(BY_USER, on_due), aws]) as follower:
+        async with sk.feeds.Follower(made.db, [sk.feeds.Timers(BY_USER, on_due), aws]) as follower:
             await made.db.put(reminder(1))
             await follower.caught_up()
         assert len(made.schedules) == 1
@@ -297,4 +297,4 @@ def test_a_group_of_schedules() -> None:
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(sk.DeclarationError, match=message):
-        sk.EventBridge(**{"target": TARGET, "role": ROLE, **settings})
+        sk.feeds.EventBridge(**{"target": TARGET, "role": ROLE, **settings})

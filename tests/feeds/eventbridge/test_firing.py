@@ -19,7 +19,7 @@ import sortkey as sk
 from sortkey.clock import ManualClock
 from tests.maven import Unavailable
 from tests.ministack.server import running
-from tests.patterns.schedule.reminders import REMINDERS, Reminder, inserted, opened
+from tests.patterns.schedules.reminders import REMINDERS, Reminder, inserted, opened
 
 # A process of its own, which looks for what is due every ten seconds.
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ REGION = "us-east-1"
 ROLE = "arn:aws:iam::000000000000:role/send"
 SECONDS = 120.0
 
-BY_USER = sk.schedule("fired-by-user", Reminder, at="at", by=("user",))
+BY_USER = sk.patterns.schedule("fired-by-user", Reminder, at="at", by=("user",))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_schedule_fires_is_handled_and_is_gone(ministack: str, tmp_path: Path)
     queue: Any = boto3.client("sqs", REGION, endpoint_url=ministack)
     url = queue.create_queue(QueueName="due")["QueueUrl"]
     target = f"arn:aws:sqs:{REGION}:000000000000:due"
-    aws = sk.EventBridge(target=target, role=ROLE)
+    aws = sk.feeds.EventBridge(target=target, role=ROLE)
     store = f"file:{tmp_path / 'data'}"
     now = datetime.now(UTC)
     due, later = now - timedelta(seconds=90), now + timedelta(days=1)
@@ -80,7 +80,7 @@ def test_a_schedule_fires_is_handled_and_is_gone(ministack: str, tmp_path: Path)
     async def schedule() -> None:
         async with (
             opened(store, clock) as db,
-            sk.Follower(db, [aws.feed(BY_USER, db, client=scheduler)]) as follower,
+            sk.feeds.Follower(db, [aws.feed(BY_USER, db, client=scheduler)]) as follower,
         ):
             await db.batch(put=[Reminder(user="ana", number=1, at=due), Reminder(user="bo", number=2, at=later)])
             await follower.caught_up()
@@ -89,16 +89,16 @@ def test_a_schedule_fires_is_handled_and_is_gone(ministack: str, tmp_path: Path)
     messages = received(queue, url)
     handled: list[tuple[str, datetime, list[int]]] = []
 
-    async def on_due(ready: sk.Due[Reminder]) -> None:
+    async def on_due(ready: sk.patterns.Due[Reminder]) -> None:
         handled.append((ready.group["user"], ready.at, [each.number async for each in ready.items()]))
 
-    with closing(sk.due_handler(sk.Timers(BY_USER, on_due), store, tables=[REMINDERS])) as handler:
+    with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, on_due), store, tables=[REMINDERS])) as handler:
         assert handler({"Records": messages}, None) == {"batchItemFailures": []}
     assert handled == [("ana", due, [1])]
     left = only_schedule(scheduler)
     assert json.loads(scheduler.get_schedule(Name=left)["Target"]["Input"])["group"] == {"user": "bo"}
 
-    missing = sk.EventBridge(target=target, role=ROLE, group="missing")
+    missing = sk.feeds.EventBridge(target=target, role=ROLE, group="missing")
 
     async def schedule_in_a_missing_group() -> None:
         async with opened(store, clock) as db:

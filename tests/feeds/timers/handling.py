@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import sortkey as sk
-from tests.patterns.schedule.reminders import NOON, Reminder
+from tests.patterns.schedules.reminders import NOON, Reminder
 
 SECONDS = 60.0
 """For something that has to happen; it takes much less."""
@@ -29,7 +29,7 @@ class Handler:
         self.handled: list[Handled] = []
         self._more = asyncio.Condition()
 
-    async def __call__(self, due: sk.Due[Reminder]) -> None:
+    async def __call__(self, due: sk.patterns.Due[Reminder]) -> None:
         numbers = tuple([each.number async for each in due.items()])
         self.handled.append(Handled(due.group["user"], due.at, numbers))
         async with self._more:
@@ -48,7 +48,7 @@ class Handler:
         await self.until(lambda: len(self.handled) >= count)
 
 
-async def caught_up(follower: sk.Follower) -> None:
+async def caught_up(follower: sk.feeds.Follower) -> None:
     async with asyncio.timeout(SECONDS):
         await follower.caught_up()
 
@@ -57,5 +57,5 @@ def reminder(number: int, at: datetime | None = NOON, user: str = "ana") -> Remi
     return Reminder(user=user, number=number, at=at)
 
 
-def count(follower: sk.Follower, outcome: str, schedule: str = "timers-by-item") -> float:
+def count(follower: sk.feeds.Follower, outcome: str, schedule: str = "timers-by-item") -> float:
     return follower.samples()[f'sortkey_timers_total{{schedule="{schedule}",outcome="{outcome}"}}']

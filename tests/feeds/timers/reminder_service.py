@@ -9,10 +9,10 @@ from typing import Any, Final, cast
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey.services.registry import SERVICES
-from tests.patterns.schedule.reminders import REMINDERS, Reminder
+from sortkey_services.registry import SERVICES
+from tests.patterns.schedules.reminders import REMINDERS, Reminder
 
-SCHEDULE: Final = sk.schedule("served-reminders", Reminder, at="at", shards=1)
+SCHEDULE: Final = sk.patterns.schedule("served-reminders", Reminder, at="at", shards=1)
 
 
 class Sent(sk.Item, table="schedule-sent"):
@@ -39,16 +39,16 @@ class Reminders:
 
     def __init__(self, session: sk.AsyncSession) -> None:
         self._session = session
-        self.feeds = [sk.Timers(SCHEDULE, self._on_due, poll=0.05)]
+        self.feeds = [sk.feeds.Timers(SCHEDULE, self._on_due, poll=0.05)]
 
     async def start(self) -> None:
         await self._session.create_tables(REMINDERS, Sent, Release)
 
-    async def load_demo(self, progress: sk.Progress) -> None: ...
+    async def load_demo(self, progress: sk.services.Progress) -> None: ...
 
     async def run_demo(self) -> None: ...
 
-    async def _on_due(self, due: sk.Due[Reminder]) -> None:
+    async def _on_due(self, due: sk.patterns.Due[Reminder]) -> None:
         path = Sent.key(**due.group)
         await self._session.upsert(path, {"key_given": due.key, "begun": sk.add(1)})
         while await self._session.get(Release.key(name="all")) is None:
@@ -60,7 +60,7 @@ def tables(_: Mapping[str, Any]) -> Sequence[type[sk.Item] | sk.Table]:
     return REMINDERS, Sent, Release
 
 
-DEFINITION: Final = sk.ServiceDefinition(
+DEFINITION: Final = sk.services.ServiceDefinition(
     name="reminders",
     summary="reminders",
     tables=tables,

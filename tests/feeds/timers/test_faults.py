@@ -10,19 +10,21 @@ import pytest
 import sortkey as sk
 from sortkey.feeds.changes.lease_book import HeldLease
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up
-from tests.patterns.schedule.reminders import HOUR, NOON, REMINDERS, Reminder, clock_at, opened
+from tests.patterns.schedules.reminders import HOUR, NOON, REMINDERS, Reminder, clock_at, opened
 
-BY_ITEM = sk.schedule("faulty-timers", Reminder, at="at")
+BY_ITEM = sk.patterns.schedule("faulty-timers", Reminder, at="at")
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_everything_is_handled_by_a_store_with_faults(seed: int) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
-        faults = sk.Faults(seed=seed, throttle=0.2, unprocessed=0.2, duplicate_records=0.3, split_shards_every=20)
-        async with sk.open("memory:", tables=[REMINDERS], clock=clock, faults=faults) as db:
+        faults = sk.testing.Faults(
+            seed=seed, throttle=0.2, unprocessed=0.2, duplicate_records=0.3, split_shards_every=20
+        )
+        async with sk.async_connect("memory:", tables=[REMINDERS], clock=clock, faults=faults) as db:
             await db.create_tables()
-            async with sk.Follower(db, [sk.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
                 await db.batch(put=[Reminder(user="ana", number=number, at=NOON) for number in range(40)])
                 await caught_up(follower)
                 assert handler.handled == []
@@ -49,8 +51,8 @@ def test_a_store_that_is_away_for_longer_than_a_lease_is_waited_for(monkeypatch:
         nonlocal is_away
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with opened("memory:", clock) as db:
-            timers = sk.Timers(BY_ITEM, handler, poll=QUICK)
-            async with sk.Follower(db, [timers], lease_seconds=0.2) as follower:
+            timers = sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)
+            async with sk.feeds.Follower(db, [timers], lease_seconds=0.2) as follower:
                 await db.put(Reminder(user="ana", number=1, at=NOON))
                 await caught_up(follower)
                 is_away, before = True, saves

@@ -11,7 +11,7 @@ import pytest
 import sortkey as sk
 from tests.feeds.changes.follow_process import FollowProcess
 from tests.feeds.timers.reminder_service import Release, Sent
-from tests.patterns.schedule.reminders import REMINDERS, Reminder
+from tests.patterns.schedules.reminders import REMINDERS, Reminder
 
 # Each process imports everything anew, and leases have to expire.
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ import pytest
 
 import sortkey as sk
 from sortkey.feeds.changes.lease import ShardLease
-from sortkey.patterns.schedule.timer import Timer
+from sortkey.patterns.schedules.timer import Timer
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
-from tests.patterns.schedule.reminders import DAY, HOUR, NOON, Reminder, clock_at, opened
+from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, opened
 
-BY_ITEM = sk.schedule("timers-by-item", Reminder, at="at", where={"active": True})
-BY_USER = sk.schedule("timers-by-user", Reminder, at="at", by=("user",), where={"active": True})
+BY_ITEM = sk.patterns.schedule("timers-by-item", Reminder, at="at", where={"active": True})
+BY_USER = sk.patterns.schedule("timers-by-user", Reminder, at="at", by=("user",), where={"active": True})
 
 
 async def timers_left(db: sk.AsyncSession) -> int:
@@ -26,7 +26,7 @@ def test_a_handler_is_called_when_it_is_due(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with opened(store, clock) as db:
-            async with sk.Follower(db, [sk.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
                 await db.put(reminder(1, NOON + HOUR))
                 await db.put(reminder(2, NOON))
                 await caught_up(follower)
@@ -49,7 +49,7 @@ def test_an_earlier_one_wakes_the_worker() -> None:
         handler = Handler()
         async with (
             opened("memory:") as db,
-            sk.Follower(db, [sk.Timers(BY_ITEM, handler, poll=3600)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=3600)]) as follower,
         ):
             soon = datetime.now(UTC) + timedelta(seconds=0.3)
             await db.put(reminder(1, soon + HOUR))
@@ -67,13 +67,13 @@ def test_an_earlier_one_wakes_the_worker() -> None:
 def test_what_was_due_while_nobody_ran_is_handled_late(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()
-        timers = sk.Timers(BY_ITEM, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)
         async with opened(store, clock) as db:
-            async with sk.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers]) as follower:
                 await db.batch(put=[reminder(number, NOON + number * DAY) for number in range(1, 4)])
                 await caught_up(follower)
             clock.advance((40 * DAY).total_seconds())
-            async with sk.Follower(db, [timers]):
+            async with sk.feeds.Follower(db, [timers]):
                 await handler.until_calls(3)
         assert sorted(handler.times) == [NOON + number * DAY for number in range(1, 4)]
 
@@ -85,7 +85,7 @@ def test_a_cancelled_one_is_not_handled(cancelled: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with opened("memory:", clock) as db:
-            async with sk.Follower(db, [sk.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
                 await db.put(reminder(1))
                 await caught_up(follower)
                 path = Reminder.key(user="ana", number=1)
@@ -106,7 +106,7 @@ def test_a_rescheduled_one_is_handled_at_its_new_time() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with (
             opened("memory:", clock) as db,
-            sk.Follower(db, [sk.Timers(BY_ITEM, handler, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower,
         ):
             await db.put(reminder(1))
             await caught_up(follower)
@@ -127,7 +127,7 @@ def test_items_of_one_group_and_instant_are_handled_together() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with (
             opened("memory:", clock) as db,
-            sk.Follower(db, [sk.Timers(BY_USER, handler, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, handler, poll=QUICK)]) as follower,
         ):
             await db.batch(put=[*map(reminder, range(100)), reminder(7, NOON, "bo")])
             await caught_up(follower)
@@ -144,7 +144,7 @@ def test_one_call_of_a_group_runs_at_a_time_in_the_order_of_time() -> None:
         clock, handler = clock_at(NOON - 2 * DAY), Handler()
         running: set[str] = set()
 
-        async def alone(due: sk.Due[Reminder]) -> None:
+        async def alone(due: sk.patterns.Due[Reminder]) -> None:
             user = due.group["user"]
             assert user not in running
             running.add(user)
@@ -155,7 +155,7 @@ def test_one_call_of_a_group_runs_at_a_time_in_the_order_of_time() -> None:
         async with opened("memory:", clock) as db:
             items = [reminder(n, NOON - n * HOUR, user) for n in range(1, 30) for user in ("ana", "bo", "cy")]
             await db.batch(put=items)
-            async with sk.Follower(db, [sk.Timers(BY_USER, alone, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, alone, poll=QUICK)]) as follower:
                 await caught_up(follower)
                 clock.advance((2 * DAY).total_seconds())
                 await caught_up(follower)
@@ -172,14 +172,14 @@ def test_what_asks_for_an_instant_while_it_is_handled_is_handled_too() -> None:
         clock, handler = clock_at(NOON), Handler()
         began, goes_on = asyncio.Event(), asyncio.Event()
 
-        async def slow(due: sk.Due[Reminder]) -> None:
+        async def slow(due: sk.patterns.Due[Reminder]) -> None:
             await handler(due)
             began.set()
             await goes_on.wait()
 
         async with (
             opened("memory:", clock) as db,
-            sk.Follower(db, [sk.Timers(BY_USER, slow, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow, poll=QUICK)]) as follower,
         ):
             await db.put(reminder(1))
             async with asyncio.timeout(SECONDS):
@@ -199,7 +199,7 @@ def test_an_error_is_tried_again_while_others_go_on() -> None:
         clock, handler = clock_at(NOON), Handler()
         keys: list[str] = []
 
-        async def flaky(due: sk.Due[Reminder]) -> None:
+        async def flaky(due: sk.patterns.Due[Reminder]) -> None:
             if due.group["number"] == 1:
                 keys.append(due.key)
                 if len(keys) < 3:
@@ -208,7 +208,7 @@ def test_an_error_is_tried_again_while_others_go_on() -> None:
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(number) for number in range(5)])
-            async with sk.Follower(db, [sk.Timers(BY_ITEM, flaky, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, flaky, poll=QUICK)]) as follower:
                 await caught_up(follower)
                 retries = follower.samples()['sortkey_timers_retries_total{schedule="timers-by-item"}']
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(5)]
@@ -225,7 +225,7 @@ def test_a_worker_does_not_look_again_and_again_while_a_group_is_busy() -> None:
         began, goes_on = asyncio.Event(), asyncio.Event()
         raised: list[datetime] = []
 
-        async def slow(due: sk.Due[Reminder]) -> None:
+        async def slow(due: sk.patterns.Due[Reminder]) -> None:
             if not raised:
                 raised.append(due.at)
                 raise RuntimeError("not now")
@@ -235,7 +235,7 @@ def test_a_worker_does_not_look_again_and_again_while_a_group_is_busy() -> None:
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(1), reminder(2, NOON - timedelta(seconds=1))])
-            async with sk.Follower(db, [sk.Timers(BY_USER, slow, poll=3600)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow, poll=3600)]) as follower:
                 async with asyncio.timeout(SECONDS):
                     await began.wait()
                     await db.put(reminder(3, NOON - HOUR))
@@ -255,23 +255,23 @@ def test_a_worker_does_not_look_again_and_again_while_a_group_is_busy() -> None:
 def test_what_raises_again_and_again_goes_to_the_dead_letters() -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()
-        told: list[sk.DeadLetter] = []
+        told: list[sk.feeds.DeadLetter] = []
 
-        async def poisoned(due: sk.Due[Reminder]) -> None:
+        async def poisoned(due: sk.patterns.Due[Reminder]) -> None:
             if due.group["number"] == 1:
                 raise RuntimeError("never")
             await handler(due)
 
-        async def tell(letter: sk.DeadLetter) -> None:
+        async def tell(letter: sk.feeds.DeadLetter) -> None:
             told.append(letter)
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(1), reminder(2)])
-            timers = sk.Timers(BY_ITEM, poisoned, attempts=2, poll=QUICK, dead_letters=tell)
-            async with sk.Follower(db, [timers], dead_letters=tell) as follower:
+            timers = sk.feeds.Timers(BY_ITEM, poisoned, attempts=2, poll=QUICK, dead_letters=tell)
+            async with sk.feeds.Follower(db, [timers], dead_letters=tell) as follower:
                 await caught_up(follower)
                 assert (count(follower, "dead"), count(follower, "handled")) == (1, 1)
-            (letter,) = [each async for each in db.iterate(sk.DeadLetter.key(feed="timers-by-item"))]
+            (letter,) = [each async for each in db.iterate(sk.feeds.DeadLetter.key(feed="timers-by-item"))]
             assert told == [letter, letter]
             assert (letter.reason, letter.shard, letter.at) == ("RuntimeError: never", "timers", NOON)
             assert msgspec.json.decode(letter.record) == {
@@ -288,15 +288,15 @@ def test_what_raises_again_and_again_goes_to_the_dead_letters() -> None:
 def test_a_timer_of_other_fields_is_a_dead_letter() -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
-        other = sk.schedule("timers-by-item", Reminder, at="at", by=("user",))
+        other = sk.patterns.schedule("timers-by-item", Reminder, at="at", by=("user",))
         async with opened("memory:", clock) as db:
-            async with sk.Follower(db, [sk.Timers(other, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(other, handler, poll=QUICK)]) as follower:
                 await db.put(reminder(1))
                 await caught_up(follower)
             clock.advance(3600)
-            async with sk.Follower(db, [sk.Timers(BY_ITEM, handler, attempts=1, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, attempts=1, poll=QUICK)]) as follower:
                 await caught_up(follower)
-            (letter,) = [each async for each in db.iterate(sk.DeadLetter.key(feed="timers-by-item"))]
+            (letter,) = [each async for each in db.iterate(sk.feeds.DeadLetter.key(feed="timers-by-item"))]
             assert 'DecodeError: the group ["ana"] is not one of user, number' in letter.reason
             assert letter.reason.endswith("A schedule that is declared by other fields needs another name")
         assert handler.handled == []
@@ -309,13 +309,13 @@ def test_a_call_that_runs_is_finished_before_the_follower_stops() -> None:
         clock, handler = clock_at(NOON), Handler()
         began, goes_on = asyncio.Event(), asyncio.Event()
 
-        async def slow(due: sk.Due[Reminder]) -> None:
+        async def slow(due: sk.patterns.Due[Reminder]) -> None:
             began.set()
             await goes_on.wait()
             await handler(due)
 
         async with opened("memory:", clock) as db:
-            follower = sk.Follower(db, [sk.Timers(BY_ITEM, slow, poll=QUICK)])
+            follower = sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, slow, poll=QUICK)])
             running = asyncio.create_task(follower.run())
             await db.put(reminder(1))
             async with asyncio.timeout(SECONDS):
@@ -335,9 +335,9 @@ def test_a_call_that_runs_is_finished_before_the_follower_stops() -> None:
 def test_timers_of_items_that_no_feed_sees_are_restored() -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()
-        timers = sk.Timers(BY_USER, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_USER, handler, poll=QUICK)
         async with opened("memory:", clock) as db:
-            async with sk.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers]) as follower:
                 await db.batch(put=[reminder(n, NOON + n * DAY, user) for n in (1, 2) for user in ("ana", "bo")])
                 await db.put(reminder(3, None))
                 await caught_up(follower)
@@ -345,7 +345,7 @@ def test_timers_of_items_that_no_feed_sees_are_restored() -> None:
                 await db.delete(timer.key)
             clock.advance((5 * DAY).total_seconds())
             assert await timers.restore(db) == 4
-            async with sk.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers]) as follower:
                 await caught_up(follower)
         assert len(handler.handled) == 4
 

@@ -8,12 +8,12 @@ import pytest
 
 import sortkey as sk
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
-from tests.patterns.schedule.reminders import HOUR, NOON, Reminder, clock_at, opened
+from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, opened
 
-BY_ITEM = sk.schedule("timers-by-item", Reminder, at="at", where={"active": True})
+BY_ITEM = sk.patterns.schedule("timers-by-item", Reminder, at="at", where={"active": True})
 
 
-def leases(follower: sk.Follower) -> float:
+def leases(follower: sk.feeds.Follower) -> float:
     return follower.samples()['sortkey_timers_leases{schedule="timers-by-item"}']
 
 
@@ -22,13 +22,13 @@ def leases(follower: sk.Follower) -> float:
 def test_the_number_of_shards_may_change(before: int, after: int) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
-        first, second = (sk.schedule("shards", Reminder, at="at", shards=number) for number in (before, after))
+        first, second = (sk.patterns.schedule("shards", Reminder, at="at", shards=number) for number in (before, after))
         async with opened("memory:", clock) as db:
-            async with sk.Follower(db, [sk.Timers(first, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(first, handler, poll=QUICK)]) as follower:
                 await db.batch(put=map(reminder, range(20)))
                 await caught_up(follower)
             clock.advance(3600)
-            async with sk.Follower(db, [sk.Timers(second, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(second, handler, poll=QUICK)]) as follower:
                 await caught_up(follower)
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(20)]
 
@@ -38,9 +38,9 @@ def test_the_number_of_shards_may_change(before: int, after: int) -> None:
 def test_two_workers_share_the_timers(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
-        timers = sk.Timers(BY_ITEM, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)
         async with opened(store, clock) as db:
-            followers = [sk.Follower(db, [timers], lease_seconds=1) for _ in range(2)]
+            followers = [sk.feeds.Follower(db, [timers], lease_seconds=1) for _ in range(2)]
             async with followers[0] as one, followers[1] as two:
                 async with asyncio.timeout(SECONDS):
                     while [leases(each) for each in followers] != [2, 2]:
@@ -60,8 +60,8 @@ def test_a_feed_and_a_schedule_of_one_name_are_rejected() -> None:
         async def on_changes(_: object) -> None: ...
 
         async with opened("memory:") as db:
-            feed = sk.ChangeFeed("timers-by-item", Reminder, on_changes)
+            feed = sk.feeds.ChangeFeed("timers-by-item", Reminder, on_changes)
             with pytest.raises(sk.DeclarationError, match="two change feeds or schedules have the name"):
-                sk.Follower(db, [feed, sk.Timers(BY_ITEM, Handler())])
+                sk.feeds.Follower(db, [feed, sk.feeds.Timers(BY_ITEM, Handler())])
 
     asyncio.run(program())

@@ -23,11 +23,11 @@ import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.feeds.timers.metrics import TimerMetrics
 from sortkey.feeds.timers.timer_call import TimerCall, Tries
-from sortkey.patterns.schedule.timer import TIMERS, Timer, day_of
-from sortkey.patterns.schedule.timer_book import TimerBook
-from tests.patterns.schedule.reminders import NOON, Reminder, clock_at, inserted, modified, opened, removed
+from sortkey.patterns.schedules.timer import TIMERS, Timer, day_of
+from sortkey.patterns.schedules.timer_book import TimerBook
+from tests.patterns.schedules.reminders import NOON, Reminder, clock_at, inserted, modified, opened, removed
 
-SCHEDULE = sk.schedule("properties", Reminder, at="at", by=("user",), where={"active": True}, shards=2)
+SCHEDULE = sk.patterns.schedule("properties", Reminder, at="at", by=("user",), where={"active": True}, shards=2)
 
 USERS = st.sampled_from(["ana", "bo"])
 NUMBERS = st.integers(0, 2)
@@ -109,7 +109,7 @@ class World:
     async def work(self, mood: str) -> None:
         self.mood = mood
         metrics = TimerMetrics("properties", lambda: 0)
-        call = TimerCall(sk.Timers(SCHEDULE, self._on_due, attempts=None), self.book, metrics, lambda: 0.0, ())
+        call = TimerCall(sk.feeds.Timers(SCHEDULE, self._on_due, attempts=None), self.book, metrics, lambda: 0.0, ())
         try:
             for shard in range(SCHEDULE.shards):
                 await self._work_on(shard, call)
@@ -126,7 +126,7 @@ class World:
             if self.mood == "crash after":
                 raise Crash
 
-    async def _on_due(self, due: sk.Due[Reminder]) -> None:
+    async def _on_due(self, due: sk.patterns.Due[Reminder]) -> None:
         if self.mood == "crash before":
             raise Crash
         if self.mood == "raise":

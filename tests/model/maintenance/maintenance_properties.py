@@ -88,7 +88,7 @@ def test_a_scan_in_pieces(store: sk.Session, put: list[sk.Item], where: Any, seg
     assert len(list(store.scan_rows(SHOP, segments=segments))) == len(model) + len(FOREIGN)
 
 
-PLACES: dict[str, tuple[sk.Path[Order] | None, Callable[[Order], bool]]] = {
+PLACES: dict[str, tuple[sk.AccessPath[Order] | None, Callable[[Order], bool]]] = {
     "key": (Order.key(customer="ada"), lambda item: item.customer == "ada"),
     "range": (Order.key(customer="ada").after(7), lambda item: item.customer == "ada" and item.number > 7),
     "index": (Order.by_status(status="DONE"), lambda item: item.status == "DONE"),

@@ -98,10 +98,10 @@ def test_an_error_of_the_source(crates: sk.Session) -> None:
 
 
 def test_it_continues_at_a_position(crates: sk.Session) -> None:
-    seen: list[sk.Loaded] = []
+    seen: list[sk.LoadResult] = []
     items = [Crate(number=number) for number in range(8 * COMMIT_ROWS)]
 
-    def stop(progress: sk.Loaded) -> None:
+    def stop(progress: sk.LoadResult) -> None:
         seen.append(progress)
         if len(seen) == 2:
             raise KeyboardInterrupt
@@ -205,7 +205,7 @@ def test_a_slow_disk_gets_larger_commits(tmp_path: Path) -> None:
 # A caller that writes one item would have to wait for thousands.
 def test_commits_stay_small_while_others_write(tmp_path: Path) -> None:
     async def main() -> None:
-        async with sk.open(tmp_path / "data", tables=[PARCELS]) as db:
+        async with sk.async_connect(tmp_path / "data", tables=[PARCELS]) as db:
             await db.create_tables()
             database = db.client.database
             assert database is not None
@@ -236,7 +236,7 @@ class Sleeps:
 # Each request may leave items unprocessed, or be throttled as a whole.
 def test_throttling_slows_it_and_loses_nothing() -> None:
     sleeps = Sleeps()
-    faults = sk.Faults(seed=3, throttle=0.2, unprocessed=0.1)
+    faults = sk.testing.Faults(seed=3, throttle=0.2, unprocessed=0.1)
     with sk.connect("memory:", pacing=Pacing(now=sleeps.now), faults=faults, timeout=None) as db:
         db._sleep = sleeps.sleep
         db.create_tables(PARCELS)
@@ -257,7 +257,7 @@ async def _numbers(count: int, error: Exception | None = None) -> AsyncIterator[
 
 def test_async_iterators() -> None:
     async def main() -> None:
-        async with sk.open("memory:", tables=[PARCELS]) as db:
+        async with sk.async_connect("memory:", tables=[PARCELS]) as db:
             await db.create_tables()
             loaded = await db.load(_numbers(1000), after=100)
             assert (loaded.items, loaded.position) == (900, 1000)
@@ -273,7 +273,7 @@ def test_async_iterators() -> None:
 # While a load runs, the loop answers others, and their writes do not wait for its end.
 def test_others_go_on_meanwhile() -> None:
     async def main() -> None:
-        async with sk.open("memory:", tables=[PARCELS]) as db:
+        async with sk.async_connect("memory:", tables=[PARCELS]) as db:
             await db.create_tables()
             load = asyncio.create_task(db.load(Crate(number=number) for number in range(20 * COMMIT_ROWS)))
             turns = 0
@@ -301,7 +301,7 @@ def test_a_store_that_is_lost(kind: str) -> None:
     server = ServerProcess("--memory")
 
     async def load_async() -> None:
-        async with sk.open(server.url, tables=[PARCELS], timeout=None) as db:
+        async with sk.async_connect(server.url, tables=[PARCELS], timeout=None) as db:
             await db.create_tables()
             await db.load(crates_until(server, 3_000))
 
@@ -321,7 +321,7 @@ def test_many_requests_at_once_raise_the_error_itself() -> None:
     server = ServerProcess("--memory")
 
     async def look() -> None:
-        async with sk.open(server.url, tables=[PARCELS]) as db:
+        async with sk.async_connect(server.url, tables=[PARCELS]) as db:
             await db.create_tables()
             server.kill()
             with pytest.raises(EndpointConnectionError):

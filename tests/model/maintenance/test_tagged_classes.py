@@ -92,7 +92,7 @@ def test_a_delete_keeps_what_has_become_another_class(zoo: sk.Session, found: An
 @pytest.mark.parametrize("transaction", [False, True])
 def test_get_many_gives_what_each_path_is_of(zoo: sk.Session, transaction: bool) -> None:
     rex = {"owner": ADA, "name": "rex"}
-    paths: list[sk.Path[Any]] = [Dog.key(**rex), Cat.key(**rex), Animal.key(**rex), Puppy.key(**rex), SHOP.key]
+    paths: list[sk.AccessPath[Any]] = [Dog.key(**rex), Cat.key(**rex), Animal.key(**rex), Puppy.key(**rex), SHOP.key]
     assert zoo.get_many(paths, transaction=transaction) == [REX, None, REX, None, SHOP]
     assert zoo.get_many(paths[1:2], transaction=transaction) == [None]
     assert zoo.get_many(paths[2:3], transaction=transaction) == [REX]

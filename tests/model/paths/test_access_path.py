@@ -16,7 +16,7 @@ DAY = datetime(2026, 8, 24, tzinfo=UTC)
 PRICE = Price(store="1", product="P", effective=DAY, amount=Decimal(2))
 
 
-def asked(path: sk.Path[Any]) -> tuple[str, dict[str, Any]]:
+def asked(path: sk.AccessPath[Any]) -> tuple[str, dict[str, Any]]:
     request = path.request()
     expression = request["KeyConditionExpression"]
     for placeholder, name in request["ExpressionAttributeNames"].items():

@@ -162,7 +162,7 @@ def test_options_are_checked_when_a_store_is_opened(options: Any, named: str) ->
     with pytest.raises(TypeError, match=named):
         sk.connect("memory:", **options)
     with pytest.raises(TypeError, match=named):
-        sk.open("memory:", **options)
+        sk.async_connect("memory:", **options)
 
 
 def test_a_timeout_is_a_number(memory: sk.Session) -> None:

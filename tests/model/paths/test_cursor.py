@@ -16,7 +16,7 @@ from tests.model.sessions.shop import SHOP, Order, order
 ADA = Order.key(customer="ada")
 
 
-def cursors(path: sk.Path[Order] = ADA, secret: bytes = b"secret") -> Cursors:
+def cursors(path: sk.AccessPath[Order] = ADA, secret: bytes = b"secret") -> Cursors:
     return Cursors(secret, path, path.request())
 
 
@@ -66,7 +66,7 @@ def test_another_secret_is_rejected() -> None:
 @pytest.mark.parametrize(
     "path", [Order.key(customer="bob"), ADA.between(1, 5), Order.by_status(status="OPEN")], ids=repr
 )
-def test_another_question_is_rejected(path: sk.Path[Order]) -> None:
+def test_another_question_is_rejected(path: sk.AccessPath[Order]) -> None:
     with pytest.raises(sk.CursorError, match="another query"):
         cursors(path).decode(CURSOR)
 

@@ -94,7 +94,7 @@ def db(store: str, request: pytest.FixtureRequest) -> Iterator[sk.Session]:
     with asyncio.Runner() as runner:
 
         async def opened() -> sk.AsyncSession:
-            return await sk.open(store, tables=[SHOP])
+            return await sk.async_connect(store, tables=[SHOP])
 
         awaited = Awaited(runner.run(opened()), runner)
         awaited.create_tables()

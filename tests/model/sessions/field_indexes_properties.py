@@ -102,7 +102,7 @@ def test_an_index_answers_as_a_sorted_list(joined: bool, writes: list[Any], draw
 
 def draw_path(
     draw: st.DataObject, key: Any, partition: tuple[str, ...], sorts: tuple[str, ...]
-) -> tuple[dict[str, Any], sk.Path[Ticket], Callable[[Ticket], bool]]:
+) -> tuple[dict[str, Any], sk.AccessPath[Ticket], Callable[[Ticket], bool]]:
     """A path by fields, perhaps with a range behind them, and what the range means in Python."""
     depth = draw.draw(st.integers(0, len(sorts)))
     fields = {name: draw.draw(PRESENT[name]) for name in partition + sorts[:depth]}

@@ -66,7 +66,7 @@ def put_row(db: sk.Session, row: dict[str, Any], table: str = "old-rows") -> Non
     db.client.put_item(TableName=table, Item=row)
 
 
-def row_of(db: sk.Session, path: sk.Path[Any]) -> dict[str, Any]:
+def row_of(db: sk.Session, path: sk.AccessPath[Any]) -> dict[str, Any]:
     answer = db.client.get_item(TableName=path.table, Key=path.key(), ConsistentRead=True)
     row: dict[str, Any] = answer["Item"]
     return row

@@ -276,8 +276,8 @@ class World:
             db.client.put_item(TableName=self.table, Item=foreign)
         self.items: dict[int, Stored] = {row.number: row.stored(cls) for row in rows}
 
-    def path(self, which: int) -> sk.Path[Any]:
-        path: sk.Path[Any] = self.cls.key(shelf=SHELF, number=which)
+    def path(self, which: int) -> sk.AccessPath[Any]:
+        path: sk.AccessPath[Any] = self.cls.key(shelf=SHELF, number=which)
         return path
 
     def item(self, stored: Stored) -> Thing:
@@ -360,7 +360,7 @@ class World:
         for each in self.db.whole(parts):
             assert each == self.item(self.items[each.number])
 
-    def _check_path(self, path: sk.Path[Any], where: Wanted, belongs: Callable[[Stored], bool]) -> None:
+    def _check_path(self, path: sk.AccessPath[Any], where: Wanted, belongs: Callable[[Stored], bool]) -> None:
         expected = sorted(which for which, each in self.items.items() if belongs(each) and where.matches(each.shown))
         assert self._numbers(self.db.iterate(path, where=where.where)) == expected
         assert self._numbers(self.db.page(path, where=where.where).items) == expected

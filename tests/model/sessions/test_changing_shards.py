@@ -129,13 +129,13 @@ def test_an_item_that_moves_between_two_requests_is_returned_once(
             assert read(memory, version.top(board="b")) == 80
 
 
-def _players_of_page(db: sk.Session, path: sk.Path[Any]) -> int:
+def _players_of_page(db: sk.Session, path: sk.AccessPath[Any]) -> int:
     page = db.page(path, first=80)
     assert not page.has_next
     return len({each.player for each in page}) if len(page) == 80 else len(page)
 
 
-def _players_counted(db: sk.Session, path: sk.Path[Any]) -> int:
+def _players_counted(db: sk.Session, path: sk.AccessPath[Any]) -> int:
     return db.count(path)
 
 
@@ -192,7 +192,7 @@ def test_nothing_is_missing_or_twice_while_writes_go_on(store: str, index: str) 
         assert db.audit(AFTER).fine == 80
 
 
-def _walked(db: sk.Session, path: sk.Path[Any]) -> Counter[str]:
+def _walked(db: sk.Session, path: sk.AccessPath[Any]) -> Counter[str]:
     seen: Counter[str] = Counter()
     cursor = None
     while True:

@@ -56,7 +56,7 @@ def zoo(store: str) -> Iterator[sk.Session]:
         yield session
 
 
-def animal(item: Animal) -> sk.Path[Animal]:
+def animal(item: Animal) -> sk.AccessPath[Animal]:
     return Animal.key(owner=item.owner, name=item.name)
 
 

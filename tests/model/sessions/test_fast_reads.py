@@ -52,7 +52,7 @@ def test_reads_in_the_process_make_no_requests(url: str, monkeypatch: pytest.Mon
 
 def test_async_reads_in_the_process_make_no_requests(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def read() -> None:
-        async with sk.open(url, tables=[SHOP]) as db:
+        async with sk.async_connect(url, tables=[SHOP]) as db:
             await db.create_tables()
             await db.batch(put=[order(number) for number in range(5)])
             reject_requests(monkeypatch, db)

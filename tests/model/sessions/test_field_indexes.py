@@ -63,7 +63,7 @@ def _url(request: pytest.FixtureRequest, place: str, folder: Path) -> str:
 
 
 async def _opened(url: str) -> sk.AsyncSession:
-    return await sk.open(url, tables=[TICKETS])
+    return await sk.async_connect(url, tables=[TICKETS])
 
 
 def has_multi_attribute_keys(desk: sk.Session) -> bool:
@@ -102,7 +102,7 @@ OPEN = {"tenant": "acme", "status": Status.OPEN}
     ],
     ids=repr,
 )
-def test_paths(tickets: sk.Session, path: sk.Path[Ticket], found: list[str]) -> None:
+def test_paths(tickets: sk.Session, path: sk.AccessPath[Ticket], found: list[str]) -> None:
     assert ids(tickets.iterate(path)) == found
     assert ids(tickets.iterate(path, descending=True)) == found[::-1]
     assert tickets.count(path) == len(found)

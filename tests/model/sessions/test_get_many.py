@@ -66,7 +66,7 @@ def test_a_tuple_of_paths(many: sk.Session, transaction: bool) -> None:
 
 
 def test_more_than_a_request_takes(many: sk.Session) -> None:
-    paths: list[sk.Path[Any]] = [*(order(number).key for number in range(150)), ADA.key]
+    paths: list[sk.AccessPath[Any]] = [*(order(number).key for number in range(150)), ADA.key]
     assert many.get_many(path for path in paths) == [*map(order, range(150)), ADA]
     with pytest.raises(ValueError, match="a transaction reads at most 100 items, not 151"):
         many.get_many(paths, transaction=True)

@@ -37,7 +37,7 @@ class Rank(sk.Item, table="old-rows-ranks"):
 
 
 PARCEL = Parcel.key(id="1")
-PATHS: list[sk.Path[Parcel]] = [
+PATHS: list[sk.AccessPath[Parcel]] = [
     Parcel.of_fields(state="OPEN"),
     Parcel.named(state="OPEN"),
     Parcel.beside_a_template(state="OPEN"),
@@ -193,7 +193,7 @@ class Visit(sk.Item, table="old-rows-visits"):
     ids=["night", "night added", "stars", "stars added"],
 )
 def test_a_field_that_another_index_key_has_completes_a_key(
-    db: sk.Session, changes: dict[str, Any], path: sk.Path[Visit]
+    db: sk.Session, changes: dict[str, Any], path: sk.AccessPath[Visit]
 ) -> None:
     db.create_tables(Visit)
     row = {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "gsi1pk": {"S": "CITY#Rome"}, "gsi1sk": {"S": "1"}}

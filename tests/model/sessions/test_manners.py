@@ -28,7 +28,7 @@ def test_what_things_show(memory: sk.Session) -> None:
 
 # The type checker knows it, too: the comment is part of the test.
 def test_a_session_that_is_not_awaited_says_so() -> None:
-    db = sk.open("memory:")
+    db = sk.async_connect("memory:")
     with pytest.raises(AttributeError, match=r"not open yet, so it has no 'get': async with sk\.open\(…\) as db, or"):
         db.get(ADA)  # type: ignore[attr-defined]
 
@@ -41,7 +41,7 @@ def test_a_page_is_a_collection(db: sk.Session) -> None:
     assert numbers(list(page)) == [0, 1]
 
 
-PATHS: list[sk.Path[Any]] = [
+PATHS: list[sk.AccessPath[Any]] = [
     ADA,
     order(1).key,
     ADA.between(1, 5),
@@ -54,7 +54,7 @@ PATHS: list[sk.Path[Any]] = [
 
 
 @pytest.mark.parametrize("path", PATHS, ids=repr)
-def test_paths_hash_and_pickle(path: sk.Path[Any]) -> None:
+def test_paths_hash_and_pickle(path: sk.AccessPath[Any]) -> None:
     for again in (pickle.loads(pickle.dumps(path)), copy.copy(path), copy.deepcopy(path)):
         assert again == path
         assert hash(again) == hash(path)

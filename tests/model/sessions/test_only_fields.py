@@ -217,7 +217,7 @@ def test_whole_leaves_out_items_that_are_gone(memory: sk.Session) -> None:
 
 @pytest.mark.parametrize("call", ["get", "iterate", "page"])
 def test_wrong_arguments(memory: sk.Session, call: str) -> None:
-    def read(path: sk.Path[Any], only: Any) -> None:
+    def read(path: sk.AccessPath[Any], only: Any) -> None:
         found = getattr(memory, call)(path, only=only)
         if call == "iterate":
             list(found)

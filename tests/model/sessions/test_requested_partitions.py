@@ -124,7 +124,7 @@ def test_lookups_by_a_product_of_keys() -> None:
 
 def test_an_async_session_counts_the_same() -> None:
     async def main() -> None:
-        async with sk.open("memory:", tables=[SHOP]) as db:
+        async with sk.async_connect("memory:", tables=[SHOP]) as db:
             await db.create_tables()
             await db.put(Customer(customer="ada"))
             await db.get(Customer.key(customer="ada"))

@@ -128,7 +128,7 @@ def test_the_audit_rejects_a_row_in_the_wrong_shard(log: sk.Session) -> None:
     assert (found.kind, found.subject, found.repairable) == ("key-disagrees", "pk", 0)
 
 
-def misplace(db: sk.Session, key: sk.Path[Any]) -> dict[str, Any]:
+def misplace(db: sk.Session, key: sk.AccessPath[Any]) -> dict[str, Any]:
     """Copies a row to the next shard, as if the number of shards had been another; returns the key of the copy."""
     row = db.client.get_item(TableName="sharded-log", Key=key.key())["Item"]
     shard = (int(row["pk"]["S"][-2:]) + 1) % 8

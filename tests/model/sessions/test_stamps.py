@@ -282,7 +282,7 @@ def test_a_clock_that_returns_datetimes_is_rejected() -> None:
 
 def test_the_async_session_has_a_clock_too(clock: ManualClock) -> None:
     async def put() -> Note:
-        async with sk.open("memory:", tables=[NOTES], clock=clock) as session:
+        async with sk.async_connect("memory:", tables=[NOTES], clock=clock) as session:
             await session.create_tables()
             made = note()
             await session.put(made)

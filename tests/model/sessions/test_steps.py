@@ -162,7 +162,7 @@ def test_a_silent_endpoint() -> None:
 
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        async with sk.open(f"http://127.0.0.1:{port}?store=sortkey", tables=[SHOP]) as db:
+        async with sk.async_connect(f"http://127.0.0.1:{port}?store=sortkey", tables=[SHOP]) as db:
             asking = asyncio.ensure_future(db.within(None).get(order(1).key))
             await connected.wait()
             asking.cancel()
@@ -179,7 +179,7 @@ def test_a_silent_endpoint() -> None:
 # Cancelling a call leaves a session that works, and its writes whole.
 def test_cancelling_is_safe(store: str) -> None:
     async def session() -> None:
-        async with sk.open(store, tables=[SHOP]) as db:
+        async with sk.async_connect(store, tables=[SHOP]) as db:
             await db.create_tables()
             tasks = [asyncio.ensure_future(db.put(order(number, notes=["x"]))) for number in range(20)]
             await asyncio.sleep(0)

@@ -47,7 +47,7 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(run, range(THREADS)))
 
 
-def account(number: int) -> sk.Path[Account]:
+def account(number: int) -> sk.AccessPath[Account]:
     return Account.key(bank="b", id=number)
 
 

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import sortkey as sk
-from sortkey.model.sessions.async_session import open_session
+from sortkey.model.sessions.async_session import async_connect
 from tests.twins import Described, describe, public_members
 
 
@@ -31,7 +31,7 @@ def is_awaited(method: object) -> bool:
 
 
 def test_they_are_opened_with_the_same_options() -> None:
-    ours, theirs = describe(sk.connect), describe(open_session)
+    ours, theirs = describe(sk.connect), describe(async_connect)
     assert isinstance(ours, Described)
     assert isinstance(theirs, Described)
     assert ours.parameters == theirs.parameters

@@ -147,7 +147,7 @@ def test_index_keys_of_durations_and_of_types_with_codecs(things: sk.Session) ->
             )
         )
 
-    def ids(path: sk.Path[Thing]) -> list[int]:
+    def ids(path: sk.AccessPath[Thing]) -> list[int]:
         return [each.id for each in things.iterate(path)]
 
     assert ids(Thing.by_took(owner="ada")) == [2, 1, 3, 0]

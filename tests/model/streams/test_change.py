@@ -1,4 +1,4 @@
-"""`sk.Change` and `sk.read_record`: the records of a table's stream, as GetRecords and Lambda have them."""
+"""`sk.Change` and `sk.feeds.read_record`: the records of a table's stream, as GetRecords and Lambda have them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def lambda_record(event: str, **images: Any) -> dict[str, Any]:
 
 
 def test_a_record_of_a_lambda_event() -> None:
-    inserted = sk.read_record(lambda_record("INSERT", NewImage=IMAGE), File)
+    inserted = sk.feeds.read_record(lambda_record("INSERT", NewImage=IMAGE), File)
     assert_type(inserted, "sk.Change[File]")
     assert inserted == sk.Change(
         kind="INSERT",
@@ -72,11 +72,11 @@ def test_a_record_of_a_lambda_event() -> None:
 
 def test_the_images_of_a_change() -> None:
     older = {**IMAGE, "ready": {"BOOL": False}}
-    modified = sk.read_record(lambda_record("MODIFY", OldImage=older, NewImage=IMAGE), FILES)
+    modified = sk.feeds.read_record(lambda_record("MODIFY", OldImage=older, NewImage=IMAGE), FILES)
     assert (modified.kind, modified.old, modified.new) == ("MODIFY", sk.replace(FILE, ready=False), FILE)
-    removed = sk.read_record(lambda_record("REMOVE", OldImage=IMAGE), File)
+    removed = sk.feeds.read_record(lambda_record("REMOVE", OldImage=IMAGE), File)
     assert (removed.old, removed.new) == (FILE, None)
-    only_keys = sk.read_record(lambda_record("MODIFY"), File)
+    only_keys = sk.feeds.read_record(lambda_record("MODIFY"), File)
     assert (only_keys.old, only_keys.new, only_keys.key) == (None, None, FILE.key.key())
 
 
@@ -92,7 +92,7 @@ def test_the_images_of_a_change() -> None:
 )
 def test_whether_ttl_deleted_the_item(identity: dict[str, str] | None, expired: bool) -> None:
     record = {**lambda_record("REMOVE", OldImage=IMAGE), "userIdentity": identity}
-    assert sk.read_record(record, File).expired is expired
+    assert sk.feeds.read_record(record, File).expired is expired
 
 
 def test_records_of_a_stream() -> None:
@@ -108,7 +108,7 @@ def test_records_of_a_stream() -> None:
         position = db.client.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
         records = db.client.get_records(ShardIterator=position["ShardIterator"])["Records"]
         after = datetime.now(UTC)
-    changes = [sk.read_record(record, DESKS, shard=shard) for record in records]
+    changes = [sk.feeds.read_record(record, DESKS, shard=shard) for record in records]
     taken = sk.replace(desk, free=False)
     assert [change[:3] for change in changes] == [
         ("INSERT", None, desk),
@@ -135,7 +135,7 @@ def test_records_of_a_stream() -> None:
 )
 def test_things_that_are_no_records(record: Any) -> None:
     with pytest.raises(sk.DecodeError, match="a record of a stream has eventName"):
-        sk.read_record(record, FILES)
+        sk.feeds.read_record(record, FILES)
 
 
 def desk_record(sort: str, kind: str = "INSERT") -> dict[str, Any]:
@@ -145,7 +145,7 @@ def desk_record(sort: str, kind: str = "INSERT") -> dict[str, Any]:
 
 def test_a_class_reads_only_its_own_records() -> None:
     with pytest.raises(sk.DecodeError, match="it is of the class Lamp, not Desk"):
-        sk.read_record(desk_record("LAMP"), Desk)
+        sk.feeds.read_record(desk_record("LAMP"), Desk)
     assert [concerns(Desk, desk_record(sort)) for sort in ("DESK", "LAMP", "CHAIR")] == [True, False, False]
     assert [concerns(DESKS, desk_record(sort)) for sort in ("DESK", "LAMP", "CHAIR")] == [True, True, False]
 

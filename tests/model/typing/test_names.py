@@ -18,14 +18,14 @@ WIDGET = Product(tenant="acme", number=1)
 
 
 def test_keys_know_their_fields() -> None:
-    assert_type(Product.key(tenant="acme"), sk.Path[Product])
-    assert_type(Product.key(tenant="acme", number=1), sk.Path[Product])
-    assert_type(Product.key(tenant="acme").between(1, 2), sk.Path[Product])
-    assert_type(Product.by_size(size=Size.SMALL, city="Rome"), sk.Path[Product])
-    assert_type(Product.by_status(tenant="acme", status="NEW"), sk.Path[Product])
-    assert_type(Product.by_price(tenant="acme"), sk.Path[Product])
-    assert_type(WIDGET.key, sk.Path[Product])
-    assert_type(sk.collection(Product.key, tenant="acme"), sk.Path[sk.Item])
+    assert_type(Product.key(tenant="acme"), sk.AccessPath[Product])
+    assert_type(Product.key(tenant="acme", number=1), sk.AccessPath[Product])
+    assert_type(Product.key(tenant="acme").between(1, 2), sk.AccessPath[Product])
+    assert_type(Product.by_size(size=Size.SMALL, city="Rome"), sk.AccessPath[Product])
+    assert_type(Product.by_status(tenant="acme", status="NEW"), sk.AccessPath[Product])
+    assert_type(Product.by_price(tenant="acme"), sk.AccessPath[Product])
+    assert_type(WIDGET.key, sk.AccessPath[Product])
+    assert_type(sk.collection(Product.key, tenant="acme"), sk.AccessPath[sk.Item])
 
 
 def test_keys_reject_other_fields() -> None:

@@ -39,7 +39,7 @@ def test_the_sync_session() -> None:
 
 def test_the_async_session() -> None:
     async def session() -> None:
-        async with sk.open("memory:", tables=[SHOP]) as db:
+        async with sk.async_connect("memory:", tables=[SHOP]) as db:
             assert_type(db, sk.AsyncSession)
             await db.create_tables()
             await db.put(order(1))

@@ -28,10 +28,10 @@ def test_attributes_have_their_types() -> None:
 def test_paths_know_their_items() -> None:
     assert_type(wants_key_of_prices(Price.key), str)
     assert_type(wants_key_of_prices(Price.by_product), str)
-    assert_type(Everything.key(id=UUID(int=1)), sk.Path[Everything])
-    assert_type(Price.key(store="1"), sk.Path[Price])
-    assert_type(Price.by_product(kind="Base", product="P").between("A", "B"), sk.Path[Price])
-    assert_type(PRICE.key, sk.Path[Price])
+    assert_type(Everything.key(id=UUID(int=1)), sk.AccessPath[Everything])
+    assert_type(Price.key(store="1"), sk.AccessPath[Price])
+    assert_type(Price.by_product(kind="Base", product="P").between("A", "B"), sk.AccessPath[Price])
+    assert_type(PRICE.key, sk.AccessPath[Price])
     assert_type(schema_of(Price).encode(PRICE), Row)
     assert_type(schema_of(Price).decode(schema_of(Price).encode(PRICE)), Price)
     assert_type(Price.key(store="1").decode({}), Price | None)
@@ -39,20 +39,20 @@ def test_paths_know_their_items() -> None:
 
 
 def test_a_collection_is_of_any_class() -> None:
-    assert_type(sk.collection(Follow.key, user="a"), sk.Path[sk.Item])
+    assert_type(sk.collection(Follow.key, user="a"), sk.AccessPath[sk.Item])
 
 
 def wants_key_of_prices(key: BoundKey[Price]) -> str:
     return key.name
 
 
-def wants_any_item(path: sk.Path[sk.Item]) -> sk.Path[sk.Item]:
+def wants_any_item(path: sk.AccessPath[sk.Item]) -> sk.AccessPath[sk.Item]:
     return path
 
 
 # A function that takes paths to any item takes paths to prices.
 def test_paths_are_covariant() -> None:
-    assert_type(wants_any_item(Price.key(store="1")), sk.Path[sk.Item])
+    assert_type(wants_any_item(Price.key(store="1")), sk.AccessPath[sk.Item])
 
 
 # An unused `type: ignore` is an error, so these show that the checker rejects what Python does.

@@ -29,7 +29,7 @@ class View(NamedTuple):
 
 
 class UnderWay(NamedTuple):
-    load: sk.Load[Person]
+    load: sk.patterns.GenerationLoad[Person]
     view: View
 
 
@@ -46,7 +46,9 @@ class Loads(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         async def opened() -> sk.AsyncSession:
-            db = await sk.open("memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(now=self.clock.now))
+            db = await sk.async_connect(
+                "memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(now=self.clock.now)
+            )
             await db.create_tables()
             return db
 
@@ -58,14 +60,14 @@ class Loads(RuleBasedStateMachine):
         """The load's items are written, all of them; what comes later is left to other rules."""
         self.loads += 1
 
-        async def written() -> sk.Load[Person]:
+        async def written() -> sk.patterns.GenerationLoad[Person]:
             load = await PEOPLE.begin(self.db, as_of=as_of(day))
             await load.write(persons(self.loads, names))
             return load
 
         try:
             load = self.runner.run(written())
-        except sk.Superseded:
+        except sk.patterns.Superseded:
             assert self.current is not None
             assert self.current.day > day
         else:
@@ -77,7 +79,7 @@ class Loads(RuleBasedStateMachine):
         load, view = self._taken(data)
         try:
             self.runner.run(load.publish())
-        except sk.Superseded:
+        except sk.patterns.Superseded:
             assert self.current is not None
             assert self.current.day > view.day
         else:
@@ -94,7 +96,7 @@ class Loads(RuleBasedStateMachine):
     def roll_back(self) -> None:
         try:
             self.runner.run(PEOPLE.roll_back(self.db))
-        except sk.NoEarlierGeneration:
+        except sk.patterns.NoEarlierGeneration:
             assert not self.earlier
         else:
             self.current = self.earlier.pop()

@@ -30,7 +30,7 @@ class Note(sk.Item, table=Person.__table__):
     key = sk.Key("NOTE#{id}")
 
 
-PEOPLE = sk.generations(Person, grace=HOUR, abandoned=DAY)
+PEOPLE = sk.patterns.generations(Person, grace=HOUR, abandoned=DAY)
 
 
 def persons(day: int, names: Iterable[str] = ("ada", "bob")) -> Iterator[Person]:
@@ -48,7 +48,7 @@ def run(
 
     async def opened() -> None:
         pacing = None if clock is None else Pacing(now=clock.now)
-        async with sk.open(store, tables=PEOPLE.tables, clock=clock, pacing=pacing) as db:
+        async with sk.async_connect(store, tables=PEOPLE.tables, clock=clock, pacing=pacing) as db:
             await db.create_tables()
             await test(db)
 

@@ -49,9 +49,9 @@ class Tagged(sk.Item, table=sk.Table("tagged-generations"), tag=True):
 )
 def test_mistakes_are_rejected_at_import(cls: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(sk.DeclarationError, match=message):
-        sk.generations(cls, **options)
+        sk.patterns.generations(cls, **options)
 
 
 def test_the_pointer_is_named_after_the_table_and_the_class() -> None:
     assert PEOPLE.name == "generation-persons.Person"
-    assert sk.generations(Person, name="people").name == "people"
+    assert sk.patterns.generations(Person, name="people").name == "people"

@@ -30,7 +30,9 @@ def test_a_day_of_loads(store: str) -> None:
 
         assert (await PEOPLE.roll_back(db)).id == first.id
         assert await days(db) == [1, 1]
-        with pytest.raises(sk.NoEarlierGeneration, match=r"no generation of generation-persons\.Person is kept"):
+        with pytest.raises(
+            sk.patterns.NoEarlierGeneration, match=r"no generation of generation-persons\.Person is kept"
+        ):
             await PEOPLE.roll_back(db)
 
     run(test, store)
@@ -78,10 +80,10 @@ def test_of_two_loads_at_once_the_later_as_of_wins() -> None:
         await newer.write(persons(2))
         await older.write(persons(1))
         await newer.publish()
-        with pytest.raises(sk.Superseded, match=r"served as of 2026-05-18.*, which is later than 2026-05-17"):
+        with pytest.raises(sk.patterns.Superseded, match=r"served as of 2026-05-18.*, which is later than 2026-05-17"):
             await older.publish()
         assert await days(db) == [2, 2]
-        with pytest.raises(sk.Superseded, match="To serve an older one, roll back first"):
+        with pytest.raises(sk.patterns.Superseded, match="To serve an older one, roll back first"):
             await PEOPLE.begin(db, as_of=as_of(1))
 
     run(test)
@@ -106,7 +108,7 @@ def test_an_unfinished_load_of_the_same_source_is_resumed() -> None:
     async def test(db: sk.AsyncSession) -> None:
         with pytest.raises(sk.LoadError):
             await PEOPLE.load(db, interrupted(), as_of=as_of(1), source="gold/1")
-        seen: list[sk.Loaded] = []
+        seen: list[sk.LoadResult] = []
         served = await PEOPLE.load(db, persons(1, names), as_of=as_of(1), source="gold/1", progress=seen.append)
         assert (seen[-1].items, seen[-1].position) == (25, 50)
         assert await stored(db) == {served.id: served.rows} == {served.id: 50}
@@ -176,7 +178,7 @@ def test_a_generation_that_was_rolled_back_is_not_published_again() -> None:
         await first.publish()
         await PEOPLE.roll_back(db)
         await second.write(persons(2))
-        with pytest.raises(sk.Superseded, match="was published before and is no longer served"):
+        with pytest.raises(sk.patterns.Superseded, match="was published before and is no longer served"):
             await second.publish()
         assert await days(db) == [1, 1]
 
@@ -189,7 +191,7 @@ def test_processes_may_share_a_load() -> None:
         shares = [await (await PEOPLE.join(db, load.id)).write_share(persons(1, (name,))) for name in ("ada", "bob")]
         served = await load.publish(rows=sum(shares))
         assert (served.rows, await days(db)) == (2, [1, 1])
-        with pytest.raises(sk.Superseded, match="there is no generation 'other'"):
+        with pytest.raises(sk.patterns.Superseded, match="there is no generation 'other'"):
             await PEOPLE.join(db, "other")
 
     run(test)
@@ -200,9 +202,9 @@ def test_a_discarded_load_cannot_be_published() -> None:
         load = await PEOPLE.begin(db, as_of=as_of(1))
         await load.write(persons(1))
         await load.discard()
-        with pytest.raises(sk.Superseded, match="was discarded, so it cannot be published"):
+        with pytest.raises(sk.patterns.Superseded, match="was discarded, so it cannot be published"):
             await load.publish()
-        with pytest.raises(sk.Superseded, match="was discarded, so its load cannot go on"):
+        with pytest.raises(sk.patterns.Superseded, match="was discarded, so its load cannot go on"):
             await load.write(persons(1))
 
     run(test)
@@ -215,9 +217,9 @@ def test_a_load_that_is_discarded_meanwhile_stops_at_its_next_note() -> None:
     async def test(db: sk.AsyncSession) -> None:
         load = await PEOPLE.begin(db, as_of=as_of(1))
         await load.discard()
-        with pytest.raises(sk.Superseded, match="its load cannot go on"):
+        with pytest.raises(sk.patterns.Superseded, match="its load cannot go on"):
             await load.write(endless)
-        with pytest.raises(sk.Superseded, match="its load cannot go on"):
+        with pytest.raises(sk.patterns.Superseded, match="its load cannot go on"):
             await load.write_share(endless)
 
     with patch.object(load_module, "NOTED", 8):

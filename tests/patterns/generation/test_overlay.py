@@ -27,8 +27,8 @@ class Deposit(sk.Item, table=sk.Table("generation-deposits", ttl="expires")):
     key = sk.Key("PERSON#{person}", "GOAL#{goal}")
 
 
-SAVERS = sk.generations(Saver)
-VIEW = sk.overlay(Deposit, over=Saver, newer="at", than="as_of", replace={"saved": "balance"})
+SAVERS = sk.patterns.generations(Saver)
+VIEW = sk.patterns.overlay(Deposit, over=Saver, newer="at", than="as_of", replace={"saved": "balance"})
 
 
 def savers(day: int, saved: int) -> Iterator[Saver]:
@@ -38,7 +38,7 @@ def savers(day: int, saved: int) -> Iterator[Saver]:
 # The batch of day 2 runs hours after its cut-off: a deposit between the two must not disappear when it is published.
 def test_a_deposit_after_the_cut_off_stays_visible(store: str) -> None:
     async def test() -> None:
-        async with sk.open(store, tables=[*SAVERS.tables, Deposit]) as db:
+        async with sk.async_connect(store, tables=[*SAVERS.tables, Deposit]) as db:
             await db.create_tables()
             reader = VIEW.reader(db, base=SAVERS.reader(db, renew=1e-9).get)
 
@@ -61,7 +61,7 @@ def test_a_deposit_after_the_cut_off_stays_visible(store: str) -> None:
 
 def test_a_read_is_one_unit() -> None:
     async def test() -> None:
-        async with sk.open("memory:", tables=[*SAVERS.tables, Deposit]) as db:
+        async with sk.async_connect("memory:", tables=[*SAVERS.tables, Deposit]) as db:
             await db.create_tables()
             await SAVERS.load(db, savers(1, 100), as_of=as_of(1))
             base = SAVERS.reader(db, renew=3600)

@@ -63,7 +63,7 @@ def test_a_load_is_removed_once_nothing_was_heard_of_it_for_long() -> None:
     run(test, clock=clock)
 
 
-async def removed_while_frozen(db: sk.AsyncSession, clock: ManualClock) -> sk.Load[Person]:
+async def removed_while_frozen(db: sk.AsyncSession, clock: ManualClock) -> sk.patterns.GenerationLoad[Person]:
     """A load whose generation was removed, although its process lives."""
     load = await PEOPLE.begin(db, as_of=as_of(1))
     await load.write(persons(1))
@@ -79,7 +79,7 @@ def test_a_load_that_goes_on_after_its_removal_is_removed_again() -> None:
 
     async def test(db: sk.AsyncSession) -> None:
         load = await removed_while_frozen(db, clock)
-        with pytest.raises(sk.Superseded):
+        with pytest.raises(sk.patterns.Superseded):
             await load.write(persons(1, ("cyd",)))
         assert await stored(db) == {load.id: 1}
         clock.advance(HOUR.total_seconds())
@@ -120,7 +120,7 @@ def test_a_generation_is_not_published_after_its_removal_has_begun() -> None:
                 await PEOPLE.remove_old(db)
             return await put(book, pointer)
 
-        with patch.object(PointerBook, "_put", freeze), pytest.raises(sk.Superseded, match="was discarded"):
+        with patch.object(PointerBook, "_put", freeze), pytest.raises(sk.patterns.Superseded, match="was discarded"):
             await load.publish()
         assert await days(db) == [None, None]
 
@@ -172,7 +172,7 @@ def test_a_remover_works_in_the_background(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_remover_goes_on_after_an_error(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        async with sk.open("memory:") as db:
+        async with sk.async_connect("memory:") as db:
             async with PEOPLE.remover(db, every=0.001):
                 while len(caplog.records) < 2:
                     await asyncio.sleep(0)

@@ -13,7 +13,7 @@ import msgspec
 class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """Faults that a store in the process shall have, to test a program's retries. All are off by default.
 
-    >>> faults = sk.Faults(seed=7, throttle=0.2)
+    >>> faults = sk.testing.Faults(seed=7, throttle=0.2)
     >>> with sk.client("memory:", faults=faults) as client:
     ...     client.list_tables()["TableNames"]
     []

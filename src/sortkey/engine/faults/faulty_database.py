@@ -76,5 +76,5 @@ class FaultyDatabase(Database):
 def open_database(path: Path | None, faults: Faults | None) -> Database:
     """Open a folder (created if missing), or memory if `path` is None, with these faults or without any."""
     if not isinstance(faults, Faults | None):
-        raise TypeError(f"faults must be sk.Faults, not {faults!r}")
+        raise TypeError(f"faults must be sk.testing.Faults, not {faults!r}")
     return (Database(path) if faults is None else FaultyDatabase(faults, path)).start()

@@ -1,4 +1,4 @@
-"""`sk.ChangeFeed`: a consumer of a table's changes, before a store is open."""
+"""`sk.feeds.ChangeFeed`: a consumer of a table's changes, before a store is open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangeFeed(Generic[ItemT]):
             for change in changes:
                 print(change.kind, change.new)
 
-        ORDERS = sk.ChangeFeed("order-printer", Order, on_changes)
+        ORDERS = sk.feeds.ChangeFeed("order-printer", Order, on_changes)
 
     A call has changes of one shard, in their order, so the changes of one item come in order. The calls of one shard
     follow each other. A change may come again, after a call that raised and when another process takes over.

@@ -1,4 +1,4 @@
-"""`sk.DeadLetter`: a change, or a timer, that was given up, in the table `sortkey-dead-letters`."""
+"""`sk.feeds.DeadLetter`: a change, or a timer, that was given up, in the table `sortkey-dead-letters`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IMAGES: Final = ("OldImage", "NewImage")
 class DeadLetter(Item, table=DEAD_LETTERS):
     """A change that a feed gave up, or a timer, and why.
 
-        async for letter in db.iterate(sk.DeadLetter.key(feed="order-printer")):
+        async for letter in db.iterate(sk.feeds.DeadLetter.key(feed="order-printer")):
             print(letter.reason, letter.record)
 
     The table's TTL deletes it after 14 days.
@@ -37,7 +37,7 @@ class DeadLetter(Item, table=DEAD_LETTERS):
     sequence: str
     """The sequence number, with zeros before it; of a timer, `Due.key`."""
     record: str
-    """The record of the stream as DynamoDB JSON, which `sk.read_record(json.loads(letter.record), Order)` reads. Of a
+    """The record of the stream as DynamoDB JSON, which `sk.feeds.read_record(json.loads(letter.record), Order)` reads. Of a
     timer, a JSON object: its schedule, the values of its group, and its time."""
     reason: str
     at: datetime

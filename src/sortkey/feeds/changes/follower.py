@@ -1,4 +1,4 @@
-"""`sk.Follower`: runs change feeds and timers in this process, on the event loop of a session."""
+"""`sk.feeds.Follower`: runs change feeds and timers in this process, on the event loop of a session."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from sortkey.feeds.timers.timers import Timers
 from sortkey.http.prometheus import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedule.timer import TIMERS
+from sortkey.patterns.schedules.timer import TIMERS
 
 LEASE_SECONDS: Final = 10.0
-_NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.Follower(…) as follower`"
+_NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.feeds.Follower(…) as follower`"
 
 
 class Follower:
     """Runs change feeds and timers. Any number of processes may run the same ones: they share the shards, and the
     others take over when one dies, after `lease_seconds`.
 
-        async with sk.open(url) as db, sk.Follower(db, [ORDERS]) as follower:
+        async with sk.async_connect(url) as db, sk.feeds.Follower(db, [ORDERS]) as follower:
             await db.put(Order(number=1))
             await follower.caught_up()
 

@@ -10,7 +10,7 @@ from sortkey.feeds.changes.lease import NOBODY, SHARD_END, FeedStart, ShardLease
 from sortkey.feeds.changes.stream_shards import ShardKey
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 
 
@@ -31,7 +31,7 @@ class LeaseBook:
         return await self._session.get(start.key, consistent=True) or start, False
 
     async def leases(self) -> dict[ShardKey, ShardLease]:
-        path: Path[ShardLease] = ShardLease.key(feed=self._feed)
+        path: AccessPath[ShardLease] = ShardLease.key(feed=self._feed)
         return {
             ShardKey(lease.stream, lease.shard): lease async for lease in self._session.iterate(path, consistent=True)
         }

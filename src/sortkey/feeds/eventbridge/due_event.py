@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from sortkey.model.errors import DecodeError
-from sortkey.patterns.schedule.declaration import Schedule
-from sortkey.patterns.schedule.occurrence import Occurrence
+from sortkey.patterns.schedules.declaration import Schedule
+from sortkey.patterns.schedules.occurrence import Occurrence
 
 
 class DueEvent(msgspec.Struct, frozen=True):

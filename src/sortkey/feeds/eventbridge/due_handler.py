@@ -1,4 +1,4 @@
-"""`sk.due_handler`: a schedule's handler as an AWS Lambda function that EventBridge Scheduler calls.
+"""`sk.feeds.due_handler`: a schedule's handler as an AWS Lambda function that EventBridge Scheduler calls.
 
 Scheduler and Lambda repeat what raises, and know the queue of what fails for good. They call at least once, perhaps
 twice at the same time. So the handler has neither leases nor dead letters; it checks that an item still asks.
@@ -35,14 +35,14 @@ def due_handler(
     *,
     tables: Iterable[type[Item] | Table] = (),
 ) -> DueHandler:
-    """The handler of a Lambda function that the schedules of `sk.EventBridge` call, or a queue of theirs.
+    """The handler of a Lambda function that the schedules of `sk.feeds.EventBridge` call, or a queue of theirs.
 
-        handler = sk.due_handler(sk.Timers(reminders, on_due), "dynamodb://eu-west-1", tables=[Reminder])
+        handler = sk.feeds.due_handler(sk.feeds.Timers(reminders, on_due), "dynamodb://eu-west-1", tables=[Reminder])
 
     Timers that need a session are made by a function; the session is opened with the first event, and kept:
 
-        def timers(db: sk.AsyncSession) -> sk.Timers[Reminder]:
-            return sk.Timers(reminders, Sender(db).on_due)
+        def timers(db: sk.AsyncSession) -> sk.feeds.Timers[Reminder]:
+            return sk.feeds.Timers(reminders, Sender(db).on_due)
 
     Of the timers, the schedule and `on_due` count. What raises is raised, so that it is called again; of a queue's
     messages, the answer names those that failed, and the event source mapping needs `ReportBatchItemFailures`.

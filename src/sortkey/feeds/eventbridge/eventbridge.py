@@ -1,4 +1,4 @@
-"""`sk.EventBridge`: a schedule's timers as schedules of EventBridge Scheduler, before a store is open."""
+"""`sk.feeds.EventBridge`: a schedule's timers as schedules of EventBridge Scheduler, before a store is open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.eventbridge.schedule_writer import Destination, ScheduleWriter
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedule.declaration import Schedule
+from sortkey.patterns.schedules.declaration import Schedule
 
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:([a-z0-9-]*):[0-9]*:\S+")
 _GROUP: Final = re.compile(r"[0-9a-zA-Z_.-]{1,64}")
@@ -19,16 +19,16 @@ _GROUP: Final = re.compile(r"[0-9a-zA-Z_.-]{1,64}")
 class EventBridge:
     """Where the schedules of EventBridge Scheduler are made, and what they call.
 
-        AWS = sk.EventBridge(
+        AWS = sk.feeds.EventBridge(
             target="arn:aws:lambda:eu-west-1:123456789012:function:reminders-due",
             role="arn:aws:iam::123456789012:role/call-reminders-due",
             time_zone="Europe/Berlin",
         )
 
-        def feed(db: sk.AsyncSession) -> sk.ChangeFeed[Reminder]:
+        def feed(db: sk.AsyncSession) -> sk.feeds.ChangeFeed[Reminder]:
             return AWS.feed(reminders, db)
 
-        handler = sk.lambda_handler(feed, "dynamodb://eu-west-1", tables=[Reminder])
+        handler = sk.feeds.lambda_handler(feed, "dynamodb://eu-west-1", tables=[Reminder])
 
     `target` is the ARN of a Lambda function or an SQS queue that gets the events, `role` the role that may call it.
     `group` is the group of the schedules, which must exist. `time_zone` is the one that they are shown in; the
@@ -61,14 +61,14 @@ class EventBridge:
         self.destination = Destination(target, role, group, zone, dead_letters)
 
     def feed(self, schedule: Schedule[Any], session: AsyncSession, *, client: Any = None) -> ChangeFeed[Any]:
-        """The change feed that makes and deletes the schedules, for `sk.lambda_handler` or `sk.Follower`. `client` is
+        """The change feed that makes and deletes the schedules, for `sk.feeds.lambda_handler` or `sk.feeds.Follower`. `client` is
         boto3's of `scheduler`, by default one of the target's region."""
         writer = ScheduleWriter(self.destination, schedule, session, client)
         # Not the feed of timers, which others may run at the same time.
         return ChangeFeed(f"{schedule.name}.eventbridge", schedule.source.cls, writer.on_changes)
 
     async def restore(self, schedule: Schedule[Any], session: AsyncSession, *, client: Any = None) -> int:
-        """Make schedules for all items of the table that ask for one, as `sk.Timers.restore` does; returns their
+        """Make schedules for all items of the table that ask for one, as `sk.feeds.Timers.restore` does; returns their
         number."""
         return await ScheduleWriter(self.destination, schedule, session, client).restore()
 

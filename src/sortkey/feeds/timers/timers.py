@@ -1,4 +1,4 @@
-"""`sk.Timers`: a schedule and its handler, before a store is open."""
+"""`sk.feeds.Timers`: a schedule and its handler, before a store is open."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sortkey.feeds.changes.lease_book import LeaseBook
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedule.declaration import Schedule
-from sortkey.patterns.schedule.due import Due
-from sortkey.patterns.schedule.timer import TIMERS
-from sortkey.patterns.schedule.timer_book import TimerBook, asked_in_table
+from sortkey.patterns.schedules.declaration import Schedule
+from sortkey.patterns.schedules.due import Due
+from sortkey.patterns.schedules.timer import TIMERS
+from sortkey.patterns.schedules.timer_book import TimerBook, asked_in_table
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -27,13 +27,13 @@ PARALLEL: Final = 16
 class Timers(Generic[ItemT]):
     """Calls `on_due` when the time of a schedule's items has come, at least once, and never before.
 
-        async def on_due(due: sk.Due[Reminder]) -> None:
+        async def on_due(due: sk.patterns.Due[Reminder]) -> None:
             async for reminder in due.items():
                 print(reminder.text)
 
-        timers = sk.Timers(reminders, on_due)
+        timers = sk.feeds.Timers(reminders, on_due)
 
-    `sk.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time; if it
+    `sk.feeds.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time; if it
     dies, another one does. What was due while nobody ran is handled late.
 
     A call that raises is tried again, with longer and longer pauses; one that raised `attempts` times goes to the dead
@@ -55,7 +55,7 @@ class Timers(Generic[ItemT]):
     ) -> None:
         given: Any = schedule
         if not isinstance(given, Schedule):
-            raise DeclarationError(f"sk.Timers takes a schedule, of sk.schedule, not {given!r}")
+            raise DeclarationError(f"sk.feeds.Timers takes a schedule, of sk.patterns.schedule, not {given!r}")
         self.schedule = schedule
         self.on_due = on_due
         self.attempts = attempts

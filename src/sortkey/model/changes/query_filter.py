@@ -17,11 +17,11 @@ from sortkey.model.changes.version_tests import needs_program
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 
 class QueryFilter:
-    def __init__(self, path: Path[Any], where: Where) -> None:
+    def __init__(self, path: AccessPath[Any], where: Where) -> None:
         """Raises NoAccessPath for a path without a filter, and for fields that a filter cannot use."""
         if path.collection:
             raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
@@ -37,7 +37,7 @@ class QueryFilter:
         if self._is_partial:
             self._reject_unprojected(path, fields)
 
-    def _reject_unprojected(self, path: Path[Any], fields: set[str]) -> None:
+    def _reject_unprojected(self, path: AccessPath[Any], fields: set[str]) -> None:
         """The store would take an attribute that the index does not have for an absent one."""
         if self._schema.exclusive_tags is not None:
             raise NoAccessPath(

@@ -13,7 +13,7 @@ from sortkey.model.changes.comparable import compare
 from sortkey.model.changes.own_form import own_form
 from sortkey.model.items.codec import Row
 from sortkey.model.keys.key_attribute import NativeAttribute, SortCondition
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 
 class ShownRange:
@@ -37,7 +37,7 @@ class ShownRange:
         return compare(self.condition.operator, shown, limits[0])
 
 
-def shown_range(path: Path[Any]) -> ShownRange | None:
+def shown_range(path: AccessPath[Any]) -> ShownRange | None:
     """The range of a path, if the store cannot tell for every row."""
     condition = path.condition
     if condition is None or condition.operator in ("=", "begins_with"):

@@ -20,7 +20,7 @@ from sortkey.model.keys.key_layout import KeyLayout, Mismatch
 from sortkey.model.keys.key_signature import KeySignature
 from sortkey.model.keys.shards import Shards
 from sortkey.model.keys.template import ParsedTemplate, parse_template
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T", bound=msgspec.Struct)
 P = ParamSpec("P")
@@ -50,7 +50,7 @@ class BoundKey(Generic[T]):
     def __repr__(self) -> str:
         return f"<{self.name}: {', '.join(map(repr, self.layout.attributes))}>"
 
-    def __call__(self, /, *positional: Never, **given: Any) -> Path[T]:
+    def __call__(self, /, *positional: Never, **given: Any) -> AccessPath[T]:
         """The access path to the items with these fields: all of the partition key, and the first ones of the sort key,
         or none. Raises NoAccessPath for other fields, and names the nearest key or index."""
         layout, schema = self.layout, self.schema
@@ -62,7 +62,7 @@ class BoundKey(Generic[T]):
             equal, condition = layout.key_conditions[self._depths[len(given)]](given)
         except KeyError:
             raise self._error(given) from None
-        return Path(
+        return AccessPath(
             schema.name, schema.table, layout, schema.primary, equal, condition, given, schema, schema.decode_own
         )
 
@@ -70,7 +70,7 @@ class BoundKey(Generic[T]):
         """The fields in a key, or in a row's key attributes; None if they are not of this key."""
         return self.layout.parse(row)
 
-    def of(self, item: T) -> Path[T]:
+    def of(self, item: T) -> AccessPath[T]:
         """The path of one item."""
         given = {field: getattr(item, field) for field in self.layout.fields}
         absent = [field for field in self.layout.sparse if given[field] is None]
@@ -110,14 +110,14 @@ if TYPE_CHECKING:
     class SignedKey(BoundKey[T], Generic[P, T]):
         """A key whose signature tells its fields."""
 
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Path[T]: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> AccessPath[T]: ...
 
     class SignedDeclaration(Generic[P]):
         @overload
         def __get__(self, instance: None, owner: type[T]) -> SignedKey[P, T]: ...
         @overload
-        def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...
-        def __get__(self, instance: T | None, owner: type[T]) -> SignedKey[P, T] | Path[T]: ...
+        def __get__(self, instance: T, owner: type[T]) -> AccessPath[T]: ...
+        def __get__(self, instance: T | None, owner: type[T]) -> SignedKey[P, T] | AccessPath[T]: ...
 
 
 def _describe_mismatch(layout: KeyLayout, mismatch: Mismatch) -> str:
@@ -165,9 +165,9 @@ class Declaration:
     def __get__(self, instance: None, owner: type[T]) -> UnsignedKey[T]: ...
 
     @overload
-    def __get__(self, instance: T, owner: type[T]) -> Path[T]: ...
+    def __get__(self, instance: T, owner: type[T]) -> AccessPath[T]: ...
 
-    def __get__(self, instance: T | None, owner: type[T]) -> BoundKey[T] | Path[T]:
+    def __get__(self, instance: T | None, owner: type[T]) -> BoundKey[T] | AccessPath[T]:
         bound: BoundKey[T] | None = self._bound.get(owner)
         if bound is None:
             bound = self._bound[owner] = self._bind(owner)

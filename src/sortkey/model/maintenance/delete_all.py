@@ -24,7 +24,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.row_source import ClassRows, PathRows
 from sortkey.model.maintenance.unit_rate import UnitRate
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import reject_path
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.conditional_writes import (
@@ -41,7 +41,7 @@ _PART: Final = 400
 """The most rows that one part of the work deletes: 16 batches."""
 
 
-class Deleted(NamedTuple):
+class DeleteResult(NamedTuple):
     """What `delete_all` did."""
 
     items: int
@@ -58,19 +58,19 @@ class DeleteOptions(NamedTuple):
     rate: float | None = None
 
 
-class DeleteAll(LongWork[Deleted]):
+class DeleteAll(LongWork[DeleteResult]):
     def __init__(
-        self, context: Context, deleted: Path[Any] | type[Item], where: Where | None, options: DeleteOptions
+        self, context: Context, deleted: AccessPath[Any] | type[Item], where: Where | None, options: DeleteOptions
     ) -> None:
         self._context = context
         self._where = where
-        self._path: Path[Any] | None = None
+        self._path: AccessPath[Any] | None = None
         self._source: PathRows | ClassRows
         if isinstance(deleted, type) and issubclass(deleted, Item):
             _require_scan(deleted, options.scan)
             self._schema: Schema[Any] = context.schema(deleted)
             self._source = ClassRows(context, deleted, where, options.segments)
-        elif isinstance(deleted, Path):
+        elif isinstance(deleted, AccessPath):
             if options.scan or options.segments is not None:
                 raise ValueError(f"{deleted!r} is a path, which is queried: scan and segments are for classes")
             self._path = context.adapt(deleted)
@@ -88,8 +88,8 @@ class DeleteAll(LongWork[Deleted]):
         self._paid = 0.0
 
     @property
-    def result(self) -> Deleted:
-        return Deleted(self._items, self._kept, self._source.units, self._write_units)
+    def result(self) -> DeleteResult:
+        return DeleteResult(self._items, self._kept, self._source.units, self._write_units)
 
     def pause(self) -> float:
         if self._rate is None:
@@ -168,7 +168,7 @@ class _Deletion(ConditionalWrite):
     def __init__(
         self,
         schema: Schema[Any],
-        path: Path[Any] | None,
+        path: AccessPath[Any] | None,
         where: Where | None,
         key: Row,
         tags: tuple[str, list[Value]] | None,

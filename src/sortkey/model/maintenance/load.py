@@ -29,7 +29,7 @@ SHOWN: Final = 200
 """How much of a bad item an error shows, in characters."""
 
 
-class Loaded(NamedTuple):
+class LoadResult(NamedTuple):
     """What `db.load` did, or has done so far: `progress=` receives one after each commit or round of batches.
 
     >>> db.load(Parcel(number=number) for number in range(1000)).position
@@ -49,7 +49,7 @@ class Loaded(NamedTuple):
         return self.items / self.seconds if self.seconds else 0.0
 
 
-ShowLoad = Callable[[Loaded], None]
+ShowLoad = Callable[[LoadResult], None]
 
 
 class LoadOptions(NamedTuple):
@@ -58,7 +58,7 @@ class LoadOptions(NamedTuple):
     progress: ShowLoad | None = None
 
 
-class Load(LongWork[Loaded]):
+class Load(LongWork[LoadResult]):
     def __init__(self, context: Context, client: AnyClient[Any], options: LoadOptions) -> None:
         _check(options)
         if options.rate is not None:
@@ -85,9 +85,9 @@ class Load(LongWork[Loaded]):
         return self
 
     @property
-    def result(self) -> Loaded:
+    def result(self) -> LoadResult:
         seconds = self._context.pacing.now() - self._began
-        return Loaded(self._writer.rows, self._position, self._writer.units, seconds)
+        return LoadResult(self._writer.rows, self._position, self._writer.units, seconds)
 
     @property
     def _position(self) -> int:

@@ -13,7 +13,7 @@ from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import source_of
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest, decode_row
 from sortkey.model.sessions.queries import query_of
@@ -26,7 +26,7 @@ from sortkey.model.sessions.wanted_items import item_test
 class PathRows:
     """The rows of a path's class, or of every class if it is a collection."""
 
-    def __init__(self, context: Context, path: Path[Any], where: Where | None) -> None:
+    def __init__(self, context: Context, path: AccessPath[Any], where: Where | None) -> None:
         self._context = context
         self._path = path
         is_global = path.layout.index is not None and not path.layout.local

@@ -22,7 +22,7 @@ from sortkey.model.keys.sharded_attribute import ShardedAttribute
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Path(msgspec.Struct, Generic[T_co], frozen=True):
+class AccessPath(msgspec.Struct, Generic[T_co], frozen=True):
     """An access path, made by calling a key or an index with fields: `Price.key(store="12345")`."""
 
     entity: str
@@ -63,27 +63,27 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         # The schema has functions that were made for the class; the class has them wherever the path is read.
         return _rebuilt, (self.schema.owner, self.layout.name, dict(self.given), self.range, self.collection)
 
-    def of_all_classes(self) -> Path[Any]:
+    def of_all_classes(self) -> AccessPath[Any]:
         """The path to the rows of all classes in the partition."""
         decode = self.schema.owner.__table__.decode
         return msgspec.structs.replace(self, condition=None, decode=decode, collection=True)
 
-    def between(self, low: Any, high: Any) -> Path[T_co]:
+    def between(self, low: Any, high: Any) -> AccessPath[T_co]:
         """The items whose next sort-key field is from `low` to `high`, both included."""
         sort, values = self._next("between")
         return self._ranged(sort.between(values, low, high), "between", low, high)
 
-    def before(self, limit: Any) -> Path[T_co]:
+    def before(self, limit: Any) -> AccessPath[T_co]:
         """The items whose next sort-key field is less than `limit`."""
         sort, values = self._next("before")
         return self._ranged(sort.before(values, limit), "before", limit)
 
-    def after(self, limit: Any) -> Path[T_co]:
+    def after(self, limit: Any) -> AccessPath[T_co]:
         """The items whose next sort-key field is greater than `limit`."""
         sort, values = self._next("after")
         return self._ranged(sort.after(values, limit), "after", limit)
 
-    def starting(self, beginning: str | bytes) -> Path[T_co]:
+    def starting(self, beginning: str | bytes) -> AccessPath[T_co]:
         """The items whose next sort-key field, a string, starts with `beginning`."""
         sort, values = self._next("starting")
         return self._ranged(sort.starting(values, beginning), "starting", beginning)
@@ -102,7 +102,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             raise NoAccessPath(f"{self!r}: the sort key is complete, so it cannot have a range")
         return self.layout.ranged(values)
 
-    def _ranged(self, condition: SortCondition | None, *described: Any) -> Path[T_co]:
+    def _ranged(self, condition: SortCondition | None, *described: Any) -> AccessPath[T_co]:
         return msgspec.structs.replace(self, condition=condition, range=described)
 
     @property
@@ -162,7 +162,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             "ExpressionAttributeValues": values,
         }
 
-    def joined(self) -> Path[T_co]:
+    def joined(self) -> AccessPath[T_co]:
         """The same path for a store without multi-attribute index keys."""
         schema = self.schema.joined
         if schema is None:
@@ -176,7 +176,7 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
         if not self.range:
             return whole
         name, *limits = self.range
-        ranged: Path[T_co] = getattr(whole, name)(*limits)
+        ranged: AccessPath[T_co] = getattr(whole, name)(*limits)
         return ranged
 
     def position(self, source: Row | msgspec.Struct) -> Row:
@@ -189,8 +189,10 @@ class Path(msgspec.Struct, Generic[T_co], frozen=True):
             raise KeyPartError(f"{self.name}: the row has no {error}") from None
 
 
-def _rebuilt(owner: Any, name: str, given: dict[str, Any], range_: tuple[Any, ...], collection: bool) -> Path[Any]:
-    path: Path[Any] = getattr(owner, name)(**given)
+def _rebuilt(
+    owner: Any, name: str, given: dict[str, Any], range_: tuple[Any, ...], collection: bool
+) -> AccessPath[Any]:
+    path: AccessPath[Any] = getattr(owner, name)(**given)
     if collection:
         return path.of_all_classes()
     return getattr(path, range_[0])(*range_[1:]) if range_ else path

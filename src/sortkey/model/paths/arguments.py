@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import SCHEMA, WHOLE, BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 
 def reject_path(given: object) -> NoReturn:
@@ -19,13 +19,13 @@ def reject_path(given: object) -> NoReturn:
 
 
 def require_path(given: object) -> None:
-    if not isinstance(given, Path):
+    if not isinstance(given, AccessPath):
         reject_path(given)
 
 
 def reject_key(given: object) -> NoReturn:
     """Raises TypeError for something that is not a key."""
-    shown = f"{given.name}, a path: leave out its fields" if isinstance(given, Path) else _described(given)
+    shown = f"{given.name}, a path: leave out its fields" if isinstance(given, AccessPath) else _described(given)
     raise TypeError(f"expected a key, such as Order.key, not {shown}")
 
 
@@ -37,7 +37,7 @@ def require_key(given: object) -> None:
 def require_item(given: object) -> None:
     if isinstance(given, Item):
         return
-    if isinstance(given, Path):
+    if isinstance(given, AccessPath):
         raise TypeError(f"expected an item, not the access path {given!r}")
     raise TypeError(f"expected an item, an instance of a class with a table, not {_shown(given)}")
 

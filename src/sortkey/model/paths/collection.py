@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_key
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ P = ParamSpec("P")
 
 
 @overload
-def collection(key: SignedKey[P, T], /, *args: P.args, **partition: P.kwargs) -> Path[Item]: ...
+def collection(key: SignedKey[P, T], /, *args: P.args, **partition: P.kwargs) -> AccessPath[Item]: ...
 @overload
-def collection(key: UnsignedKey[T], /, **partition: Any) -> Path[Item]: ...
+def collection(key: UnsignedKey[T], /, **partition: Any) -> AccessPath[Item]: ...
 
 
-def collection(key: BoundKey[T], /, *positional: Any, **partition: Any) -> Path[Item]:
+def collection(key: BoundKey[T], /, *positional: Any, **partition: Any) -> AccessPath[Item]:
     """The path to all items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
     require_key(key)
     needed = key.layout.partition_fields

@@ -21,7 +21,7 @@ import orjson
 
 from sortkey.model.errors import CursorError, KeyPartError
 from sortkey.model.items.codec import Row
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 _VERSION: Final = b"\x01"
 _BINDING: Final = 8
@@ -36,7 +36,7 @@ class Cursors:
     """The cursors of one query. A cursor takes microseconds to make, so everything here is computed on first use:
     `request` must not change any more."""
 
-    def __init__(self, secret: bytes, path: Path[Any], request: Mapping[str, Any]) -> None:
+    def __init__(self, secret: bytes, path: AccessPath[Any], request: Mapping[str, Any]) -> None:
         self._secret = secret
         self._path = path
         self._request = request

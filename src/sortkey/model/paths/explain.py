@@ -19,7 +19,7 @@ import orjson
 from sortkey.client.boto3_shapes import to_dynamodb_json
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths import prices
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.html_table import html_table
 from sortkey.model.paths.meter import Reading
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
@@ -81,7 +81,7 @@ class Explanation:
 
 
 def explain(
-    path: Path[Any],
+    path: AccessPath[Any],
     measured: Reading | None = None,
     *,
     rows: int | None = None,
@@ -112,7 +112,7 @@ class _Expectation(NamedTuple):
 
 
 def _expectation(
-    path: Path[Any],
+    path: AccessPath[Any],
     measured: Reading | None,
     rows: int | None,
     row_bytes: int | None,

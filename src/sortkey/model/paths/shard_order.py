@@ -22,7 +22,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.keys.key_attribute import SortCondition
 from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.keys.sort_bounds import continued
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.values.key_bytes import row_hash
 
 
@@ -40,7 +40,7 @@ class Start(NamedTuple):
 
 
 class ShardOrder:
-    def __init__(self, path: Path[Any], *, forward: bool, ties_by_hash: bool) -> None:
+    def __init__(self, path: AccessPath[Any], *, forward: bool, ties_by_hash: bool) -> None:
         """`forward` if the sort keys ascend; `ties_by_hash` if the store orders equal index keys as our engine does."""
         self._path = path
         self._partition = _sharded(path)
@@ -113,13 +113,13 @@ def comparable(tag: str, content: Any) -> Any:
     return Decimal(content) if tag == "N" else content
 
 
-def _sharded(path: Path[Any]) -> ShardedAttribute:
+def _sharded(path: AccessPath[Any]) -> ShardedAttribute:
     part = path.layout.partition
     assert isinstance(part, ShardedAttribute)
     return part
 
 
-def _ties(path: Path[Any], ties_by_hash: bool) -> Ties:
+def _ties(path: AccessPath[Any], ties_by_hash: bool) -> Ties:
     identified = set(path.layout.fields)
     if path.layout.sort is not None and identified.issuperset(path.primary.fields) and not path.collection:
         return Ties.UNIQUE

@@ -12,7 +12,7 @@ from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.items.item import Item
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.explain import Explanation, explain
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.fast_reads import FastReads
@@ -89,7 +89,7 @@ class AnySession(Generic[C]):
 
     def explain(
         self,
-        path: Path[Any],
+        path: AccessPath[Any],
         *,
         rows: int | None = None,
         row_bytes: int | None = None,

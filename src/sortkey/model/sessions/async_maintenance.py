@@ -12,13 +12,13 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance import scan_estimate, scan_source
-from sortkey.model.maintenance.delete_all import DeleteAll, Deleted, DeleteOptions
+from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
 from sortkey.model.maintenance.index_creation import IndexCreation
-from sortkey.model.maintenance.load import Load, Loaded, LoadOptions, ShowLoad, pieces
+from sortkey.model.maintenance.load import Load, LoadOptions, LoadResult, ShowLoad, pieces
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.scan import AsyncScan, ScanOptions
 from sortkey.model.maintenance.scan_estimate import ScanEstimate
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions import drop_tables
 from sortkey.model.sessions.async_many_reads import AsyncManyReads
 from sortkey.model.sessions.drop_tables import DroppedTable
@@ -100,13 +100,13 @@ class AsyncMaintenance(AsyncManyReads):
 
     async def delete_all(
         self,
-        found: Path[Any] | type[Item],
+        found: AccessPath[Any] | type[Item],
         *,
         where: Where | None = None,
         scan: bool = False,
         segments: int | None = None,
         rate: float | None = None,
-    ) -> Deleted:
+    ) -> DeleteResult:
         """Delete all items of a path, or of a class, that match `where`, and say how many and at what cost. A class is
         scanned, which `scan=True` must confirm. An item that another writer changes meanwhile, so that it no longer
         matches, is kept. `rate` is in units per second, of reads and writes together."""
@@ -126,12 +126,12 @@ class AsyncMaintenance(AsyncManyReads):
         after: int = 0,
         rate: float | None = None,
         progress: ShowLoad | None = None,
-    ) -> Loaded:
+    ) -> LoadResult:
         """Put many items, of any iterator, without conditions; returns what was written. An async session also takes an
         async iterator. The items may be of several classes and tables. Of two items with the same key, the later one
         remains. At any time the first `position` items are written, and `after=position` skips so many, for a source
         that gives the same items again. To load again what is written already is harmless, unless others have changed
-        it since. `rate` is in write units per second. `progress` is called with a `sk.Loaded` after each commit or
+        it since. `rate` is in write units per second. `progress` is called with a `sk.LoadResult` after each commit or
         round. Whatever ends the load early raises LoadError, after all items before it are written."""
         load = Load(self._context, self.client, LoadOptions(after, rate, progress))
         if isinstance(items, AsyncIterable):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
 from sortkey.client import AsyncClient
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions import get_many
 from sortkey.model.sessions.any_session import AnySession
 from sortkey.model.sessions.steps import Steps
@@ -27,18 +27,22 @@ class AsyncManyReads(AnySession[AsyncClient], ABC):
     # A tuple is an Iterable, too; the first signature that fits counts.
     @overload
     async def get_many(  # type: ignore[overload-overlap]
-        self, paths: tuple[Path[T1], Path[T2]], *, consistent: bool = False, transaction: bool = False
+        self, paths: tuple[AccessPath[T1], AccessPath[T2]], *, consistent: bool = False, transaction: bool = False
     ) -> tuple[T1 | None, T2 | None]: ...
 
     @overload
     async def get_many(  # type: ignore[overload-overlap]
-        self, paths: tuple[Path[T1], Path[T2], Path[T3]], *, consistent: bool = False, transaction: bool = False
+        self,
+        paths: tuple[AccessPath[T1], AccessPath[T2], AccessPath[T3]],
+        *,
+        consistent: bool = False,
+        transaction: bool = False,
     ) -> tuple[T1 | None, T2 | None, T3 | None]: ...
 
     @overload
     async def get_many(  # type: ignore[overload-overlap]
         self,
-        paths: tuple[Path[T1], Path[T2], Path[T3], Path[T4]],
+        paths: tuple[AccessPath[T1], AccessPath[T2], AccessPath[T3], AccessPath[T4]],
         *,
         consistent: bool = False,
         transaction: bool = False,
@@ -46,10 +50,12 @@ class AsyncManyReads(AnySession[AsyncClient], ABC):
 
     @overload
     async def get_many(
-        self, paths: Iterable[Path[T]], *, consistent: bool = False, transaction: bool = False
+        self, paths: Iterable[AccessPath[T]], *, consistent: bool = False, transaction: bool = False
     ) -> list[T | None]: ...
 
-    async def get_many(self, paths: Iterable[Path[Any]], *, consistent: bool = False, transaction: bool = False) -> Any:
+    async def get_many(
+        self, paths: Iterable[AccessPath[Any]], *, consistent: bool = False, transaction: bool = False
+    ) -> Any:
         """The items with these exact keys, of any classes and tables, in the order of the keys; None for each key
         without an item. A list, or a tuple if `paths` is one. With `transaction`, all of them, at most a hundred, as
         they were at one moment, which costs as much as two consistent reads of each."""

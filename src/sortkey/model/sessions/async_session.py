@@ -22,7 +22,7 @@ from sortkey.model.errors import FAILURES
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
 from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, Options, options
 from sortkey.model.sessions.async_maintenance import AsyncMaintenance
@@ -41,7 +41,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 Result = Answer | ClientError
 
 
-def open_session(
+def async_connect(
     url: str | os.PathLike[str],
     *,
     tables: Sequence[type[Item] | Table] = (),
@@ -53,7 +53,7 @@ def open_session(
     config: Any = None,
     faults: Faults | None = None,
 ) -> PendingSession:
-    """Open a store for async use: `async with sk.open("./data") as db`.
+    """Open a store for async use: `async with sk.async_connect("./data") as db`.
 
     `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
@@ -92,7 +92,7 @@ class PendingSession:
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(
                 f"the session of {self._url!r} is not open yet, so it has no {name!r}: "
-                "async with sk.open(…) as db, or db = await sk.open(…)",
+                "async with sk.async_connect(…) as db, or db = await sk.async_connect(…)",
                 name=name,
                 obj=self,
             )
@@ -127,7 +127,7 @@ class AsyncSession(AsyncMaintenance):
         return AsyncSession(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
 
     async def get(
-        self, path: Path[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None
+        self, path: AccessPath[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None
     ) -> T | None:
         """The item with this exact key, or None. With `only`, a partial item with these fields and those of its key."""
         if only is not None:
@@ -178,19 +178,19 @@ class AsyncSession(AsyncMaintenance):
         options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         return await self._run(writes.put(self._context, item, options))
 
-    async def update(self, path: Path[T], changes: Changes, *, where: Where | None = None) -> T:
+    async def update(self, path: AccessPath[T], changes: Changes, *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
         ItemMissing, or ConditionFailed if the item does not match `where`."""
         return await self._run(updates.update(self._context, path, changes, where))
 
-    async def upsert(self, path: Path[T], changes: Changes) -> T:
+    async def upsert(self, path: AccessPath[T], changes: Changes) -> T:
         """Change fields of one item as `update` does, or create it: from its key, the defaults and the changes, which
         must have all other fields. Returns the item afterwards."""
         return await self._run(updates.upsert(self._context, path, changes))
 
     async def put_entry(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         entries: Entries[E],
         name: str,
         entry: E,
@@ -205,14 +205,14 @@ class AsyncSession(AsyncMaintenance):
         put = put_entry.EntryPut(path, put_entry.assignment(entries, name, entry, newer_by), changes or {}, where)
         return await self._run(put_entry.put_entry(self._context, put))
 
-    async def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
+    async def delete(self, path: AccessPath[T], *, where: Where | None = None) -> T | None:
         """Delete one item; returns it as it was, or None. With `where`, raises ItemMissing if there is none, and
         ConditionFailed if it does not match."""
         return await self._run(writes.delete(self._context, path, where))
 
     async def page(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         first: int | None = None,
         after: str | None = None,
@@ -236,7 +236,7 @@ class AsyncSession(AsyncMaintenance):
 
     async def iterate(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         where: Where | None = None,
         descending: bool = False,
@@ -264,7 +264,7 @@ class AsyncSession(AsyncMaintenance):
 
     async def first(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         where: Where | None = None,
         descending: bool = False,
@@ -276,7 +276,7 @@ class AsyncSession(AsyncMaintenance):
 
     async def count(
         self,
-        path: Path[Any],
+        path: AccessPath[Any],
         *,
         where: Where | None = None,
         consistent: bool = False,
@@ -289,7 +289,7 @@ class AsyncSession(AsyncMaintenance):
         """Carry out all actions or none. Raises TransactionFailed."""
         await self._run(transaction.transact(self._context, actions))
 
-    async def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
+    async def batch(self, *, put: Iterable[Item] = (), delete: Iterable[AccessPath[Any]] = ()) -> None:
         """Put and delete many items, without conditions and without a transaction."""
         await self._run(writes.batch(self._context, put, delete))
 

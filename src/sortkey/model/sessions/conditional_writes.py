@@ -17,7 +17,7 @@ from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.steps import Answer, Context, Steps, code_of
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailedException"
@@ -69,7 +69,7 @@ class ConditionalWrite(ABC):
         """The error if the item does not meet the condition; `row` is None if there is no item."""
 
 
-def of_another_class(path: Path[Any], row: Row) -> ConditionFailed:
+def of_another_class(path: AccessPath[Any], row: Row) -> ConditionFailed:
     """The error of a write to an item whose tag is that of another class."""
     item = path.schema.decode(row)
     return ConditionFailed(f"{path!r}: the stored item is a {type(item).__name__}", item)

@@ -19,5 +19,5 @@ def run_in(session: AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> 
 def run_in(session: Session | AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> T | Coroutine[Any, Any, T]:
     """Carry out the steps, with the session's timeout, retries and meter."""
     if not isinstance(session, Session | AsyncSession):
-        raise TypeError(f"expected an open session, of sk.connect or sk.open, not {session!r}")
+        raise TypeError(f"expected an open session, of sk.connect or sk.async_connect, not {session!r}")
     return session._run(make_steps(session._context))

@@ -16,7 +16,7 @@ from sortkey.client.interface import InProcessReads
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.keys.key_layout import TextKeys
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import reject_key, reject_path
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.item_decoder import decode_item, decode_items, decode_items_by_key
@@ -41,9 +41,9 @@ class FastReads:
         self._reads = reads
         self._meter = meter
 
-    def get(self, path: Path[T], consistent: bool) -> T | None:
+    def get(self, path: AccessPath[T], consistent: bool) -> T | None:
         """Raises ClientError; the general path retries if it is temporary."""
-        if type(path) is not Path:
+        if type(path) is not AccessPath:
             reject_path(path)
         key = path.key()
         started = perf_counter()

@@ -11,7 +11,7 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path, require_several
 from sortkey.model.sessions.item_decoder import Identity, decode_items_by_key, decode_row, identifier
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -32,7 +32,7 @@ class RequestedRow(NamedTuple):
 
 
 def get_many(
-    context: Context, paths: Iterable[Path[Any]], consistent: bool, transaction: bool
+    context: Context, paths: Iterable[AccessPath[Any]], consistent: bool, transaction: bool
 ) -> Steps[list[Any] | tuple[Any, ...]]:
     """One item, or None, for each path; a tuple if `paths` is one."""
     places: list[tuple[Place, type]] = []

@@ -17,7 +17,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.keys.sharded_attribute import ShardedAttribute
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.skipped_rows import undecodable
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def _own_item(schema: Schema[S], row: Row) -> S | None:
     return decode_row(schema, row) if schema.has_own_tag(row) else None
 
 
-def decode_written(schema: Schema[S], row: Row, path: Path[Any], done: str) -> S:
+def decode_written(schema: Schema[S], row: Row, path: AccessPath[Any], done: str) -> S:
     """The item of a row that the store returned for a write; an error says that the write was made."""
     try:
         return schema.decode(row)
@@ -105,14 +105,14 @@ def require_known_version(schema: Schema[Any], row: Row) -> None:
 
 
 def decode_path_items(
-    path: Path[Any], stored: Unparsed, accepts: ItemTest | None = None, on_error: Undecodable = "raise"
+    path: AccessPath[Any], stored: Unparsed, accepts: ItemTest | None = None, on_error: Undecodable = "raise"
 ) -> Decoded:
     """The items of the path's class among the rows; with `accepts`, those that it is true for."""
     found = _decode_path_items(path, stored, on_error)
     return found if accepts is None else found.accepted(accepts)
 
 
-def _decode_path_items(path: Path[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
+def _decode_path_items(path: AccessPath[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
     if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
         found = _read_all(path.schema, stored, lambda rows: _own_rows(path, rows), given=_given_sort_fields(path))
         if found is not None and _are_placed(path.schema, found):
@@ -158,7 +158,7 @@ def decode_rows(
     return Decoded(items, rows, others, errors)
 
 
-def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
+def _partial_decoder(path: AccessPath[Any]) -> Callable[[Row], Any]:
     """Decodes the rows of an index that does not project whole items; None for a row of another class."""
     index = str(path.layout.index)
 
@@ -175,12 +175,12 @@ def _partial_decoder(path: Path[Any]) -> Callable[[Row], Any]:
     return decode
 
 
-def start_key(path: Path[Any], row: Any) -> Row:
+def start_key(path: AccessPath[Any], row: Any) -> Row:
     """The ExclusiveStartKey that continues the path after one of the decoded rows."""
     return path.position(key_row(path, row))
 
 
-def key_row(path: Path[Any], row: Any) -> Row:
+def key_row(path: AccessPath[Any], row: Any) -> Row:
     """One of the decoded rows, at least with its key attributes."""
     return row if isinstance(row, dict) else path.schema.reader.key_attributes(row)
 
@@ -229,7 +229,7 @@ def _are_placed(schema: Schema[Any], found: Decoded) -> bool:
     )
 
 
-def _given_sort_fields(path: Path[Any]) -> int | None:
+def _given_sort_fields(path: AccessPath[Any]) -> int | None:
     """How many fields of the sort key a path of the primary key gives; None for an index."""
     if path.layout.index is not None:
         return None
@@ -240,7 +240,7 @@ def _all_rows(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _own_rows(path: Path[Any], rows: list[Any]) -> list[Any]:
+def _own_rows(path: AccessPath[Any], rows: list[Any]) -> list[Any]:
     """Selects the structures of the path's class by their primary key. On a path of the primary key, all rows have its
     partition key, which is not checked again."""
     if path.layout.index is not None:

@@ -16,7 +16,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_key, require_path, require_several
 from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
 from sortkey.model.sessions.only_fields import OnlyFields
@@ -30,18 +30,18 @@ ItemT = TypeVar("ItemT", bound=Item)
 _split_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def get(context: Context, path: Path[T], consistent: bool) -> Steps[T | None]:
+def get(context: Context, path: AccessPath[T], consistent: bool) -> Steps[T | None]:
     answer = yield from context.with_retries(_get_call(context, path, consistent))
     return _decode(context, path, answer)
 
 
-def retry_get(context: Context, path: Path[T], consistent: bool, error: ClientError) -> Steps[T | None]:
+def retry_get(context: Context, path: AccessPath[T], consistent: bool, error: ClientError) -> Steps[T | None]:
     """The same after a first attempt raised an error."""
     answer = yield from context.retry(_get_call(context, path, consistent), error)
     return _decode(context, path, answer)
 
 
-def _get_call(context: Context, path: Path[Any], consistent: bool) -> Call:
+def _get_call(context: Context, path: AccessPath[Any], consistent: bool) -> Call:
     require_path(path)
     members: dict[str, Any] = {"TableName": path.table, "Key": path.key()}
     if consistent:
@@ -49,7 +49,7 @@ def _get_call(context: Context, path: Path[Any], consistent: bool) -> Call:
     return context.call_unparsed("GetItem", members, path.name, binary=path.layout.binary)
 
 
-def _decode(context: Context, path: Path[T], answer: Answer) -> T | None:
+def _decode(context: Context, path: AccessPath[T], answer: Answer) -> T | None:
     stored = answer.get("Item")
     context.meter.returned(path.name, 0 if stored is None else 1)
     item: T | None = None if stored is None else decode_item(path.schema, stored)
@@ -68,7 +68,7 @@ def lookup(
     return list(map(found.get, identities))
 
 
-def get_only(context: Context, path: Path[T], only: Iterable[FieldName], consistent: bool) -> Steps[T | None]:
+def get_only(context: Context, path: AccessPath[T], only: Iterable[FieldName], consistent: bool) -> Steps[T | None]:
     """The item with these fields and those of its key."""
     require_path(path)
     fields = OnlyFields(path, only)

@@ -17,11 +17,11 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.partial_item import decode_only, leave_only
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 
 
 class OnlyFields:
-    def __init__(self, path: Path[Any], only: Iterable[FieldName], *, needs_rows: bool = False) -> None:
+    def __init__(self, path: AccessPath[Any], only: Iterable[FieldName], *, needs_rows: bool = False) -> None:
         """Raises for what are not fields of the path's class, and for a path that has other items than whole ones of
         its class. With `needs_rows`, the store sends whole rows."""
         if isinstance(only, str | F):

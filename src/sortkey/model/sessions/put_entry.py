@@ -21,7 +21,7 @@ from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownFie
 from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import Assignment, E, Entries
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
 from sortkey.model.sessions.item_decoder import decode_written
@@ -41,7 +41,7 @@ class PutEntryResult(NamedTuple, Generic[T]):
 class EntryPut(NamedTuple, Generic[T]):
     """The entry to write, what to change with it, and the condition."""
 
-    path: Path[T]
+    path: AccessPath[T]
     entry: Assignment
     changes: Changes
     where: Where | None
@@ -175,7 +175,7 @@ class _Changed(NamedTuple):
 
 
 def _changes(
-    schema: Schema[Any], path: Path[Any], changes: Mapping[str, Any], row: Row | None, placeholders: Placeholders
+    schema: Schema[Any], path: AccessPath[Any], changes: Mapping[str, Any], row: Row | None, placeholders: Placeholders
 ) -> _Changed:
     operators = {name: change for name, change in changes.items() if isinstance(change, Operator)}
     assigned = {name: change for name, change in changes.items() if name not in operators}
@@ -203,7 +203,7 @@ def _changes(
     return _Changed(clauses, tests)
 
 
-def _key_fields(schema: Schema[Any], path: Path[Any], placeholders: Placeholders) -> Iterator[Clause]:
+def _key_fields(schema: Schema[Any], path: AccessPath[Any], placeholders: Placeholders) -> Iterator[Clause]:
     """Sets the fields of the key, for a new item. An attribute that disagrees with the key is left alone."""
     for field, given in path.given.items():
         attribute = schema.codec.by_name[field].attribute

@@ -14,7 +14,7 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.items.codec import Row
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
 from sortkey.model.sessions import lookups, sharded_queries
@@ -71,7 +71,13 @@ class Page(Generic[T]):
     """Some items of a path, in its order."""
 
     def __init__(
-        self, path: Path[T], cursors: Cursors, items: list[T], rows: list[Any], window: Window, stopped: Row | None
+        self,
+        path: AccessPath[T],
+        cursors: Cursors,
+        items: list[T],
+        rows: list[Any],
+        window: Window,
+        stopped: Row | None,
     ) -> None:
         more = len(items) > window.size or stopped is not None
         self._stopped = stopped if len(items) <= window.size else None
@@ -138,7 +144,7 @@ class Page(Generic[T]):
 
 def page(
     context: Context,
-    path: Path[T],
+    path: AccessPath[T],
     window: Window,
     where: Where | None,
     descending: bool,
@@ -173,7 +179,7 @@ def page(
 
 def _fill(
     context: Context,
-    path: Path[T],
+    path: AccessPath[T],
     query: Mapping[str, Any],
     window: Window,
     start: Row | None,
@@ -199,7 +205,7 @@ def _fill(
             return items, rows, start
 
 
-def query_of(path: Path[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
+def query_of(path: AccessPath[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
     """The Query of a path, with its filter and options."""
     request = path.request()
     if where is not None and not requires_nothing(where):
@@ -215,7 +221,7 @@ def query_of(path: Path[Any], where: Where | None, descending: bool, consistent:
     return request
 
 
-def _may_have_binary(path: Path[Any], query: Mapping[str, Any]) -> bool:
+def _may_have_binary(path: AccessPath[Any], query: Mapping[str, Any]) -> bool:
     """Whether binary may occur in a Query: its keys tell; a filter is not examined."""
     return path.has_binary_keys or "FilterExpression" in query
 
@@ -232,7 +238,9 @@ class Chunk(NamedTuple):
     next_start: ChunkStart
 
 
-def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted) -> Steps[Chunk]:
+def chunk(
+    context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+) -> Steps[Chunk]:
     """One request of `iterate`, or one for each shard."""
     if path.is_sharded:
         return (yield from _sharded_chunk(context, path, query, start, wanted))
@@ -252,7 +260,7 @@ def chunk(context: Context, path: Path[T], query: Mapping[str, Any], start: Chun
 
 
 def _sharded_chunk(
-    context: Context, path: Path[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+    context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
 ) -> Steps[Chunk]:
     merge = start if isinstance(start, Merge) else Merge(context, path, query, wanted)
     items = yield from sharded_queries.merged_items(merge, wanted.most)
@@ -267,7 +275,7 @@ def _sharded_chunk(
 
 def first(
     context: Context,
-    path: Path[T],
+    path: AccessPath[T],
     where: Where | None,
     descending: bool,
     consistent: bool,
@@ -285,7 +293,7 @@ def first(
 
 
 def count(
-    context: Context, path: Path[Any], where: Where | None, consistent: bool, undecodable: Undecodable
+    context: Context, path: AccessPath[Any], where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> Steps[int]:
     """The number of items that `iterate` gives. Only decoding tells which rows are items of the class; of whole items,
     it takes less time than a projection of the keys takes in the store."""

@@ -24,7 +24,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.items.codec import Row
 from sortkey.model.keys.key_attribute import SortCondition
-from sortkey.model.paths.access_path import Path, rendered
+from sortkey.model.paths.access_path import AccessPath, rendered
 from sortkey.model.paths.shard_order import ShardOrder, comparable
 from sortkey.model.sessions.item_decoder import Identity, identifier, start_key
 from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -69,7 +69,12 @@ class Merge:
     """The merged reading of a sharded path."""
 
     def __init__(
-        self, context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted, position: Row | None = None
+        self,
+        context: Context,
+        path: AccessPath[Any],
+        query: Mapping[str, Any],
+        wanted: Wanted,
+        position: Row | None = None,
     ) -> None:
         """`query` is the path's Query, with everything but the shard; `position` is what it continues after."""
         sharding = path.layout.sharding
@@ -234,13 +239,13 @@ def _share(items: int, shards: int) -> int:
     return min(items, ceil(mean + 3 * sqrt(mean)) + 1)
 
 
-def shard_members(path: Path[Any], query: Mapping[str, Any], shard: int) -> dict[str, Any]:
+def shard_members(path: AccessPath[Any], query: Mapping[str, Any], shard: int) -> dict[str, Any]:
     """The Query of one shard, from that of the path."""
     (here,) = path.equal_in_shard(shard).values()
     return {**query, "ExpressionAttributeValues": {**query["ExpressionAttributeValues"], ":pk": here}}
 
 
-def shard_queries(path: Path[Any], query: Mapping[str, Any]) -> list[dict[str, Any]]:
+def shard_queries(path: AccessPath[Any], query: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The Query of each shard, in the order in which they are to be read."""
     sharding = path.layout.sharding
     assert sharding is not None
@@ -265,7 +270,7 @@ def _with_condition(members: Mapping[str, Any], condition: SortCondition) -> dic
 
 def fill(
     context: Context,
-    path: Path[Any],
+    path: AccessPath[Any],
     query: Mapping[str, Any],
     size: int,
     budget: int,
@@ -288,7 +293,7 @@ def merged_items(merge: Merge, most: int | None) -> Steps[list[Any]]:
     return [entry.item for entry in (yield from merge.round(CHUNK if most is None else most))]
 
 
-def count(context: Context, path: Path[Any], query: Mapping[str, Any], wanted: Wanted) -> Steps[int]:
+def count(context: Context, path: AccessPath[Any], query: Mapping[str, Any], wanted: Wanted) -> Steps[int]:
     """How many items all shards have. One that moves between shards meanwhile is counted once."""
     sharding = path.layout.sharding
     assert sharding is not None

@@ -27,7 +27,7 @@ from sortkey.clock import Clock
 from sortkey.model.errors import DeadlineExceeded, Unsupported
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import reject_path
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.requested_partitions import count_partitions
@@ -142,9 +142,9 @@ class Context:
         """Whether the store's index keys may have several attributes."""
         return self.capabilities.multi_attribute_index_keys
 
-    def adapt(self, path: Path[T]) -> Path[T]:
+    def adapt(self, path: AccessPath[T]) -> AccessPath[T]:
         """The path, by the keys that the indexes of this store have. Raises TypeError if it is none."""
-        if type(path) is not Path:
+        if type(path) is not AccessPath:
             reject_path(path)
         return path if self.multi_attribute_keys or path.schema.joined is None else path.joined()
 

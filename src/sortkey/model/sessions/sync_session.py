@@ -25,7 +25,7 @@ from sortkey.model.errors import FAILURES
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
 from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, Options, options
 from sortkey.model.sessions.fast_reads import as_sequence
@@ -114,7 +114,9 @@ class Session(SyncMaintenance):
         settings = replace(self._options, timeout=seconds)
         return Session(self.client, self._context, settings, self._sleep, self._threads)
 
-    def get(self, path: Path[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None) -> T | None:
+    def get(
+        self, path: AccessPath[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None
+    ) -> T | None:
         """The item with this exact key, or None. With `only`, a partial item with these fields and those of its key."""
         if only is not None:
             return self._run(lookups.get_only(self._context, path, only, consistent))
@@ -164,19 +166,19 @@ class Session(SyncMaintenance):
         options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         return self._run(writes.put(self._context, item, options))
 
-    def update(self, path: Path[T], changes: Changes, *, where: Where | None = None) -> T:
+    def update(self, path: AccessPath[T], changes: Changes, *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
         ItemMissing, or ConditionFailed if the item does not match `where`."""
         return self._run(updates.update(self._context, path, changes, where))
 
-    def upsert(self, path: Path[T], changes: Changes) -> T:
+    def upsert(self, path: AccessPath[T], changes: Changes) -> T:
         """Change fields of one item as `update` does, or create it: from its key, the defaults and the changes, which
         must have all other fields. Returns the item afterwards."""
         return self._run(updates.upsert(self._context, path, changes))
 
     def put_entry(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         entries: Entries[E],
         name: str,
         entry: E,
@@ -191,14 +193,14 @@ class Session(SyncMaintenance):
         put = put_entry.EntryPut(path, put_entry.assignment(entries, name, entry, newer_by), changes or {}, where)
         return self._run(put_entry.put_entry(self._context, put))
 
-    def delete(self, path: Path[T], *, where: Where | None = None) -> T | None:
+    def delete(self, path: AccessPath[T], *, where: Where | None = None) -> T | None:
         """Delete one item; returns it as it was, or None. With `where`, raises ItemMissing if there is none, and
         ConditionFailed if it does not match."""
         return self._run(writes.delete(self._context, path, where))
 
     def page(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         first: int | None = None,
         after: str | None = None,
@@ -222,7 +224,7 @@ class Session(SyncMaintenance):
 
     def iterate(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         where: Where | None = None,
         descending: bool = False,
@@ -249,7 +251,7 @@ class Session(SyncMaintenance):
 
     def first(
         self,
-        path: Path[T],
+        path: AccessPath[T],
         *,
         where: Where | None = None,
         descending: bool = False,
@@ -261,7 +263,7 @@ class Session(SyncMaintenance):
 
     def count(
         self,
-        path: Path[Any],
+        path: AccessPath[Any],
         *,
         where: Where | None = None,
         consistent: bool = False,
@@ -274,7 +276,7 @@ class Session(SyncMaintenance):
         """Carry out all actions or none. Raises TransactionFailed."""
         self._run(transaction.transact(self._context, actions))
 
-    def batch(self, *, put: Iterable[Item] = (), delete: Iterable[Path[Any]] = ()) -> None:
+    def batch(self, *, put: Iterable[Item] = (), delete: Iterable[AccessPath[Any]] = ()) -> None:
         """Put and delete many items, without conditions and without a transaction."""
         self._run(writes.batch(self._context, put, delete))
 

@@ -20,7 +20,7 @@ from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.errors import TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, may_succeed, read
 from sortkey.model.sessions.steps import Context, Steps, code_of
@@ -82,17 +82,17 @@ class Transaction:
         joined = None if schema.joined is None else Put(schema.joined, item, options)
         self._add(Action(Put(schema, item, options), joined))
 
-    def update(self, path: Path[Any], changes: Changes, *, where: Where | None = None) -> None:
+    def update(self, path: AccessPath[Any], changes: Changes, *, where: Where | None = None) -> None:
         """Add an update of some fields; see `Session.update`."""
         require_path(path)
         joined = None if path.schema.joined is None else Update(path.joined(), changes, where)
         self._add(Action(Update(path, changes, where), joined))
 
-    def delete(self, path: Path[Any], *, where: Where | None = None) -> None:
+    def delete(self, path: AccessPath[Any], *, where: Where | None = None) -> None:
         """Add a delete; see `Session.delete`."""
         self._add(Action(DeleteOrCheck("Delete", path, where)))
 
-    def check(self, path: Path[Any], *, where: Where) -> None:
+    def check(self, path: AccessPath[Any], *, where: Where) -> None:
         """Require that an item matches `where`, without writing it."""
         self._add(Action(DeleteOrCheck("ConditionCheck", path, where)))
 

@@ -29,7 +29,7 @@ from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyC
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
 from sortkey.model.sessions.item_decoder import decode_row, decode_written
 from sortkey.model.sessions.steps import Context, Steps
@@ -41,7 +41,7 @@ _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 
 class Update(ConditionalWrite):
-    def __init__(self, path: Path[Any], changes: Changes, where: Where | None) -> None:
+    def __init__(self, path: AccessPath[Any], changes: Changes, where: Where | None) -> None:
         self.path = path
         self.key = path.key()
         self.schema: Schema[Any] = path.schema
@@ -115,7 +115,7 @@ class Update(ConditionalWrite):
 
     def _of_subclass(self, schema: Schema[Any]) -> Update:
         """The same update of an item of a subclass, whose index keys may be others."""
-        path: Path[Any] = getattr(schema.owner, schema.primary.name)(**self.path.given)
+        path: AccessPath[Any] = getattr(schema.owner, schema.primary.name)(**self.path.given)
         changes = {**self.assigned, **self.operators}
         update = Update(path.joined() if schema.is_joined else path, changes, self.condition.where)
         if self._moment is not None:
@@ -250,12 +250,12 @@ def expression(clauses: Iterable[Clause]) -> str:
     return " ".join(f"{section} {', '.join(texts)}" for section, texts in sections.items() if texts)
 
 
-def update(context: Context, path: Path[T], changes: Changes, where: Where | None) -> Steps[T]:
+def update(context: Context, path: AccessPath[T], changes: Changes, where: Where | None) -> Steps[T]:
     """The item after the update."""
     return (yield from _updated(context, path, Update(context.adapt(path), changes, where)))
 
 
-def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
+def upsert(context: Context, path: AccessPath[T], changes: Changes) -> Steps[T]:
     """The item after the update, or the new item."""
     wanted = Update(context.adapt(path), changes, None)
     new = wanted.new_item()
@@ -276,7 +276,7 @@ def upsert(context: Context, path: Path[T], changes: Changes) -> Steps[T]:
         attempt += 1
 
 
-def _updated(context: Context, path: Path[T], wanted: Update) -> Steps[T]:
+def _updated(context: Context, path: AccessPath[T], wanted: Update) -> Steps[T]:
     _, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
     item: T = decode_written(wanted.schema, answer["Attributes"], path, "was updated")
     return item

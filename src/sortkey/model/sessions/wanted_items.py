@@ -10,7 +10,7 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.changes.shown_range import ShownRange, shown_range
 from sortkey.model.changes.typed_field import FieldName
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
 from sortkey.model.sessions.only_fields import OnlyFields
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
         return self if self.most is None else self._replace(most=self.most - items)
 
 
-def decode_wanted(meter: Meter, path: Path[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
+def decode_wanted(meter: Meter, path: AccessPath[Any], stored: Unparsed, wanted: Wanted) -> Decoded:
     """The wanted items among the rows of an answer; reports rows that no class recognises, and those left out."""
     if wanted.only is None:
         found = decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
@@ -58,12 +58,12 @@ def decode_wanted(meter: Meter, path: Path[Any], stored: Unparsed, wanted: Wante
     return found if wanted.only is None else found._replace(items=list(map(wanted.only.shown, found.items)))
 
 
-def _decode_only(path: Path[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
+def _decode_only(path: AccessPath[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
     found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
     return found if wanted.accepts is None else found.accepted(wanted.accepts)
 
 
-def _within(meter: Meter, path: Path[Any], found: Decoded, in_range: ShownRange) -> Decoded:
+def _within(meter: Meter, path: AccessPath[Any], found: Decoded, in_range: ShownRange) -> Decoded:
     """Without the items that the store finds in the range, but whose key, as they show it, is outside."""
     kept = found.accepted(in_range.accepts)
     if len(kept.items) < len(found.items):
@@ -83,7 +83,7 @@ ALL_PARTS: Final = Parts()
 
 
 def wanted_items(
-    path: Path[Any],
+    path: AccessPath[Any],
     where: Where | None,
     undecodable: Undecodable,
     most: int | None = None,
@@ -102,7 +102,7 @@ def wanted_items(
     return Wanted(accepts, undecodable, most, only, in_range=in_range)
 
 
-def item_test(path: Path[Any], where: Where | None) -> ItemTest | None:
+def item_test(path: AccessPath[Any], where: Where | None) -> ItemTest | None:
     """The test of the filter on decoded items; None if the store's filter is enough."""
     wanted = None if where is None or requires_nothing(where) else QueryFilter(path, where)
     return None if wanted is None or wanted.is_exact else wanted.accepts

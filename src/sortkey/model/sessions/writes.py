@@ -20,7 +20,7 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_item, require_path, require_several
 from sortkey.model.paths.meter import units_of
 from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
@@ -152,7 +152,7 @@ def stamped(schema: Schema[Any], item: Item, now: datetime) -> Item:
 class DeleteOrCheck(ConditionalWrite):
     """A delete, or the check of a transaction: an item's key and a condition."""
 
-    def __init__(self, action: str, path: Path[Any], where: Where | None) -> None:
+    def __init__(self, action: str, path: AccessPath[Any], where: Where | None) -> None:
         require_path(path)
         self.action = action
         self.path = path
@@ -197,7 +197,7 @@ class DeleteOrCheck(ConditionalWrite):
         return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
 
 
-def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | None]:
+def delete(context: Context, path: AccessPath[T], where: Where | None) -> Steps[T | None]:
     """The item as it was before."""
     require_path(path)
     if requires_nothing(where) and path.schema.required_tags is None:
@@ -210,7 +210,7 @@ def delete(context: Context, path: Path[T], where: Where | None) -> Steps[T | No
     return item
 
 
-def batch(context: Context, put: Iterable[Item], delete: Iterable[Path[Any]]) -> Steps[None]:
+def batch(context: Context, put: Iterable[Item], delete: Iterable[AccessPath[Any]]) -> Steps[None]:
     """Writes without a transaction, in no order; the last of several writes to one item wins."""
     pending: dict[tuple[str, Identity], tuple[str, dict[str, Any]]] = {}
     with_stamps: list[tuple[Stamps, Item, Item]] = []

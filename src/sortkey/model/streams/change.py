@@ -1,4 +1,4 @@
-"""`sk.Change` and `sk.read_record`: the records of a table's stream, as changes of items.
+"""`sk.Change` and `sk.feeds.read_record`: the records of a table's stream, as changes of items.
 
 A record comes in one of two forms, and both are read:
 

@@ -1,4 +1,4 @@
-"""`sk.generations`: a class whose items are loaded in bulk and replaced all at once.
+"""`sk.patterns.generations`: a class whose items are loaded in bulk and replaced all at once.
 
 A declaration sends nothing. All mistakes are rejected at import.
 """
@@ -19,7 +19,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
-from sortkey.patterns.generation.load import Load
+from sortkey.patterns.generation.load import GenerationLoad
 from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
 from sortkey.patterns.generation.pointer_book import PointerBook
 from sortkey.patterns.generation.reader import GenerationReader
@@ -33,7 +33,7 @@ _ABANDONED: Final = timedelta(hours=6)
 
 
 class Generations(Generic[T]):
-    """Declared generations: see `sk.generations`."""
+    """Declared generations: see `sk.patterns.generations`."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Generations(Generic[T]):
             raise
         return await load.publish()
 
-    async def begin(self, session: AsyncSession, *, as_of: datetime, source: str | None = None) -> Load[T]:
+    async def begin(self, session: AsyncSession, *, as_of: datetime, source: str | None = None) -> GenerationLoad[T]:
         """A load in steps: `write`, then `publish` or `discard`. `as_of` is the instant up to which the items are
         complete; raises Superseded if what is served is later. `source` is a text that names the items, such as
         the version of a file: an unfinished load of the same source and as-of is resumed."""
@@ -90,15 +90,15 @@ class Generations(Generic[T]):
         if not isinstance(given, datetime) or given.utcoffset() is None:
             raise ValueError(f"as_of is a datetime with a time zone, not {as_of!r}")
         book = self._book(session)
-        return Load(book, self.field, self.cls, await book.begin(as_of, source))
+        return GenerationLoad(book, self.field, self.cls, await book.begin(as_of, source))
 
-    async def join(self, session: AsyncSession, generation: str) -> Load[T]:
+    async def join(self, session: AsyncSession, generation: str) -> GenerationLoad[T]:
         """The load of a generation, by its id, that another process has begun: to write a share of its items."""
         book = self._book(session)
         found = await book.generation(generation)
         if found is None:
             raise Superseded(f"there is no generation {generation!r} of {self.name}; was it discarded?")
-        return Load(book, self.field, self.cls, found)
+        return GenerationLoad(book, self.field, self.cls, found)
 
     def reader(self, session: AsyncSession, *, renew: float = _RENEW) -> GenerationReader[T]:
         """Reads what is served. What it reads was served at most twice `renew` seconds before."""
@@ -126,7 +126,7 @@ class Generations(Generic[T]):
 
     def _book(self, session: AsyncSession) -> PointerBook:
         if not isinstance(session, AsyncSession):
-            raise TypeError(f"generations need an open session, of sk.open, not {session!r}")
+            raise TypeError(f"generations need an open session, of sk.async_connect, not {session!r}")
         return PointerBook(session, self.name, self._keep)
 
 
@@ -148,7 +148,7 @@ def generations(
             name: str
             key = sk.Key("GENERATION#{generation}#PERSON#{person}")
 
-        people = sk.generations(Person)
+        people = sk.patterns.generations(Person)
         served = await people.load(db, persons, as_of=midnight)
         ana = await people.reader(db).get(person="ana")
 

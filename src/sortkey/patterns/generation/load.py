@@ -1,4 +1,4 @@
-"""`Load`: writes the items of one generation, beside what is served, and publishes it.
+"""`GenerationLoad`: writes the items of one generation, beside what is served, and publishes it.
 
 Every few thousand items the load notes how many are written, so that a load of the same source can go on from there.
 Puts of the same items again change nothing, so items that were written but not noted are written twice, and two
@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.items.item import Item, replace
-from sortkey.model.maintenance.load import Loaded, ShowLoad
+from sortkey.model.maintenance.load import LoadResult, ShowLoad
 from sortkey.patterns.generation.pointer import Generation, Served, Superseded
 from sortkey.patterns.generation.pointer_book import PointerBook
 
@@ -25,7 +25,7 @@ NOTED: Final = 10_000
 """Items between two notes of how far the load is."""
 
 
-class Load(Generic[T]):
+class GenerationLoad(Generic[T]):
     """A load that is under way. `Generations.begin` makes it."""
 
     def __init__(self, book: PointerBook, field: str, cls: type[T], generation: Generation) -> None:
@@ -49,7 +49,7 @@ class Load(Generic[T]):
         """Write the items of the source. A resumed load reads past those that are written already, so they must be the
         same, in the same order. `rate` and `progress` are those of `db.load`. Raises LoadError as it does."""
 
-        def show(loaded: Loaded) -> None:
+        def show(loaded: LoadResult) -> None:
             self.rows = loaded.position
             if progress is not None:
                 progress(loaded)
@@ -85,7 +85,7 @@ class Load(Generic[T]):
 
     async def _load(
         self, placed: AsyncIterator[T], after: int, rate: float | None, progress: ShowLoad | None
-    ) -> Loaded:
+    ) -> LoadResult:
         try:
             return await self._book.session.load(placed, after=after, rate=rate, progress=progress)
         except LoadError as error:

@@ -21,7 +21,7 @@ from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import Path
+from sortkey.model.paths.access_path import AccessPath
 from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer
 from sortkey.patterns.generation.pointer_book import PointerBook
 
@@ -104,7 +104,7 @@ class Removal:
 
     async def _remove_rows(self, due: set[str]) -> int:
         is_garbage = dict.fromkeys((await self._book.pointer()).ids, False) | dict.fromkeys(due, True)
-        part: list[Path[Any]] = []
+        part: list[AccessPath[Any]] = []
         rows = 0
         async for row in self._book.session.scan_rows(self._class, rate=self._rate):
             fields = self._key.parse(row)

@@ -1,0 +1,192 @@
+"""`sk.patterns.aggregate`: what is counted, by which fields, in which windows, into which items.
+
+A declaration sends nothing; `Aggregator` applies changes by it. All mistakes are rejected at import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import NODEFAULT
+
+from sortkey.model.changes.combination import Where
+from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.patterns.aggregates.aggregator import Aggregator
+from sortkey.patterns.aggregates.extremes import Extreme, Kept
+from sortkey.patterns.aggregates.ranges import AnyWindow
+from sortkey.patterns.aggregates.shares import By, Source
+from sortkey.patterns.aggregates.target import Target
+from sortkey.patterns.aggregates.values import Sum
+
+_STREAM: Final = "NEW_AND_OLD_IMAGES"
+
+
+class Aggregate:
+    """A declared aggregate: see `sk.patterns.aggregate`."""
+
+    def __init__(
+        self,
+        counted: type[Item],
+        into: type[Item],
+        by: By,
+        window: AnyWindow | None,
+        values: Mapping[str, Kept],
+        where: Where | None,
+        marks: str,
+    ) -> None:
+        self.counted = counted
+        self.into = into
+        self.window = window
+        self.values = dict(values)
+        self._marks = marks
+        schema = schema_of(into)
+        group = (*by, *(() if window is None else window.fields))
+        _check_stream(counted)
+        _check_target(schema, group, self.values, window)
+        _check_values(schema_of(counted), schema, self.values)
+        _check_group(schema_of(counted), schema, by)
+        _check_marks(schema, marks)
+        self.source = Source(counted, schema, by, window, self.values)
+        self.source.only(where)
+        self.group = group
+        self._target(schema)
+
+    def __repr__(self) -> str:
+        return f"<aggregate of {self.counted.__name__} into {self.into.__name__} by {', '.join(self.group)}>"
+
+    def aggregator(self, session: AsyncSession, *, parallel: int | None = None) -> Aggregator:
+        """The aggregate in a store, whose `on_changes` takes the changes of a feed. It sends up to `parallel` writes at
+        the same time: by default 32, or 512 to a store of this process, where they share commits."""
+        if not isinstance(session, AsyncSession):
+            raise TypeError(f"an aggregator needs an open session, of sk.async_connect, not {session!r}")
+        return Aggregator(self.source, self._target(context_of(session).schema(self.into)), session, parallel)
+
+    def _target(self, schema: Schema[Any]) -> Target:
+        return Target(schema, self.group, self.values, self.window, self._marks)
+
+
+def aggregate(
+    counted: type[Item],
+    *,
+    into: type[Item],
+    by: Sequence[str] | Mapping[str, str | Callable[[Any], Any]],
+    values: Mapping[str, Kept],
+    window: AnyWindow | None = None,
+    where: Where | None = None,
+    marks: str = "m",
+) -> Aggregate:
+    """Declares values that a change feed keeps for the items of a class: their number, and totals and extremes of their
+    fields, by other fields and by windows of time. Each change counts exactly once, however often it is delivered.
+
+        counts = sk.patterns.aggregate(
+            Favourite,
+            into=FavouriteCount,
+            by=("restaurant",),
+            window=sk.patterns.window("since", "ALL_TIME", "DAY"),
+            values={"count": sk.patterns.count()},
+        )
+
+    `by` are the fields that the items of `into` have in their key, besides the window; a mapping takes each from
+    another field, or from a function of the item. An item for which one of them is None is not counted, and neither is
+    one that does not match `where`. `values` says what the other fields of `into` hold. The items of `into` have
+    further attributes, the marks of what they have counted, which begin with `marks` and a colon: two aggregates in the
+    same items need different ones. See docs/patterns.md.
+    """
+    fields = dict(by) if isinstance(by, Mapping) else {name: name for name in _names(by)}
+    return Aggregate(counted, into, fields, window, values, where, marks)
+
+
+def _names(by: Sequence[str]) -> Sequence[str]:
+    if isinstance(by, str):
+        raise DeclarationError(f"by= takes several fields, such as ({by!r},), not a text")
+    return by
+
+
+def _check_stream(counted: type[Item]) -> None:
+    table = counted.__table__ if hasattr(counted, "__table__") else None
+    if table is not None and table.settings.stream != _STREAM:
+        raise DeclarationError(
+            f"the aggregate of {counted.__name__} needs a stream of its table with the items before and after each "
+            f'change: sk.Table("{table.name}", stream="{_STREAM}")'
+        )
+
+
+def _check_target(
+    schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept], window: AnyWindow | None
+) -> None:
+    fields = schema.codec.by_name
+    for name in (*group, *values):
+        if name not in fields:
+            raise DeclarationError(f"{schema.name} has no field {name!r}{suggestion(name, fields)}")
+    if schema.version > 1 or schema.tag is not None:
+        kind = "a tag" if schema.tag is not None else "versions"
+        raise DeclarationError(f"{schema.name} has {kind}; the items of an aggregate are written without being read")
+    if set(group) != set(schema.primary.fields) or len(set(group)) < len(group):
+        raise DeclarationError(
+            f"the key of {schema.name} has {', '.join(schema.primary.fields)}, and the aggregate has one item for each "
+            f"{', '.join(group) or 'nothing'}; by= and the window must be exactly the fields of the key"
+        )
+    if not values:
+        raise DeclarationError(
+            f"an aggregate into {schema.name} needs values, such as {{'count': sk.patterns.count()}}"
+        )
+    expires = schema.codec.ttl_field
+    if window is not None and window.keep and expires is None:
+        raise DeclarationError(
+            f"keep= lets items of {schema.name} expire, so its table needs a ttl field: "
+            f'sk.Table("{schema.table}", ttl="expires")'
+        )
+    others = schema.codec.required - {*group, *values}
+    lacking = [name for name in others if schema.codec.if_absent(name) is NODEFAULT]
+    if lacking:
+        raise DeclarationError(
+            f"{schema.name}.{min(lacking)} has no default, and the aggregate does not know its value"
+        )
+
+
+def _check_group(source: Schema[Any], target: Schema[Any], by: By) -> None:
+    known = source.codec.by_name
+    for name, read in by.items():
+        if not isinstance(read, str) or read not in known:
+            continue
+        here, there = target.codec.by_name[name].annotation.declared, known[read].annotation.declared
+        if here != there:
+            raise DeclarationError(
+                f"{target.name}.{name} is {here}, and {source.name}.{read}, which it is taken from, is {there}"
+            )
+
+
+def _check_values(source: Schema[Any], target: Schema[Any], values: Mapping[str, Kept]) -> None:
+    flags = [value.flag(name) for name, value in values.items() if isinstance(value, Extreme)]
+    if len({*flags, *values}) < len(flags) + len(values):
+        raise DeclarationError(f"{target.name}: each extreme needs a field of its own that says whether it is exact")
+    for name, value in values.items():
+        field = target.codec.by_name[name]
+        default = target.codec.if_absent(name)
+        if name in target.primary.fields:
+            raise DeclarationError(f"{target.name}.{name} is in the key, so it cannot be {value!r}")
+        try:
+            if isinstance(value, Extreme):
+                value.check(source.codec, target.codec, name)
+                continue
+            if not isinstance(value, Sum):
+                raise DeclarationError(
+                    f"takes sk.patterns.count(), sk.patterns.total(…), sk.patterns.minimum(…) or sk.patterns.maximum(…), not {value!r}"
+                )
+            value.check(source.codec, field.annotation)
+            if default is not NODEFAULT and default is not None and default:
+                raise DeclarationError(f"has the default {default!r}, but an aggregate starts from 0")
+        except DeclarationError as error:
+            raise DeclarationError(f"{target.name}.{name} {error}") from None
+
+
+def _check_marks(schema: Schema[Any], marks: str) -> None:
+    taken = [name for name in schema.declared if name.startswith(f"{marks}:")]
+    if not marks or taken:
+        raise DeclarationError(
+            f"marks={marks!r} must be the beginning of attributes that {schema.name} does not have otherwise"
+        )

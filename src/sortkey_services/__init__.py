@@ -1,0 +1,1 @@
+"""The services that come with Sortkey, each in its own folder."""

@@ -1,0 +1,136 @@
+"""The boosts service, called by HTTP and feeds, with one of three designs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import sortkey as sk
+from sortkey_services.boosts import demo
+from sortkey_services.boosts.designs.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
+from sortkey_services.boosts.designs.manifest import Manifest
+from sortkey_services.boosts.designs.v1 import V1
+from sortkey_services.boosts.designs.v2 import V2
+from sortkey_services.boosts.event import CampaignEvent, read_message
+from sortkey_services.boosts.tenants import DesignName, Market, Settings, markets_of
+
+MakeDesign = Callable[[sk.AsyncSession, Callable[[], float]], Design]
+
+DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": V2, "v1": V1, "manifest": Manifest}
+TABLES: Final[Mapping[DesignName, Sequence[type[sk.Item]]]] = {
+    "v2": V2.tables,
+    "v1": V1.tables,
+    "manifest": Manifest.tables,
+}
+
+
+class Boosts:
+    name = "boosts"
+    feeds: Sequence[sk.feeds.ChangeFeed[Any]] = ()
+
+    def __init__(self, session: sk.AsyncSession, settings: Settings, now: Callable[[], float] = time.time) -> None:
+        self._session = session
+        self._now = now
+        self._markets = markets_of(settings)
+        self.design = DESIGNS[settings.design](session, now)
+
+    async def start(self) -> None:
+        await self._session.create_tables(*self.design.tables)
+
+    async def load_demo(self, progress: sk.services.Progress) -> None:
+        """Loads those of the demo's markets that are configured."""
+        examples = [event for event in demo.EXAMPLE_EVENTS if event.tenant in self._markets]
+        if not examples or await self._has(examples[-1]):
+            return
+        markets = [(region, list(demo.events_of(region))) for region in demo.REGIONS if region.tenant in self._markets]
+        total = sum(len(events) for _, events in markets) + len(examples)
+        before = 0
+        for region, events in markets:
+            market = self.market(region.tenant)
+            partners = dict.fromkeys(event.partner_id for event in events)
+            await self.design.set_delivery_areas(
+                market, {each: demo.delivery_areas(region, int(each)) for each in partners}
+            )
+            async for done in self.design.load(market, events):
+                progress(before + done, total)
+            before += len(events)
+        for event in examples:
+            market = self.market(event.tenant or "")
+            await self.design.set_delivery_areas(market, {event.partner_id: demo.EXAMPLE_AREAS})
+            # One by one: if the last one is stored, all are.
+            await self.design.apply(market, [event])
+        progress(total, total)
+
+    async def run_demo(self) -> None:
+        """Campaigns change rarely, so nothing happens."""
+
+    async def _has(self, event: CampaignEvent) -> bool:
+        known = await self.campaigns_of(event.tenant or "", event.partner_id)
+        return any(found.campaign_id == event.campaign_id for found in known)
+
+    def market(self, tenant: str) -> Market:
+        market = self._markets.get(tenant)
+        if market is None:
+            raise sk.services.NotFound(
+                f"there is no tenant {tenant!r}; the tenants are {', '.join(sorted(self._markets))}"
+            )
+        return market
+
+    async def lookup(
+        self, tenant: str, district: str | None, partners: Sequence[str], at: datetime | None = None
+    ) -> list[Boost]:
+        """The partners that are boosted at an instant, by default now: in the order given, each once."""
+        market = self.market(tenant)
+        instant = datetime.fromtimestamp(self._now(), UTC) if at is None else at
+        try:
+            day_slots = market.timetable.day_slots(instant)
+        except OverflowError:
+            raise sk.services.BadRequest("at: out of range") from None
+        return await self.design.lookup(market, LookupQuery(district, partners, day_slots))
+
+    async def campaigns_of(self, tenant: str, partner: str) -> list[CampaignInArea]:
+        """All campaigns of a partner."""
+        return await self.design.campaigns_of(self.market(tenant), partner)
+
+    async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[EventResult]:
+        """Applies events. Raises BadRequest, and applies none, if the market rejects one."""
+        market = self.market(tenant)
+        rejected = [
+            f"[{index}].{error}" if len(events) > 1 else error
+            for index, event in enumerate(events)
+            if (error := market.error(event)) is not None
+        ]
+        if rejected:
+            raise sk.services.BadRequest(rejected[0], rejected)
+        return await self.design.apply(market, events)
+
+    async def consume(self, messages: Sequence[sk.feeds.Message]) -> list[sk.feeds.Rejected]:
+        rejected: dict[int, sk.feeds.Rejected] = {}
+        newest: dict[tuple[str, str, str], tuple[int, CampaignEvent]] = {}
+        for index, message in enumerate(messages):
+            try:
+                tenant, event = self._read(message)
+            except (sk.services.BadRequest, sk.services.NotFound) as error:
+                rejected[index] = sk.feeds.Rejected(message, str(error))
+                continue
+            campaign = (tenant, event.partner_id, event.campaign_id)
+            # Only the newest event of a campaign has an effect; of equal ones, the first.
+            if campaign not in newest or newest[campaign][1].version < event.version:
+                newest[campaign] = (index, event)
+        for tenant in dict.fromkeys(tenant for tenant, _, _ in newest):
+            indexed = [kept for (of, _, _), kept in newest.items() if of == tenant]
+            results = await self.design.apply(self.market(tenant), [event for _, event in indexed])
+            for (index, _), result in zip(indexed, results, strict=True):
+                if result.error is not None:
+                    rejected[index] = sk.feeds.Rejected(messages[index], result.error)
+        return [rejected[index] for index in sorted(rejected)]
+
+    def _read(self, message: sk.feeds.Message) -> tuple[str, CampaignEvent]:
+        event = read_message(message.value)
+        market = self.market(event.tenant or "")
+        error = market.error(event)
+        if error is not None:
+            raise sk.services.BadRequest(error)
+        return market.tenant, event

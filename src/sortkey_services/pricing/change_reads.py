@@ -1,0 +1,140 @@
+"""Lists of changes: a store's, by time, from now on unless asked otherwise; and the history of a price, by time.
+
+Both are right without the transition: a change whose instant has come is applied. The list from now on has another
+beginning on every page, so its cursors carry theirs: `BEGINNING.CURSOR`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import sortkey as sk
+from sortkey.services.pages import PageArguments
+from sortkey_services.pricing.batches import Batches, SeenBatches
+from sortkey_services.pricing.change_ids import ChangeId
+from sortkey_services.pricing.filled_page import filled_page
+from sortkey_services.pricing.instants import instant_of, micros_at, micros_of
+from sortkey_services.pricing.model import LOADED, ChangeRow, history_path, key_of
+from sortkey_services.pricing.past_prices import PastPrices, change_moment
+from sortkey_services.pricing.price_reads import amount_of
+from sortkey_services.pricing.timeline import Moment
+from sortkey_services.pricing.types import ChangeStatus, Connection, PriceAction, PriceChange, PriceKey, PriceRecord
+
+END: Final = micros_of(datetime(9999, 1, 1, tzinfo=UTC))
+
+
+class ChangeReads:
+    def __init__(self, session: sk.AsyncSession, batches: Batches, past: PastPrices, now: Callable[[], float]) -> None:
+        self._session = session
+        self._batches = batches
+        self._past = past
+        self._now = now
+
+    async def changes(
+        self, store: str, channel: str, page: PageArguments, begin: datetime | None, end: datetime | None
+    ) -> Connection[PriceChange]:
+        """Those that were not cancelled, from `begin` on, or after now, before `end`."""
+        began = micros_at(self._now())
+        seen = SeenBatches(self._batches, began)
+        given = page["after"] or page["before"]
+        since = began + 1 if begin is None else micros_of(begin)
+        if given is not None:
+            first, _, inner = given.partition(".")
+            since = _beginning(first, None if begin is None else since)
+            page = PageArguments(
+                first=page["first"],
+                after=None if page["after"] is None else inner,
+                last=page["last"],
+                before=None if page["before"] is None else inner,
+            )
+        until = END if end is None else micros_of(end)
+        if until <= since:
+            # The end of what is asked for may just have passed.
+            return Connection([], [], has_next=False, has_previous=given is not None)
+        path = ChangeRow.key(store=store).between(instant_of(since), instant_of(until - 1))
+
+        async def show(rows: Sequence[ChangeRow]) -> list[PriceChange | None]:
+            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
+            found = [change_moment(row, commits, began) if _is_change(row, channel) else None for row in rows]
+            return [
+                None if moment is None else shown_change(row, began) for row, moment in zip(rows, found, strict=True)
+            ]
+
+        found = await filled_page(self._session, path, page, show, consistent=True)
+        return found.with_prefix(f"{since:x}.")
+
+    async def history(self, key: PriceKey, page: PageArguments) -> Connection[PriceRecord]:
+        """What has taken effect. A loaded price is listed with its first change."""
+        began = micros_at(self._now())
+        seen = SeenBatches(self._batches, began)
+
+        async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord | None]:
+            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
+            previous: Moment | None = None
+            shown: list[PriceRecord | None] = []
+            for row in rows:
+                moment = change_moment(row, commits, began)
+                if moment is None or moment.at > began:
+                    shown.append(None)
+                    continue
+                if previous is None:
+                    previous = await self._past.in_force(key, moment.at, seen, earlier=moment)
+                shown.append(_record(row, moment, previous))
+                previous = moment
+            return shown
+
+        return await filled_page(self._session, history_path(key), page, show, consistent=False)
+
+
+def _is_change(row: ChangeRow, channel: str) -> bool:
+    return row.channel == channel and not row.number.startswith(f"{LOADED}.")
+
+
+def shown_change(row: ChangeRow, now: int) -> PriceChange:
+    at = micros_of(row.effective_at)
+    if row.status == "CANCELLED":
+        status = ChangeStatus.CANCELLED
+    else:
+        status = ChangeStatus.APPLIED if at <= now else ChangeStatus.SCHEDULED
+    return PriceChange(
+        ChangeId(row.store, at, row.number).text,
+        row.store,
+        row.product,
+        row.channel,
+        row.kind,
+        PriceAction.DELETE if row.cents is None else PriceAction.SET,
+        None if row.cents is None else amount_of(row.cents),
+        row.effective_at,
+        status,
+    )
+
+
+def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRecord:
+    before = None if previous is None else previous.cents
+    store, channel, kind, product = key_of(row)
+    return PriceRecord(
+        store,
+        product,
+        channel,
+        kind,
+        PriceAction.DELETE if row.cents is None else PriceAction.SET,
+        None if row.cents is None else amount_of(row.cents),
+        None if before is None else amount_of(before),
+        instant_of(moment.at),
+        row.by,
+        instant_of(row.recorded),
+    )
+
+
+def _beginning(text: str, asked: int | None) -> int:
+    """The beginning that a cursor carries. Raises CursorError if it is none, or not the one that is asked for."""
+    try:
+        beginning = int(text, 16)
+        instant_of(beginning)
+    except (ValueError, OverflowError):
+        beginning = -1
+    if f"{beginning:x}" != text or (asked is not None and asked != beginning):
+        raise sk.CursorError("the cursor is not one of this list: it was changed, or `from` is another one")
+    return beginning

@@ -1,0 +1,18 @@
+"""The GraphQL endpoint of a pricing service."""
+
+from __future__ import annotations
+
+from litestar.types import ControllerRouterHandler
+
+from sortkey.graphql.cost import PageSizes
+from sortkey.graphql.endpoint import GraphQLEndpoint
+from sortkey.graphql.routes import graphql_routes
+from sortkey.graphql.settings import GraphQLSettings
+from sortkey_services.pricing.graphql.schema import SCHEMA
+from sortkey_services.pricing.page_request import DEFAULT_ITEMS, MAX_ITEMS
+from sortkey_services.pricing.service import Pricing
+
+
+def pricing_graphql_routes(pricing: Pricing, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+    sizes = PageSizes(DEFAULT_ITEMS, MAX_ITEMS)
+    return graphql_routes(GraphQLEndpoint(SCHEMA._schema, pricing, sizes, settings))

@@ -1,0 +1,222 @@
+"""CSV, JSON lines and Parquet give the same rows; what cannot be read is named by its line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from sortkey_services.pricing.load import csv_file, json_lines_file, parquet_file
+from sortkey_services.pricing.load.price_files import price_file
+from sortkey_services.pricing.load.raw_rows import Mistake, UnusableFile
+
+ALL = "store,product,channel,kind,action,amount,currency,effectiveAt"
+AT = datetime(2026, 8, 24, 10, tzinfo=UTC)
+
+
+def read(path: Path, format_name: str | None = None) -> list[Any]:
+    return list(price_file(path, format_name).read(lambda _done, _total: None))
+
+
+def csv(folder: Path, text: str | bytes) -> Path:
+    path = folder / "prices.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def lines(folder: Path, text: str | bytes) -> Path:
+    path = folder / "prices.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def parquet(folder: Path, **columns: Any) -> Path:
+    path = folder / "prices.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def test_all_columns_of_csv(tmp_path: Path) -> None:
+    text = f"{ALL}\n7,P1,WEB,SWAP,SET,1.50,EUR,2026-08-24T10:00:00Z\n8,P1,,,DELETE,,,\n"
+    assert read(csv(tmp_path, text)) == [
+        (2, ("7", "P1", "WEB", "SWAP", "SET", "1.50", "EUR", "2026-08-24T10:00:00Z")),
+        (3, ("8", "P1", None, None, "DELETE", None, None, None)),
+    ]
+
+
+def test_columns_of_csv_in_any_order_with_quotes_and_a_byte_order_mark(tmp_path: Path) -> None:
+    text = '\ufeffamount,product,store\n"1,50","a ""b""",7\n\n2.00,"two\nlines",8\n3.00,P3,9'
+    assert read(csv(tmp_path, text)) == [
+        (2, ("7", 'a "b"', None, None, None, "1,50", None, None)),
+        # An empty line is skipped; a line that a cell continues on has no number of its own.
+        (4, ("8", "two\nlines", None, None, None, "2.00", None, None)),
+        (6, ("9", "P3", None, None, None, "3.00", None, None)),
+    ]
+
+
+def test_mistakes_of_csv(tmp_path: Path) -> None:
+    assert read(csv(tmp_path, "store,product,amount\n7,P1\n8,P1,2.00,x\n9,P1,3.00\n")) == [
+        Mistake(2, "has 2 cells, but the first line names 3 columns"),
+        Mistake(3, "has 4 cells, but the first line names 3 columns"),
+        (4, ("9", "P1", None, None, None, "3.00", None, None)),
+    ]
+    (_, end) = read(csv(tmp_path, 'store,product,amount\n7,P1,1.00\n8,"P1,1.00\n9,P1,1.00\n'))
+    assert end.row == 3
+    assert "nothing after it was read" in end.message
+
+
+# The checks find the byte together with the line that has it.
+def test_bytes_that_are_not_utf_8_stay_recognisable(tmp_path: Path) -> None:
+    ((_, row),) = read(csv(tmp_path, b"store,product\n7,P\xff\n"))
+    assert row[1] == "P\udcff"
+    with pytest.raises(UnicodeEncodeError):
+        row[1].encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty; its first line names the columns: store, product, channel"),
+        ("store,produkt\n", "there is no column 'produkt'; the columns are store, product"),
+        ("store,amount\n", "the column 'product' is missing"),
+        ("store,product,store\n", "the column 'store' is there twice"),
+        ('"store\n', "the first line is not CSV"),
+    ],
+)
+def test_csv_that_has_no_prices(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UnusableFile, match=message):
+        read(csv(tmp_path, text))
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    text = (
+        '{"store": "7", "product": "P1", "amount": 1.10, "kind": "SWAP", "channel": "WEB", "action": "SET"}\n\n'
+        '{"store": "8", "product": "P1", "amount": "2.50", "currency": "EUR", "effectiveAt": "2026-08-24T10:00:00Z"}'
+    )
+    assert read(lines(tmp_path, text)) == [
+        (1, ("7", "P1", "WEB", "SWAP", "SET", "1.10", None, None)),
+        (3, ("8", "P1", None, None, None, "2.50", "EUR", "2026-08-24T10:00:00Z")),
+    ]
+
+
+def test_json_lines_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert read(lines(tmp_path, '\ufeff{"store": "7", "product": "P1"}\n')) == [
+        (1, ("7", "P1", None, None, None, None, None, None))
+    ]
+
+
+# A signalling NaN cannot even be looked up, and the digits of 1e999999999 would fill the memory.
+def test_strange_numbers_of_json_lines_are_left_to_the_checks(tmp_path: Path) -> None:
+    amounts = ("1e2", "1E-2", "1e999999999", '"sNaN"', '"Infinity"', "-0")
+    path = lines(tmp_path, "\n".join(f'{{"store": "7", "product": "P1", "amount": {each}}}' for each in amounts))
+    assert [row[5] for _, row in read(path)] == ["100", "0.01", "1E+999999999", "sNaN", "Infinity", "0"]
+
+
+def test_mistakes_of_json_lines(tmp_path: Path) -> None:
+    texts = (
+        '{"store": 7, "product": "P1"}',
+        '{"store": "7"}',
+        '{"store": "7", "product": "P1", "price": 1}',
+        "{",
+        '{"store": "7", "product": "P\xff"}',
+        "[]",
+    )
+    found = read(lines(tmp_path, "\n".join(texts).encode("latin-1")))
+    assert [each.row for each in found] == [1, 2, 3, 4, 5, 6]
+    messages = [each.message for each in found]
+    assert messages[0] == "Expected `str`, got `int` - at `$.store`"
+    assert "missing required field `product`" in messages[1]
+    assert "unknown field `price`" in messages[2]
+    assert messages[3].startswith("is not JSON: ")
+    assert messages[4].startswith("is not JSON: ")
+    assert "Expected `object`" in messages[5]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = parquet(
+        tmp_path,
+        store=pyarrow.array(["7", "8"]).dictionary_encode(),
+        product=["P1", "P2"],
+        amount=pyarrow.array([Decimal("1.50"), None], pyarrow.decimal128(10, 2)),
+        effectiveAt=pyarrow.array([AT, None], pyarrow.timestamp("us")),
+    )
+    assert read(path) == [
+        (1, ("7", "P1", None, None, None, Decimal("1.50"), None, AT)),
+        (2, ("8", "P2", None, None, None, None, None, None)),
+    ]
+
+
+@pytest.mark.parametrize("amount", [[1, 2], [1.5, 2.25], ["1.50", "2.25"]])
+def test_amounts_of_parquet_may_have_any_type_of_number(tmp_path: Path, amount: list[Any]) -> None:
+    assert [row[5] for _, row in read(parquet(tmp_path, store=["7", "8"], product=["P", "P"], amount=amount))] == amount
+
+
+def test_a_timestamp_with_a_zone(tmp_path: Path) -> None:
+    at = pyarrow.array([AT], pyarrow.timestamp("ms", tz="Europe/Berlin"))
+    ((_, row),) = read(parquet(tmp_path, store=["7"], product=["P"], effectiveAt=at))
+    assert row[7] == AT
+
+
+# What pandas writes by default.
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_timestamp_of_nanoseconds(tmp_path: Path, zone: str | None) -> None:
+    at = pyarrow.array([1_787_565_600_123_456_789], pyarrow.timestamp("ns", tz=zone))
+    ((_, row),) = read(parquet(tmp_path, store=["7"], product=["P"], effectiveAt=at))
+    assert row[7] == datetime(2026, 8, 24, 10, 0, 0, 123_456, tzinfo=UTC)
+
+
+def test_a_timestamp_beyond_all_datetimes(tmp_path: Path) -> None:
+    at = pyarrow.array([10**15], pyarrow.timestamp("s"))
+    with pytest.raises(UnusableFile, match="cannot be read as Parquet"):
+        read(parquet(tmp_path, store=["7"], product=["P"], effectiveAt=at))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"store": ["7"]}, "the column 'product' is missing"),
+        ({"store": ["7"], "product": ["P"], "price": [1]}, "there is no column 'price'"),
+        ({"store": [7], "product": ["P"]}, "the column 'store' is int64; it must be text"),
+        ({"store": ["7"], "product": ["P"], "amount": [True]}, "the column 'amount' is bool; it must be decimal, int"),
+        ({"store": ["7"], "product": ["P"], "effectiveAt": [1]}, "'effectiveAt' is int64; it must be timestamp or"),
+    ],
+)
+def test_parquet_that_has_no_prices(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnusableFile, match=message):
+        read(parquet(tmp_path, **columns))
+
+
+def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+    with pytest.raises(UnusableFile, match=r"prices\.csv cannot be read as Parquet: "):
+        read(csv(tmp_path, "store,product\n"), "parquet")
+
+
+def test_the_format_is_told_by_the_suffix_or_given(tmp_path: Path) -> None:
+    for name, kind in (
+        ("a.CSV", csv_file.CsvFile),
+        ("a.jsonl", json_lines_file.JsonLinesFile),
+        ("a.ndjson", json_lines_file.JsonLinesFile),
+        ("a.parquet", parquet_file.ParquetFile),
+    ):
+        (tmp_path / name).touch()
+        assert type(price_file(tmp_path / name)) is kind
+    (tmp_path / "a.txt").touch()
+    assert type(price_file(tmp_path / "a.txt", "csv")) is csv_file.CsvFile
+    with pytest.raises(UnusableFile, match=r"a\.txt: the format is not known by its suffix; give --format csv\|jsonl"):
+        price_file(tmp_path / "a.txt")
+    with pytest.raises(UnusableFile, match="there is no file"):
+        price_file(tmp_path / "b.csv")
+    with pytest.raises(UnusableFile, match="is not a file"):
+        price_file(tmp_path)
+
+
+def test_the_progress_of_reading_ends_at_the_whole(tmp_path: Path) -> None:
+    shown: list[tuple[int, int]] = []
+    path = parquet(tmp_path, store=["7"] * 20_000, product=["P"] * 20_000)
+    assert sum(1 for _ in price_file(path).read(lambda done, total: shown.append((done, total)))) == 20_000
+    assert shown == [(8192, 20_000), (16_384, 20_000), (20_000, 20_000)]
