@@ -13,14 +13,13 @@ from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.row_puts import RowPuts
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast.get_item import row_by_key
-from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.operations.fast_path import row_by_key, rows_by_text_keys
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.rows.stored_item import has_binary, text
-from sortkey.engine.streams import record_wait
+from sortkey.engine.streams import stream_reader
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError
 
 
@@ -112,7 +111,7 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return record_wait.wait_for_records(self.database, ShardIterator, Timeout)
+            return stream_reader.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
         self._handle.close()
