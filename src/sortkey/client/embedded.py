@@ -15,7 +15,8 @@ from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.row_puts import RowPuts
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.operations.fast_path import row_by_key, rows_by_text_keys
+from sortkey.engine.operations.fast_path import rows_by_text_keys
+from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.streams import stream_reader
@@ -60,7 +61,7 @@ class AnyEmbeddedClient(AnyClient[R]):
         try:
             found = row_by_key(database, table, key, consistent)
             if found is not None:
-                row, units = found
+                _, row, units = found
                 return None if row is None else Unparsed(text(row), has_binary(row)), units
             request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
             answer = database.execute("GetItem", request)

@@ -1,8 +1,4 @@
-"""A disk that is slow to sync, and one that fails.
-
-The clock of a store that is ahead of its clients, or behind them.
-
-A database with faults.
+"""A database with faults: its requests, its streams, its indexes, its disk and its clock.
 
 It differs from others by its class, chosen when it is opened, so the others look for no faults. All requests have to
 come through `execute` and `plan` here, so callers take no short cuts around them if a database has `faults`.
@@ -29,38 +25,6 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Settings, Work
 
 FAILURE: Final = f"mdb_txn_commit: {os.strerror(errno.EIO)}"
-
-
-class DiskFaults:
-    def __init__(self, faults: Faults) -> None:
-        self._slow = faults.slow_sync
-        self._failing = faults.failing_sync
-        self._random = faults.random("failing_sync")
-
-    def before_commit(self) -> None:
-        """Raises what LMDB raises if pages cannot be synced. Nothing of the commit is kept then."""
-        if self._slow:
-            time.sleep(self._slow)
-        if self._failing and self._random.random() < self._failing:
-            error = lmdb.Error(FAILURE)
-            # LMDB's binding sets it, except in errors that are made by hand.
-            vars(error)["code"] = errno.EIO
-            raise error
-
-
-class SkewedClock:
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self._clock = clock
-        self._seconds = seconds
-
-    def now(self) -> float:
-        return self._clock.now() + self._seconds
-
-
-def store_clock(faults: Faults | None, clock: Clock | None = None) -> Clock:
-    """The clock of a store with these faults; the system's, unless one is given."""
-    true = clock or SystemClock()
-    return true if faults is None or not faults.clock_skew else SkewedClock(true, faults.clock_skew)
 
 
 class FaultyDatabase(Database):
@@ -118,3 +82,39 @@ def open_database(path: Path | None, faults: Faults | None) -> Database:
     if not isinstance(faults, Faults | None):
         raise TypeError(f"faults must be sk.testing.Faults, not {faults!r}")
     return (Database(path) if faults is None else FaultyDatabase(faults, path)).start()
+
+
+class DiskFaults:
+    """A disk that is slow to sync, or fails."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._slow = faults.slow_sync
+        self._failing = faults.failing_sync
+        self._random = faults.random("failing_sync")
+
+    def before_commit(self) -> None:
+        """Raises what LMDB raises if pages cannot be synced. Nothing of the commit is kept then."""
+        if self._slow:
+            time.sleep(self._slow)
+        if self._failing and self._random.random() < self._failing:
+            error = lmdb.Error(FAILURE)
+            # LMDB's binding sets it, except in errors that are made by hand.
+            vars(error)["code"] = errno.EIO
+            raise error
+
+
+class SkewedClock:
+    """A clock that is ahead of its clients, or behind them."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def now(self) -> float:
+        return self._clock.now() + self._seconds
+
+
+def store_clock(faults: Faults | None, clock: Clock | None = None) -> Clock:
+    """The clock of a store with these faults; the system's, unless one is given."""
+    true = clock or SystemClock()
+    return true if faults is None or not faults.clock_skew else SkewedClock(true, faults.clock_skew)

@@ -3,18 +3,12 @@
 The check walks one snapshot from end to end, so other processes may write meanwhile. LMDB's pages are checked first, by
 code that does not trust them (`storage/page_tree.py`), then the checksum of each record. Each table row must decode to
 a canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
-computed again and compared with what is stored. Every space must belong to a catalog entry or be garbage that waits for
-the janitor.
-
-The result of a check: counts of what it read, and the problems that it found.
-
-Checks a table: its rows, and everything that is derived from them.
+computed again and compared with what is stored. Every stream record must be in the right shard, within its range, and
+have the right content. Every space must belong to a catalog entry or be garbage that waits for the janitor.
 
 Index rows and expiry entries are looked up one by one while the items are walked, and counted afterwards: if every
 expected one exists and there are no others, they agree exactly. During a backfill, rows after its position are expected
 to have none.
-
-Checks a table's streams: every record is in the right shard, within its range, and has the right content.
 """
 
 from __future__ import annotations
@@ -48,6 +42,16 @@ Progress = Callable[[str, int, int], None]
 MOST_PROBLEMS: Final = 1000
 """A bound on memory: a folder with more problems is lost anyway."""
 
+PROGRESS_ROWS: Final = 1000
+
+_IMAGES: Final = {
+    "KEYS_ONLY": (False, False),
+    "NEW_IMAGE": (True, False),
+    "OLD_IMAGE": (False, True),
+    "NEW_AND_OLD_IMAGES": (True, True),
+}
+"""By view type: whether records have the new image, and whether they have the old one."""
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -77,10 +81,99 @@ class Findings:
         return CheckReport(self.tables, self.items, self.index_rows, problems)
 
 
-PROGRESS_ROWS: Final = 1000
+def check(path: Path, progress: Progress | None = None) -> CheckReport:
+    """Check a folder, which may be in use by other processes. Raises StorageError when it is not a data folder."""
+    try:
+        environment = open_existing(path, check_pages=True)
+    except DamagedFolder as error:
+        return CheckReport(tables=0, items=0, index_rows=0, problems=[str(error)])
+    try:
+        with environment.begin() as snapshot:
+            return _check(snapshot, progress)
+    finally:
+        environment.close()
 
 
-def check_table(snapshot: Transaction, table: Table, findings: Findings) -> None:
+def check_database(core: Core, progress: Progress | None = None) -> CheckReport:
+    """Check the store that this process has open."""
+    with core.read() as snapshot:
+        return _check(snapshot, progress)
+
+
+def _check(snapshot: Transaction, progress: Progress | None) -> CheckReport:
+    findings = Findings(progress)
+    for key, has_key in damaged_records(snapshot):
+        findings.problem(problem_of(snapshot, key, has_key))
+    try:
+        _check_content(snapshot, findings)
+    except (InternalServerError, *DAMAGED_PAGE) as error:
+        findings.problem(f"the check ended early: {error}")
+    return findings.report()
+
+
+def _check_content(snapshot: Transaction, findings: Findings) -> None:
+    """Compare the records with one another."""
+    tables = _tables(snapshot, findings)
+    for table in tables:
+        _check_table(snapshot, table, findings)
+        _check_streams(snapshot, table, findings)
+    _check_spaces(snapshot, tables, findings)
+
+
+def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
+    try:
+        tables = Catalog().tables(snapshot)
+    except msgspec.DecodeError as error:
+        findings.problem(f"the catalog cannot be read: {error}")
+        return []
+    findings.tables = len(tables)
+    return list(tables.values())
+
+
+def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
+    counted = {space for table in tables for space in _counted_spaces(table)}
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    garbage = _members(snapshot, records.GARBAGE)
+    for space in sorted(garbage & (counted | streams)):
+        findings.problem(f"space {_number(space)} is in use, but marked as garbage")
+    for space in _used_spaces(snapshot):
+        if space not in counted | streams | garbage and space not in records.OWN:
+            findings.problem(f"space {_number(space)} has no owner")
+    for space in sorted(_members(snapshot, records.COUNTS) - counted):
+        findings.problem(f"space {_number(space)} has a count, but is not a table or index")
+    _check_next_space(snapshot, counted | streams | garbage, findings)
+
+
+def _counted_spaces(table: Table) -> set[bytes]:
+    return {table.space, *(index.space for index in table.indexes.values())}
+
+
+def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
+    return {key[records.SPACE_BYTES :] for key, _ in ascending(snapshot, space, after_prefix(space))}
+
+
+def _used_spaces(snapshot: Transaction) -> list[bytes]:
+    """The spaces that are not empty, found by seeking from one to the next."""
+    used: list[bytes] = []
+    cursor = snapshot.cursor()
+    found = cursor.first()
+    while found:
+        used.append(cursor.key()[: records.SPACE_BYTES])
+        found = cursor.set_range(after_prefix(used[-1]))
+    return used
+
+
+def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
+    next_space = int.from_bytes(records.read(snapshot, records.NEXT_SPACE) or b"", "big")
+    if assigned and _number(max(assigned)) >= next_space:
+        findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
+
+
+def _number(space: bytes) -> int:
+    return int.from_bytes(space, "big")
+
+
+def _check_table(snapshot: Transaction, table: Table, findings: Findings) -> None:
     derived = [_IndexCheck(snapshot, table, index) for index in table.indexes.values()]
     expiries = _ExpiryCheck(snapshot, table)
     counted = read_count(snapshot, table.space)
@@ -200,16 +293,7 @@ class _ExpiryCheck:
             findings.problem(f"table {self._table.name}: {entries - self._matched} expiry entries belong to no item")
 
 
-_IMAGES: Final = {
-    "KEYS_ONLY": (False, False),
-    "NEW_IMAGE": (True, False),
-    "OLD_IMAGE": (False, True),
-    "NEW_AND_OLD_IMAGES": (True, True),
-}
-"""By view type: whether records have the new image, and whether they have the old one."""
-
-
-def check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
+def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
     last = int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
     for stream in table.entry.streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
@@ -279,100 +363,3 @@ def _expected_images(view_type: str, event: object) -> tuple[bool, bool]:
 def _any_binary(change: dict[str, Any]) -> bool:
     images = (change["Keys"], change.get("NewImage", {}), change.get("OldImage", {}))
     return any(normalise_item(image).binary for image in images)
-
-
-__all__ = ["CheckReport", "check", "check_database"]
-
-_OWN_SPACES = (records.CATALOG, records.COUNTS, records.EXPIRY, records.TOKENS, records.GARBAGE)
-
-
-def check(path: Path, progress: Progress | None = None) -> CheckReport:
-    """Check a folder, which may be in use by other processes. Raises StorageError when it is not a data folder."""
-    try:
-        environment = open_existing(path, check_pages=True)
-    except DamagedFolder as error:
-        return CheckReport(tables=0, items=0, index_rows=0, problems=[str(error)])
-    try:
-        with environment.begin() as snapshot:
-            return _check(snapshot, progress)
-    finally:
-        environment.close()
-
-
-def check_database(core: Core, progress: Progress | None = None) -> CheckReport:
-    """Check the store that this process has open."""
-    with core.read() as snapshot:
-        return _check(snapshot, progress)
-
-
-def _check(snapshot: Transaction, progress: Progress | None) -> CheckReport:
-    findings = Findings(progress)
-    for key, has_key in damaged_records(snapshot):
-        findings.problem(problem_of(snapshot, key, has_key))
-    try:
-        _check_content(snapshot, findings)
-    except (InternalServerError, *DAMAGED_PAGE) as error:
-        findings.problem(f"the check ended early: {error}")
-    return findings.report()
-
-
-def _check_content(snapshot: Transaction, findings: Findings) -> None:
-    """Compare the records with one another."""
-    tables = _tables(snapshot, findings)
-    for table in tables:
-        check_table(snapshot, table, findings)
-        check_streams(snapshot, table, findings)
-    _check_spaces(snapshot, tables, findings)
-
-
-def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
-    try:
-        tables = Catalog().tables(snapshot)
-    except msgspec.DecodeError as error:
-        findings.problem(f"the catalog cannot be read: {error}")
-        return []
-    findings.tables = len(tables)
-    return list(tables.values())
-
-
-def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
-    counted = {space for table in tables for space in _counted_spaces(table)}
-    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
-    garbage = _members(snapshot, records.GARBAGE)
-    for space in sorted(garbage & (counted | streams)):
-        findings.problem(f"space {_number(space)} is in use, but marked as garbage")
-    for space in _used_spaces(snapshot):
-        if space not in counted | streams | garbage and space not in _OWN_SPACES:
-            findings.problem(f"space {_number(space)} has no owner")
-    for space in sorted(_members(snapshot, records.COUNTS) - counted):
-        findings.problem(f"space {_number(space)} has a count, but is not a table or index")
-    _check_next_space(snapshot, counted | streams | garbage, findings)
-
-
-def _counted_spaces(table: Table) -> set[bytes]:
-    return {table.space, *(index.space for index in table.indexes.values())}
-
-
-def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
-    return {key[records.SPACE_BYTES :] for key, _ in ascending(snapshot, space, after_prefix(space))}
-
-
-def _used_spaces(snapshot: Transaction) -> list[bytes]:
-    """The spaces that are not empty, found by seeking from one to the next."""
-    used: list[bytes] = []
-    cursor = snapshot.cursor()
-    found = cursor.first()
-    while found:
-        used.append(cursor.key()[: records.SPACE_BYTES])
-        found = cursor.set_range(after_prefix(used[-1]))
-    return used
-
-
-def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
-    next_space = int.from_bytes(records.read(snapshot, records.NEXT_SPACE) or b"", "big")
-    if assigned and _number(max(assigned)) >= next_space:
-        findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
-
-
-def _number(space: bytes) -> int:
-    return int.from_bytes(space, "big")

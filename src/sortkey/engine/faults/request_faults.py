@@ -1,8 +1,7 @@
-"""Requests that AWS would reject, now and then: throttled ones, and those that meet another transaction's item.
+"""Requests that AWS would reject, now and then, and batches of which a part is left unprocessed.
 
-A rejected request has written nothing. The errors and their texts are AWS's.
-
-Batches of which a part is left unprocessed.
+Rejected are throttled requests, and those that meet another transaction's item. They have written nothing. The errors
+and their texts are AWS's.
 
 AWS processes at least one item of a batch, or rejects the whole of it (which is the throttle's part). So a batch of one
 item is always processed, and a program that sends the rest again comes to an end.
@@ -50,6 +49,9 @@ PROVISIONED_EXCEEDED: Final = (
 
 Reject = Callable[[Core, str, Any], None]
 """Raises DynamoDBError for some of the requests: of a database, for an operation."""
+
+Amend = Callable[[Answer], Answer]
+"""Adds what was left unprocessed to the answer of the rest."""
 
 
 def rejections(faults: Faults) -> list[Reject]:
@@ -132,10 +134,6 @@ def _tables(operation: str, request: Any) -> list[str]:
         actions = ((each.condition_check, each.put, each.delete, each.update) for each in request.transact_items)
         return [action.table_name for given in actions for action in given if action is not None]
     return [request.table_name]
-
-
-Amend = Callable[[Answer], Answer]
-"""Adds what was left unprocessed to the answer of the rest."""
 
 
 class Unprocessed:

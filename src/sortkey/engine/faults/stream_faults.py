@@ -1,14 +1,13 @@
-"""Stream records that are delivered twice, and late.
+"""Stream records that are delivered twice, and late; shards that split.
 
 Twice: an answer begins with records that came before the iterator, up to the newest of them, as if a consumer had
 started again from an older checkpoint. It has at least one new record, so readers get on. Late: an answer leaves out
 the last records that there are, perhaps all, and its iterator stands before them. In every answer the records of a
 shard are in order, without gaps.
 
-Shards that split and roll over while a table is written to, as AWS's do under load and every few hours.
-
-A shard that is replaced is closed; its children begin after its last record. There are two, until the stream has
-`MOST_OPEN` open shards; from then on there is one.
+Shards split and roll over while a table is written to, as AWS's do under load and every few hours. A shard that is
+replaced is closed; its children begin after its last record. There are two, until the stream has `MOST_OPEN` open
+shards; from then on there is one.
 """
 
 from __future__ import annotations
@@ -36,6 +35,10 @@ from sortkey.limits import STREAM_PAGE_BYTES, STREAM_RECORDS
 MOST_AGAIN: Final = 10
 """Records that one answer delivers again, at most."""
 
+MOST_OPEN: Final = 8
+
+_logger = logging.getLogger(__name__)
+
 
 class RecordFaults:
     def __init__(self, faults: Faults) -> None:
@@ -50,7 +53,7 @@ class RecordFaults:
             return None
         limit = request.limit or STREAM_RECORDS
         now = core.clock.now()
-        iterator = stream_reader.parse(request.shard_iterator)
+        iterator = stream_reader.parse_iterator(request.shard_iterator)
         iterator.check_age(now)
         with core.read() as snapshot:
             shard = stream_reader.shard_of_iterator(core, snapshot, iterator)
@@ -94,11 +97,6 @@ def _withhold(request: GetRecords, iterator: ShardIterator, now: float) -> Amend
     request.limit = 1
     answer: Answer = {"Records": Json(b"[]", False), "NextShardIterator": iterator._replace(issued=now).text()}
     return lambda _: answer
-
-
-MOST_OPEN: Final = 8
-
-_logger = logging.getLogger(__name__)
 
 
 class ShardSplits:

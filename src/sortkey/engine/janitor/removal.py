@@ -1,18 +1,15 @@
-"""Removes expired items, found by the expiry index, a few hundred per transaction.
+"""Removes what nobody needs any more, in transactions that are too short to delay writers.
 
-A removal takes the same path as every write, so indexes, counts and streams follow. Its stream record has the service's
-identity, by which a consumer distinguishes it from a user's write. Each item is checked again inside the transaction,
-so an item that was prolonged meanwhile stays, and two processes that sweep at once remove an item once.
+Expired items are found by the expiry index. A removal takes the same path as every write, so indexes, counts and
+streams follow. Its stream record has the service's identity, by which a consumer distinguishes it from a user's write.
+Each item is checked again inside the transaction, so an item that was prolonged meanwhile stays, and two processes that
+sweep at once remove an item once.
 
-Removes what nothing refers to any more: released spaces, ownerless expiry entries, old idempotency tokens.
+Stream records are removed after a day, then closed shards without records, then disabled streams. Readers do not depend
+on it: a record is invisible as soon as it is a day old. Records are removed from a shard's oldest end. The shard keeps
+a *mark*, the last sequence number removed, so that a late reader gets an error instead of silently missing records.
 
-All of it is invisible already, so it is removed in transactions that are too short to delay writers.
-
-Stream retention: removes records after a day, then closed shards without records, then disabled streams.
-
-Readers do not depend on it: a record is invisible as soon as it is a day old. `trim_streams` only frees the space.
-Records are removed from a shard's oldest end. The shard keeps a *mark*, the last sequence number removed, so that a
-late reader gets an error instead of silently missing records.
+Released spaces, ownerless expiry entries and old idempotency tokens are invisible already.
 """
 
 from __future__ import annotations
@@ -39,6 +36,11 @@ from sortkey.storage import Transaction, after_prefix, ascending
 
 CHUNK_ITEMS: Final = 250
 SERVICE: Final[dict[str, Any]] = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+
+CHUNK: Final = 500
+"""Deletes of a commit. They take half a millisecond, and fifty while a large file is still being checked."""
+TOKEN_INTERVAL_SECONDS: Final = 60.0
+"""Tokens are not ordered by time, so a search for old ones reads them all. It does not run on every sweep."""
 
 
 def expire_items(core: Core) -> Iterator[None]:
@@ -67,10 +69,69 @@ def _remove_items(_core: Core, batch: WriteBatch, table: Table) -> None:
             batch.delete(entry)
 
 
-CHUNK: Final = 500
-"""Deletes of a commit. They take half a millisecond, and fifty while a large file is still being checked."""
-TOKEN_INTERVAL_SECONDS: Final = 60.0
-"""Tokens are not ordered by time, so a search for old ones reads them all. It does not run on every sweep."""
+def trim_streams(core: Core) -> Iterator[None]:
+    """Remove expired records, shards and streams of every table, chunk by chunk."""
+    with core.read() as snapshot:
+        names = [table.name for table in core.catalog.tables(snapshot).values() if table.entry.streams]
+    for name in names:
+        while has_work(core, name, _has_old_records):
+            write_chunk(core, name, _trim_records)
+            yield
+        if has_work(core, name, _has_expired_shards):
+            write_chunk(core, name, _forget_shards)
+            yield
+
+
+def _shards(table: Table, transaction: Transaction, now: float) -> list[Shard]:
+    return [Shard(transaction, stream, shard, now) for stream in table.entry.streams for shard in stream.shards]
+
+
+def _old_records(shard: Shard, limit: int) -> list[int]:
+    old = takewhile(lambda stored: shard.is_old(stored[1]), shard.all_records_from(0))
+    return [sequence for sequence, _ in islice(old, limit)]
+
+
+def _has_old_records(snapshot: Transaction, table: Table, now: float) -> bool:
+    return any(_old_records(shard, limit=1) for shard in _shards(table, snapshot, now))
+
+
+def _trim_records(_core: Core, batch: WriteBatch, table: Table) -> None:
+    left = CHUNK
+    for shard in _shards(table, batch.transaction, batch.now):
+        old = _old_records(shard, left)
+        if old:
+            for sequence in old:
+                batch.delete(shard.key(sequence))
+            batch.put_record(shard.key(TRIM_MARK), old[-1].to_bytes(8, "big"))
+        left -= len(old)
+
+
+def _has_expired_shards(_snapshot: Transaction, table: Table, now: float) -> bool:
+    return _remaining(table.entry, now) != table.entry.streams
+
+
+def _forget_shards(core: Core, batch: WriteBatch, table: Table) -> None:
+    """Remove streams and shards that ended more than a day ago from a table's catalog entry."""
+    streams = _remaining(table.entry, batch.now)
+    if streams == table.entry.streams:
+        return
+    kept = {stream.space for stream in streams}
+    for stream in table.entry.streams:
+        if stream.space not in kept:
+            release_space(batch, stream.space)
+    for shard in _shards(table, batch.transaction, batch.now):
+        if is_expired(shard.entry.closed, batch.now):
+            batch.delete(shard.key(TRIM_MARK))
+    core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
+
+
+def _remaining(entry: TableEntry, now: float) -> list[StreamEntry]:
+    return [_with_kept_shards(stream, now) for stream in entry.streams if not is_expired(stream.disabled, now)]
+
+
+def _with_kept_shards(stream: StreamEntry, now: float) -> StreamEntry:
+    shards = [shard for shard in stream.shards if not is_expired(shard.closed, now)]
+    return stream if len(shards) == len(stream.shards) else msgspec.structs.replace(stream, shards=shards)
 
 
 def empty_spaces(core: Core) -> Iterator[None]:
@@ -160,68 +221,3 @@ def _old_tokens(transaction: Transaction, now: float) -> list[bytes]:
 
 def _is_old(value: bytes, now: float) -> bool:
     return int.from_bytes(value[:8], "big") < now - TRANSACTION_TOKEN_SECONDS
-
-
-def trim_streams(core: Core) -> Iterator[None]:
-    """Remove expired records, shards and streams of every table, chunk by chunk."""
-    with core.read() as snapshot:
-        names = [table.name for table in core.catalog.tables(snapshot).values() if table.entry.streams]
-    for name in names:
-        while has_work(core, name, _has_old_records):
-            write_chunk(core, name, _trim_records)
-            yield
-        if has_work(core, name, _has_expired_shards):
-            write_chunk(core, name, _forget_shards)
-            yield
-
-
-def _shards(table: Table, transaction: Transaction, now: float) -> list[Shard]:
-    return [Shard(transaction, stream, shard, now) for stream in table.entry.streams for shard in stream.shards]
-
-
-def _old_records(shard: Shard, limit: int) -> list[int]:
-    old = takewhile(lambda stored: shard.is_old(stored[1]), shard.all_records_from(0))
-    return [sequence for sequence, _ in islice(old, limit)]
-
-
-def _has_old_records(snapshot: Transaction, table: Table, now: float) -> bool:
-    return any(_old_records(shard, limit=1) for shard in _shards(table, snapshot, now))
-
-
-def _trim_records(_core: Core, batch: WriteBatch, table: Table) -> None:
-    left = CHUNK
-    for shard in _shards(table, batch.transaction, batch.now):
-        old = _old_records(shard, left)
-        if old:
-            for sequence in old:
-                batch.delete(shard.key(sequence))
-            batch.put_record(shard.key(TRIM_MARK), old[-1].to_bytes(8, "big"))
-        left -= len(old)
-
-
-def _has_expired_shards(_snapshot: Transaction, table: Table, now: float) -> bool:
-    return _remaining(table.entry, now) != table.entry.streams
-
-
-def _forget_shards(core: Core, batch: WriteBatch, table: Table) -> None:
-    """Remove streams and shards that ended more than a day ago from a table's catalog entry."""
-    streams = _remaining(table.entry, batch.now)
-    if streams == table.entry.streams:
-        return
-    kept = {stream.space for stream in streams}
-    for stream in table.entry.streams:
-        if stream.space not in kept:
-            release_space(batch, stream.space)
-    for shard in _shards(table, batch.transaction, batch.now):
-        if is_expired(shard.entry.closed, batch.now):
-            batch.delete(shard.key(TRIM_MARK))
-    core.catalog.save(batch, msgspec.structs.replace(table.entry, streams=streams))
-
-
-def _remaining(entry: TableEntry, now: float) -> list[StreamEntry]:
-    return [_with_kept_shards(stream, now) for stream in entry.streams if not is_expired(stream.disabled, now)]
-
-
-def _with_kept_shards(stream: StreamEntry, now: float) -> StreamEntry:
-    shards = [shard for shard in stream.shards if not is_expired(shard.closed, now)]
-    return stream if len(shards) == len(stream.shards) else msgspec.structs.replace(stream, shards=shards)

@@ -1,8 +1,8 @@
-"""An answer in its two forms: JSON text for the wire, dictionaries for callers in the process.
+"""Answers: their two forms, and what they report on request.
 
-The `Json` leaves of an answer hold text as it is stored. `to_json` splices that text in; `to_dict` parses it.
-
-What an answer reports on request: `ConsumedCapacity` and, for writes, `ItemCollectionMetrics`.
+An answer is JSON text for the wire, and dictionaries for callers in the process. Its `Json` leaves hold text as it is
+stored. `to_json` splices that text in; `to_dict` parses it. On request an answer has `ConsumedCapacity` and, for
+writes, `ItemCollectionMetrics`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from typing import Any, Final
 import orjson
 
 from sortkey.engine.rows import stored_item
-from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
+from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer
 from sortkey.engine.tables.table import Table
 from sortkey.limits import MIB
 from sortkey.storage import after_prefix, ascending
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 
 Parse = Callable[[Json], Any]
+
+GIB: Final = 1 << 30
+WALKED_ROWS: Final = 256
+WALKED_BYTES: Final = MIB
+"""A partition with more rows or bytes is not measured."""
 
 
 def to_json(answer: Answer) -> bytes:
@@ -53,12 +57,6 @@ def _parse_leaves(value: Any, parse: Parse) -> Any:
     if type(value) is list:
         return [_parse_leaves(element, parse) for element in value]
     return value
-
-
-GIB: Final = 1 << 30
-WALKED_ROWS: Final = 256
-WALKED_BYTES: Final = MIB
-"""A partition with more rows or bytes is not measured."""
 
 
 class Consumed:
@@ -106,17 +104,6 @@ def _units(units: float, access: str | None) -> dict[str, float]:
 def is_requested(detail: str | None) -> bool:
     """Whether a request's `ReturnConsumedCapacity` asks for any."""
     return detail is not None and detail != "NONE"
-
-
-def units_of_rows(rows: list[bytes], keys: int, consistent: bool) -> float:
-    """Read units of a batch, in which every key costs by itself, also one without an item.
-
-    Most rows cost the minimum. If the longest one does, all do.
-    """
-    minimum = read_units(0, consistent)
-    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + FRAME_BYTES:
-        return keys * minimum
-    return (keys - len(rows)) * minimum + sum(read_units(stored_item.size(row), consistent) for row in rows)
 
 
 def add_write_metrics(batch: WriteBatch, answer: Answer, request: Any, consumed: Consumed, item: Item) -> Answer:

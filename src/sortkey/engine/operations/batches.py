@@ -1,15 +1,12 @@
-"""BatchGetItem: up to a hundred items of any tables, each read by itself.
+"""BatchGetItem: up to a hundred items of any tables, each read by itself. BatchWriteItem: up to 25 puts and deletes.
 
 A hundred items can have 16 MB of text, and a projection has to decode them all. So the items are read in chunks of a
 few keys, each from a snapshot of its own, and in slices (see `slices`).
 
-BatchWriteItem: up to twenty-five puts and deletes.
-
-AWS may leave some unprocessed. Here all go into one transaction: either the whole request is rejected, or all of it is
-processed.
-
-Large items for a table that is not followed become text before the writer's turn. A batch of many small attributes
-takes the writer a fraction of the time then, and as text its items take a tenth of the memory while they wait.
+AWS may leave some writes unprocessed. Here all go into one transaction: either the whole request is rejected, or all of
+it is processed. Large items for a table that is not followed become text before the writer's turn. A batch of many
+small attributes takes the writer a fraction of the time then, and as text its items take a tenth of the memory while
+they wait.
 """
 
 from __future__ import annotations
@@ -21,14 +18,14 @@ from typing import Any, Final
 import orjson
 
 from sortkey.engine.operations import slices, write
-from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested, units_of_rows
+from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.expression_parameters import only_projection
 from sortkey.engine.requests.items import BatchGetItem, BatchWriteItem, KeysAndAttributes, WriteRequest
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import first_damaged
-from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.catalog import Catalog, not_found
 from sortkey.engine.tables.core import Answer, Core, Work
@@ -36,12 +33,33 @@ from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key, ro
 from sortkey.engine.tables.table import Table
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS, BATCH_WRITE_REQUESTS, KIB
-from sortkey.storage import are_sound, seal
+from sortkey.storage import Transaction, are_sound, seal
 from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 CHUNK_KEYS: Final = 50
 """Read at once. The largest items take a few milliseconds."""
+
+NOT_ONE_REQUEST = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+
+LARGE_BYTES: Final = 4 * KIB
+"""The size from which an item becomes text before the writer's turn."""
+
+
+def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
+    if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
+        raise ValidationException("Too many items requested for the BatchGetItem call")
+    parts = [_TablePart(given, part) for given, part in request.request_items.items()]
+    snapshot, known = core.read_tables()
+    try:
+        tables = [_table_of(known, part) for part in parts]
+        row_keys = [part.row_keys(table) for part, table in zip(parts, tables, strict=True)]
+    finally:
+        snapshot.abort()
+    return (yield from _read_parts(core, request, parts, tables, row_keys))
 
 
 class _TablePart:
@@ -67,32 +85,7 @@ class _TablePart:
         return row_keys
 
 
-def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
-    if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
-        raise ValidationException("Too many items requested for the BatchGetItem call")
-    parts = [_TablePart(given, part) for given, part in request.request_items.items()]
-    snapshot, known = core.read_tables()
-    try:
-        tables = [_table(known, part) for part in parts]
-        row_keys = [part.row_keys(table) for part, table in zip(parts, tables, strict=True)]
-    finally:
-        snapshot.abort()
-    return (yield from _collect(core, request, parts, tables, row_keys))
-
-
-def unprocessed_keys(part: KeysAndAttributes, done: int = 0) -> dict[str, Any]:
-    """A table's part of the request, without the keys that were answered."""
-    members = {
-        "Keys": [Json.of(key) for key in part.keys[done:]],
-        "AttributesToGet": part.attributes_to_get,
-        "ConsistentRead": part.consistent_read,
-        "ProjectionExpression": part.projection_expression,
-        "ExpressionAttributeNames": part.expression_attribute_names,
-    }
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _table(known: Mapping[str, Table], part: _TablePart) -> Table:
+def _table_of(known: Mapping[str, Table], part: _TablePart) -> Table:
     table = known.get(part.name)
     if table is None:
         part.check_keys()
@@ -100,7 +93,7 @@ def _table(known: Mapping[str, Table], part: _TablePart) -> Table:
     return table
 
 
-def _collect(
+def _read_parts(
     core: Core,
     request: BatchGetItem,
     parts: list[_TablePart],
@@ -112,9 +105,8 @@ def _collect(
     consumed: list[dict[str, Any]] = []
     left = BATCH_GET_BYTES
     for part, table, wanted in zip(parts, tables, row_keys, strict=True):
-        found = _Found(part)
+        found = _FoundItems(part)
         yield from found.read(core, wanted, left)
-        core.partitions.count_batch(wanted[: found.keys], found.units)
         left -= found.length
         responses[part.given] = found.json()
         if found.keys < len(wanted):
@@ -127,7 +119,7 @@ def _collect(
     return answer
 
 
-class _Found:
+class _FoundItems:
     """The items of one table, as text."""
 
     def __init__(self, part: _TablePart) -> None:
@@ -148,15 +140,13 @@ class _Found:
             snapshot = core.read()
             try:
                 looked_up = list(map(snapshot.get, keys))
-                if core.verifies_many and not are_sound([row for row in looked_up if row is not None]):
-                    raise first_damaged(snapshot, keys)
+                fitting = _count_fitting(looked_up, room - self.length)
+                rows = [row for row in looked_up[:fitting] if row is not None]
+                self.units += charge_batch(core, snapshot, keys[:fitting], rows, self._consistent)
             finally:
                 snapshot.abort()
-            fitting = _count_fitting(looked_up, room - self.length)
-            rows = [row for row in looked_up[:fitting] if row is not None]
             self.keys += fitting
             self.length += sum(map(len, rows))
-            self.units += units_of_rows(rows, fitting, self._consistent)
             for taken in (rows,) if self._projection is None else ([row] for row in rows):
                 work += self._take(taken)
                 if work >= SLICE_UNITS:
@@ -189,13 +179,61 @@ def _count_fitting(rows: list[bytes | None], room: int) -> int:
     return next(count for count, length in enumerate(lengths) if length > room)
 
 
-NOT_ONE_REQUEST = (
-    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
-)
+def charge_batch(
+    core: Core, snapshot: Transaction, row_keys: list[bytes], rows: list[bytes], consistent: bool
+) -> float:
+    """Verify the rows found by these keys, and count them for their partitions; returns their read units."""
+    if core.verifies_many and not are_sound(rows):
+        raise first_damaged(snapshot, row_keys)
+    units = _units_of_rows(rows, len(row_keys), consistent)
+    core.partitions.count_batch(row_keys, units)
+    return units
 
 
-LARGE_BYTES: Final = 4 * KIB
-"""The size from which an item becomes text before the writer's turn."""
+def _units_of_rows(rows: list[bytes], keys: int, consistent: bool) -> float:
+    """Read units of a batch, in which every key costs by itself, also one without an item.
+
+    Most rows cost the minimum. If the longest one does, all do.
+    """
+    minimum = read_units(0, consistent)
+    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + FRAME_BYTES:
+        return keys * minimum
+    return (keys - len(rows)) * minimum + sum(read_units(stored_item.size(row), consistent) for row in rows)
+
+
+def unprocessed_keys(part: KeysAndAttributes, done: int = 0) -> dict[str, Any]:
+    """A table's part of the request, without the keys that were answered."""
+    members = {
+        "Keys": [Json.of(key) for key in part.keys[done:]],
+        "AttributesToGet": part.attributes_to_get,
+        "ConsistentRead": part.consistent_read,
+        "ProjectionExpression": part.projection_expression,
+        "ExpressionAttributeNames": part.expression_attribute_names,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
+    if sum(map(len, request.request_items.values())) > BATCH_WRITE_REQUESTS:
+        raise ValidationException("Too many items requested for the BatchWriteItem call")
+    parts = [
+        _writes_of(core.catalog, table_name_of(given), requests) for given, requests in request.request_items.items()
+    ]
+    # The requests go now: a large batch would keep its body while it waits.
+    request.request_items = {}
+
+    def work(batch: WriteBatch) -> Answer:
+        tables = [core.catalog.require_in(batch, name) for name, _ in parts]
+        found = [_find_rows(batch, table, writes) for table, (_, writes) in zip(tables, parts, strict=True)]
+        _check_distinct(found)
+        consumed = [Consumed(table) for table in tables]
+        for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
+            for each, row in zip(writes, rows, strict=True):
+                written = each.apply(batch, row)
+                total.add(written.units, written.indexes)
+        return _write_answer(batch, request, consumed, parts)
+
+    return work
 
 
 class _Write:
@@ -242,33 +280,12 @@ class _Write:
         return Consumed(found.table, write.put_row(batch, found, row, size))
 
 
-def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
-    if sum(map(len, request.request_items.values())) > BATCH_WRITE_REQUESTS:
-        raise ValidationException("Too many items requested for the BatchWriteItem call")
-    parts = [_part(core.catalog, table_name_of(given), requests) for given, requests in request.request_items.items()]
-    # The requests go now: a large batch would keep its body while it waits.
-    request.request_items = {}
-
-    def work(batch: WriteBatch) -> Answer:
-        tables = [core.catalog.require_in(batch, name) for name, _ in parts]
-        found = [_find(batch, table, writes) for table, (_, writes) in zip(tables, parts, strict=True)]
-        _check_distinct(found)
-        consumed = [Consumed(table) for table in tables]
-        for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
-            for each, row in zip(writes, rows, strict=True):
-                written = each.apply(batch, row)
-                total.add(written.units, written.indexes)
-        return _answer(batch, request, consumed, parts)
-
-    return work
-
-
-def _part(catalog: Catalog, name: str, requests: Sequence[WriteRequest]) -> tuple[str, list[_Write]]:
+def _writes_of(catalog: Catalog, name: str, requests: Sequence[WriteRequest]) -> tuple[str, list[_Write]]:
     known = catalog.last_seen(name)
     return name, [_Write(each, known) for each in requests]
 
 
-def _find(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.Found]:
+def _find_rows(batch: WriteBatch, table: Table, writes: list[_Write]) -> list[write.Found]:
     row_keys = [each.row_key(table) for each in writes]
     return [write.Found(table, row_key, batch.get(row_key)) for row_key in row_keys]
 
@@ -280,7 +297,7 @@ def _check_distinct(found: list[list[write.Found]]) -> None:
         raise ValidationException(DUPLICATES)
 
 
-def _answer(
+def _write_answer(
     batch: WriteBatch, request: BatchWriteItem, consumed: list[Consumed], parts: list[tuple[str, list[_Write]]]
 ) -> Answer:
     answer: Answer = {"UnprocessedItems": {}}

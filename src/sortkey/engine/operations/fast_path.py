@@ -1,26 +1,17 @@
-"""What the fast operations share: their answer, the errors that end the fast path, and how a write begins.
-
-GetItem of a whole item.
-
-BatchGetItem of whole items.
-
-For fifty keys, making and checking fifty dictionaries was half of the work. Here msgspec decodes and checks the keys of
-a table with a structure made for that table (`row_keys.compile_row_keys_of_json`).
-
-Megabytes of items are left to the general operation, which reads them in slices.
-
-Whole items by pairs of text keys, for callers in the process that build the keys themselves.
-
-Query of a table's whole items by `partition = :value` and at most one term for the sort key, both text.
-
-PutItem without conditions, into a table that is not followed: no index, no stream, no TTL.
-
-UpdateItem that returns no attributes, in a table that is not followed: no index, no stream, no TTL.
-
-The fast path: common requests, from their JSON directly to the JSON of the answer.
+"""The fast path: common requests, from their JSON directly to the JSON of the answer.
 
 Each operation here handles the common case: whole items, keys of short text, a table that exists. It returns None
-otherwise, and the general operation of the same name runs and words any error.
+otherwise, and the general operation of the same name runs and words any error. What is read and written is counted by
+the functions of the general operations.
+
+- GetItem and BatchGetItem of whole items. For fifty keys, making and checking fifty dictionaries was half of the work.
+  Here msgspec decodes and checks the keys of a table with a structure made for that table. Megabytes of items are left
+  to the general operation, which reads them in slices.
+- Query of a table's whole items by `partition = :value` and at most one term for the sort key, both text.
+- PutItem without conditions and UpdateItem that returns no attributes, in a table that is not followed: no index, no
+  stream, no TTL.
+
+`rows_by_text_keys` is for callers in the process that build the keys themselves.
 """
 
 from __future__ import annotations
@@ -33,8 +24,9 @@ import orjson
 
 from sortkey import limits
 from sortkey.engine.operations import write
-from sortkey.engine.operations.answers import units_of_rows
+from sortkey.engine.operations.batches import charge_batch
 from sortkey.engine.operations.items import put_item as general_put_item
+from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.items import update_item as general_update_item
 from sortkey.engine.operations.pages import PageWalk
 from sortkey.engine.operations.queries import bounds
@@ -44,9 +36,8 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import PutItem, UpdateItem
 from sortkey.engine.requests.shapes import AttributeMap, NameBindings, PositiveInteger, Shape, TableName
 from sortkey.engine.rows import stored_item
-from sortkey.engine.rows.partition_loads import SMALL_UNITS
-from sortkey.engine.rows.records import damaged, damaged_page, first_damaged
-from sortkey.engine.rows.stored_item import HEADER_BYTES, Json, key_reader, size, text, texts
+from sortkey.engine.rows.records import damaged_page
+from sortkey.engine.rows.stored_item import HEADER_BYTES, Json, key_reader, text, texts
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work
 from sortkey.engine.tables.item_keys import check_scalar_keys, row_key_in_item
@@ -54,9 +45,8 @@ from sortkey.engine.tables.table import ShortText, Table
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, KeyRange, condition, fast_form, update
 from sortkey.limits import ITEM_BYTES
-from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, Transaction, are_sound, is_sound, seal
-from sortkey.values.attribute import Item, normalise_item
-from sortkey.values.capacity_units import read_units
+from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, Transaction, seal
+from sortkey.values.attribute import normalise_item
 
 NOT_FAST: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValidationException)
 """Raised for a request that the fast path does not handle, or that is wrong; the general operation finds out which."""
@@ -121,32 +111,8 @@ def get_item(core: Core, body: bytes) -> FastAnswer | None:
     found = row_by_key(core, name, request.key, request.consistent_read)
     if found is None:
         return None
-    row, units = found
+    _, row, units = found
     return FastAnswer(EMPTY_ANSWER if row is None else b'{"Item":%b}' % text(row), {name: units})
-
-
-def row_by_key(core: Core, table_name: str, key: Item, consistent: bool) -> tuple[bytes | None, float] | None:
-    """The row of a key, and its read units. None if there is no such table, or the key is not two plain texts."""
-    snapshot, tables = core.read_tables()
-    try:
-        table = tables.get(table_name)
-        row_key = None if table is None else table.fast_row_key(key)
-        if row_key is None:
-            return None
-        row = snapshot.get(row_key)
-        if row is not None and not is_sound(row):
-            raise damaged(snapshot, row_key)
-    except DAMAGED_PAGE as error:
-        raise damaged_page(error) from error
-    finally:
-        snapshot.abort()
-    units = read_units(0 if row is None else size(row), consistent)
-    partitions = core.partitions
-    if partitions.reads_left_out and units <= SMALL_UNITS:
-        partitions.reads_left_out -= 1
-    else:
-        partitions.count_read(row_key, units)
-    return row, units
 
 
 class FastKeys(Shape, kw_only=True, forbid_unknown_fields=True):
@@ -175,12 +141,14 @@ def batch_get_item(core: Core, body: bytes) -> FastAnswer | None:
         return None
     snapshot, tables = core.read_tables()
     try:
-        return _collect(core, snapshot, [tables.get(name) for name in names], request)
+        return _batch_answer(core, snapshot, [tables.get(name) for name in names], request)
     finally:
         snapshot.abort()
 
 
-def _collect(core: Core, snapshot: Transaction, tables: list[Table | None], request: FastBatchGet) -> FastAnswer | None:
+def _batch_answer(
+    core: Core, snapshot: Transaction, tables: list[Table | None], request: FastBatchGet
+) -> FastAnswer | None:
     parts: list[bytes] = []
     units: dict[str, float] = {}
     requested = length = 0
@@ -195,11 +163,8 @@ def _collect(core: Core, snapshot: Transaction, tables: list[Table | None], requ
             if length > FAST_BYTES:
                 return None
             rows += chunk
-        if core.verifies_many and not are_sound(rows):
-            raise first_damaged(snapshot, row_keys)
         requested += len(row_keys)
-        units[table.name] = consumed = units_of_rows(rows, len(row_keys), keys.consistent_read)
-        core.partitions.count_batch(row_keys, consumed)
+        units[table.name] = charge_batch(core, snapshot, row_keys, rows, keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
     if requested > limits.BATCH_GET_KEYS:
         return None
@@ -228,15 +193,12 @@ def rows_by_text_keys(
             return None
         found = [*map(snapshot.get, row_keys)]
         rows = [row for row in found if row is not None]
-        if core.verifies_many and not are_sound(rows):
-            raise first_damaged(snapshot, row_keys)
+        units = charge_batch(core, snapshot, row_keys, rows, consistent)
     except DAMAGED_PAGE as error:
         raise damaged_page(error) from error
     finally:
         snapshot.abort()
     listed = rows if len(rows) == len(found) or not gaps else [row or _GAP for row in found]
-    units = units_of_rows(rows, len(row_keys), consistent)
-    core.partitions.count_batch(row_keys, units)
     return Rows(Json.items(listed), len(rows), units)
 
 
@@ -268,7 +230,7 @@ def query(core: Core, body: bytes) -> FastAnswer | Slices[FastAnswer] | None:
     in_one_slice = True
     try:
         table = tables.get(name)
-        wanted = None if table is None or terms is None else _range(table, terms)
+        wanted = None if table is None or terms is None else _key_range(table, terms)
         if table is None or wanted is None:
             return None
         low, high = bounds(table, wanted)
@@ -279,11 +241,11 @@ def query(core: Core, body: bytes) -> FastAnswer | Slices[FastAnswer] | None:
         if in_one_slice:
             snapshot.abort()
     if in_one_slice:
-        return _answer(core, table, walk, low, texts(rows), request)
-    return _rest(core, table, walk, low, texts(rows), request)
+        return _query_answer(table, walk, texts(rows), request)
+    return _rest_of_query(table, walk, texts(rows), request)
 
 
-def _rest(core: Core, table: Table, walk: PageWalk, low: bytes, first: bytes, request: FastQuery) -> Slices[FastAnswer]:
+def _rest_of_query(table: Table, walk: PageWalk, first: bytes, request: FastQuery) -> Slices[FastAnswer]:
     """The rest of a page that takes more than one slice."""
     parts = [first]
     try:
@@ -294,17 +256,16 @@ def _rest(core: Core, table: Table, walk: PageWalk, low: bytes, first: bytes, re
                 parts.append(texts(rows))
     finally:
         walk.close()
-    return _answer(core, table, walk, low, b",".join(parts), request)
+    return _query_answer(table, walk, b",".join(parts), request)
 
 
-def _answer(core: Core, table: Table, walk: PageWalk, low: bytes, items: bytes, request: FastQuery) -> FastAnswer:
-    units = read_units(walk.size, request.consistent_read)
-    partitions = core.partitions
-    if partitions.reads_left_out and units <= SMALL_UNITS:
-        partitions.reads_left_out -= 1
-    else:
-        partitions.count_read(low, units)
-    return FastAnswer(_text(table, walk, items), {table.name: units})
+def _query_answer(table: Table, walk: PageWalk, items: bytes, request: FastQuery) -> FastAnswer:
+    count = walk.rows_read
+    rest = b""
+    if walk.more and count:
+        rest = b',"LastEvaluatedKey":%b' % key_reader(table.names)(text(walk.last_row))
+    answer = b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (count, count, items, rest)
+    return FastAnswer(answer, {table.name: walk.charge(request.consistent_read)})
 
 
 def _terms(request: FastQuery) -> _Terms | None:
@@ -326,7 +287,7 @@ def _terms(request: FastQuery) -> _Terms | None:
     return terms if len(terms) == len(form) and resolved == len(names) else None
 
 
-def _range(table: Table, terms: _Terms) -> KeyRange | None:
+def _key_range(table: Table, terms: _Terms) -> KeyRange | None:
     partition, sort = table.partition, table.sort
     operator, text = terms.pop(partition.name, ("", ""))
     if operator != "=" or partition.type != "S":
@@ -338,14 +299,6 @@ def _range(table: Table, terms: _Terms) -> KeyRange | None:
         return None
     operator, text = terms[sort.name]
     return KeyRange(equal, (), sort, operator, ({"S": text},))
-
-
-def _text(table: Table, walk: PageWalk, items: bytes) -> bytes:
-    count = walk.rows_read
-    rest = b""
-    if walk.more and count:
-        rest = b',"LastEvaluatedKey":%b' % key_reader(table.names)(text(walk.last_row))
-    return b'{"Count":%d,"ScannedCount":%d,"Items":[%b]%b}' % (count, count, items, rest)
 
 
 class FastPut(Shape, kw_only=True, forbid_unknown_fields=True):
@@ -436,8 +389,6 @@ def _general_update(core: Core, request: FastUpdate) -> Work:
 
 update_item: Final = compile_write(FastUpdate, _plan_update, _general_update)
 
-
-__all__ = ["FAST_READS", "FAST_WRITES", "FastAnswer", "FastWork"]
 
 FAST_READS: Final[Mapping[str, Callable[[Core, bytes], FastAnswer | Slices[FastAnswer] | None]]] = {
     "GetItem": get_item,

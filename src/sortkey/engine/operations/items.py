@@ -1,11 +1,4 @@
-"""GetItem: one item by its key.
-
-PutItem: one item, which replaces the item with the same key.
-
-UpdateItem: some attributes of one item, which is created if it does not exist.
-
-DeleteItem: one item by its key. Deleting an item that does not exist is not an error.
-"""
+"""One item by its key: GetItem, PutItem, UpdateItem, DeleteItem."""
 
 from __future__ import annotations
 
@@ -22,28 +15,30 @@ from sortkey.engine.requests.expression_parameters import (
 )
 from sortkey.engine.requests.items import DeleteItem, GetItem, PutItem, UpdateItem
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
-from sortkey.engine.rows.records import damaged
+from sortkey.engine.rows.records import damaged, damaged_page
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.catalog import not_found
 from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key, row_key_of
+from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key
+from sortkey.engine.tables.item_keys import row_key as checked_row_key
 from sortkey.engine.tables.table import Table
-from sortkey.expressions import Bindings, Projection, Update, legacy, update
-from sortkey.storage import is_sound
+from sortkey.expressions import Bindings, Update, legacy, update
+from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.capacity_units import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:
     projection = only_projection(request)
-    table, row_key, row = _find(core, request, projection)
-    units = read_units(0 if row is None else size(row), bool(request.consistent_read))
-    partitions = core.partitions
-    if partitions.reads_left_out and units <= SMALL_UNITS:
-        partitions.reads_left_out -= 1
-    else:
-        partitions.count_read(row_key, units)
+    name = table_name_of(request.table_name)
+    found = row_by_key(core, name, request.key, bool(request.consistent_read), any_key=True)
+    if found is None:
+        # If the key is malformed as well, AWS reports that.
+        normalise_key(request.key)
+        raise not_found()
+    table, row, units = found
+    check_scalar_keys(table, projection)
     answer: Answer = {}
     if row is not None:
         answer["Item"] = Json.item(row) if projection is None else Json.of(projection(decode(row)))
@@ -52,23 +47,38 @@ def get_item(core: Core, request: GetItem) -> Answer:
     return answer
 
 
-def _find(core: Core, request: GetItem, projection: Projection | None) -> tuple[Table, bytes, bytes | None]:
-    """The table, and the request's row key and row."""
+def row_by_key(
+    core: Core, table_name: str, key: Item, consistent: bool, any_key: bool = False
+) -> tuple[Table, bytes | None, float] | None:
+    """The table, the row of a key, and its read units, which are counted for its partition.
+
+    None if there is no such table, or the key is not short text, unless it may be any key.
+    """
     snapshot, tables = core.read_tables()
     try:
-        table = tables.get(table_name_of(request.table_name))
+        table = tables.get(table_name)
         if table is None:
-            # If the key is malformed as well, AWS reports that.
-            normalise_key(request.key)
-            raise not_found()
-        row_key = row_key_of(table, request.key)
-        check_scalar_keys(table, projection)
+            return None
+        row_key = table.fast_row_key(key)
+        if row_key is None:
+            if not any_key:
+                return None
+            row_key = checked_row_key(table, normalise_key(key))
         row = snapshot.get(row_key)
         if row is not None and not is_sound(row):
             raise damaged(snapshot, row_key)
-        return table, row_key, row
+    except DAMAGED_PAGE as error:
+        raise damaged_page(error) from error
     finally:
         snapshot.abort()
+    units = read_units(0 if row is None else size(row), consistent)
+    # As PageWalk.charge does, whose call would show in the time of a GetItem.
+    partitions = core.partitions
+    if partitions.reads_left_out and units <= SMALL_UNITS:
+        partitions.reads_left_out -= 1
+    else:
+        partitions.count_read(row_key, units)
+    return table, row, units
 
 
 def put_item(core: Core, request: PutItem) -> Work:

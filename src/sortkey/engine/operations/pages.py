@@ -1,4 +1,4 @@
-"""Pages: the one path on which Query and Scan read rows.
+"""Pages: the one path on which Query and Scan read rows, and what they return of them.
 
 A page ends at the end of its range, after `limit` rows, or when the rows read (before any filter) reach 1 MB. Rows are
 fetched in chunks, which cost a fraction of the same number of single steps. Keys are ordered, so the last key of a
@@ -8,7 +8,7 @@ A page of 1 MB can have 200,000 rows. So a page is read in *slices* (see `slices
 goes on later. A walk that pauses often takes a newer snapshot, because a snapshot that is held keeps the store from
 using freed space again. So a long page may show newer rows at its end than at its beginning, as DynamoDB's does.
 
-What Query and Scan return of the rows that they have read: filter, projection, count and LastEvaluatedKey.
+A `Selection` applies filter and projection to the rows of a walk, and adds their count and LastEvaluatedKey.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import orjson
 from sortkey.engine.operations.answers import Consumed, is_requested
 from sortkey.engine.operations.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests.expression_parameters import projection_of
+from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import first_damaged, first_damaged_of
 from sortkey.engine.rows.stored_item import Json, key_reader
 from sortkey.engine.tables.core import Answer, Core
@@ -41,11 +43,26 @@ CHUNK: Final = 128
 """A chunk of the largest items takes 50 MB for a moment."""
 SLICES_A_SNAPSHOT: Final = 64
 
+INVALID_START = "The provided starting key is invalid"
+NO_ITEMS = Json(b"[]", binary=False)
+
 
 class PageWalk:
     """One page: the rows with low <= key < high in key order, or in reverse, until the page ends."""
 
-    __slots__ = ("_core", "_limit", "_pauses", "_range", "ended", "last_row", "more", "rows_read", "size", "snapshot")
+    __slots__ = (
+        "_core",
+        "_limit",
+        "_pauses",
+        "_range",
+        "_start",
+        "ended",
+        "last_row",
+        "more",
+        "rows_read",
+        "size",
+        "snapshot",
+    )
 
     def __init__(
         self,
@@ -60,6 +77,7 @@ class PageWalk:
         self._core = core
         self.snapshot = snapshot
         self._range = _Range(snapshot, low, high, forward)
+        self._start = low
         self._limit = limit
         self._pauses = 0
         self.rows_read = 0
@@ -121,6 +139,16 @@ class PageWalk:
             self.snapshot.abort()
             self.snapshot = self._core.read()
             self._range.resume(self.snapshot)
+
+    def charge(self, consistent: bool) -> float:
+        """The read units of a page of one partition, for which they are counted."""
+        units = read_units(self.size, consistent)
+        partitions = self._core.partitions
+        if partitions.reads_left_out and units <= SMALL_UNITS:
+            partitions.reads_left_out -= 1
+        else:
+            partitions.count_read(self._start, units)
+        return units
 
     def close(self) -> None:
         self.snapshot.abort()
@@ -196,11 +224,6 @@ def _within_page(rows: list[bytes], size: int) -> tuple[int, int]:
     return next((count, size) for count, size in enumerate(sizes) if size >= PAGE_BYTES)
 
 
-_INVALID = "One or more parameter values were invalid: "
-INVALID_START = "The provided starting key is invalid"
-NO_ITEMS = Json(b"[]", binary=False)
-
-
 class Selection:
     """The part of a request that selects what to return. `target` checks it against the table."""
 
@@ -224,7 +247,7 @@ class Selection:
             raise ValidationException(f"Cannot specify the {member} when choosing to get {what}")
         if select == "ALL_PROJECTED_ATTRIBUTES" and self.request.index_name is None:
             raise ValidationException(
-                f"{_INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName"
+                f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName"
             )
 
     def target(self, table: Table) -> Keyed:
@@ -250,12 +273,12 @@ class Selection:
             return
         if self.request.select == "ALL_ATTRIBUTES":
             raise ValidationException(
-                f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+                f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
                 "because its projection type is not ALL"
             )
         if self.projection is not None and (missing := sorted(self.projection.attributes - index.kept)):
             raise ValidationException(
-                f"{_INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]"
+                f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]"
             )
         if self.condition is not None:
             _check_filter(index, self.condition)
@@ -419,7 +442,7 @@ class _Selected:
 def _check_filter(index: Index, condition: Condition) -> None:
     if index.kept is not None and (missing := sorted(condition.attributes - index.kept)):
         raise ValidationException(
-            f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
+            f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: "
             f"[{', '.join(missing)}]"
         )
 

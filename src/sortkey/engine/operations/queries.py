@@ -1,6 +1,5 @@
-"""Query: the items of one partition, in the order of their sort keys.
-
-Scan: every item of a table or index, or of one segment of a parallel scan.
+"""Query: the items of one partition, in the order of their sort keys. Scan: every item of a table or index, or of one
+segment of a parallel scan.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from sortkey.engine.operations.slices import Slices
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.expression_parameters import bindings_of, filter_of, to_members
 from sortkey.engine.requests.items import Query, Scan
-from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.tables.catalog import require_table
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.item_keys import check_scalar_keys
@@ -19,13 +17,15 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
 from sortkey.values.key_bytes import prefix_bounds, sort_bytes
 
 _QUERY_EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
 _QUERY_LEGACY = ("attributes_to_get", "query_filter", "conditional_operator", "key_conditions")
 OUTSIDE_QUERY = "The provided starting key is outside query boundaries based on provided conditions"
 OUTSIDE_RANGE = "The provided starting key does not match the range key predicate"
+
+_SCAN_EXPRESSIONS = ("projection_expression", "filter_expression")
+_SCAN_LEGACY = ("attributes_to_get", "scan_filter", "conditional_operator")
 
 
 def query(core: Core, request: Query) -> Slices[Answer]:
@@ -52,12 +52,7 @@ def query(core: Core, request: Query) -> Slices[Answer]:
         answer = selection.answer_at_once(table, target, walk, rows)
         if answer is None:
             answer = yield from selection.answer(table, target, walk, rows)
-        units = read_units(walk.size, bool(request.consistent_read))
-        partitions = core.partitions
-        if partitions.reads_left_out and units <= SMALL_UNITS:
-            partitions.reads_left_out -= 1
-        else:
-            partitions.count_read(low, units)
+        walk.charge(bool(request.consistent_read))
         return answer
     finally:
         snapshot.abort()
@@ -122,10 +117,6 @@ def _resume_query(
     if not low <= row < high:
         raise ValidationException(OUTSIDE_RANGE)
     return (row + b"\0", high) if forward else (low, row)
-
-
-_SCAN_EXPRESSIONS = ("projection_expression", "filter_expression")
-_SCAN_LEGACY = ("attributes_to_get", "scan_filter", "conditional_operator")
 
 
 def scan(core: Core, request: Scan) -> Slices[Answer]:

@@ -1,16 +1,10 @@
-"""DescribeStream: a stream, its shards and their parents.
-
-GetRecords: the next records of a shard, and the iterator of those after them.
-
-GetShardIterator: the position in a shard at which to begin reading.
-
-ListStreams: the readable streams of one table or of all, in the order of their ARNs.
-"""
+"""Streams: ListStreams, DescribeStream, GetShardIterator, GetRecords."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.requests.tables import DescribeStream, GetRecords, GetShardIterator, ListStreams, ShardFilter
 from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import ShardEntry
@@ -26,8 +20,35 @@ from sortkey.storage import Transaction
 
 PAGE: Final = 100
 
+_OPENING_BRACE: Final = 1
+
+_BY_NUMBER: Final = {"AT_SEQUENCE_NUMBER": 0, "AFTER_SEQUENCE_NUMBER": 1}
+"""Added to the given sequence number to get the first one to read."""
+
+
+def list_streams(core: Core, request: ListStreams) -> Answer:
+    """The readable streams of one table or of all, in the order of their ARNs."""
+    start = request.exclusive_start_stream_arn or ""
+    limit = request.limit or PAGE
+    with core.read() as snapshot:
+        found = [
+            stream
+            for stream in stream_reader.streams(core, snapshot)
+            if stream.arn > start and request.table_name in (None, stream.table.name)
+        ]
+    page = found[:limit]
+    answer: Answer = {"Streams": [_summary(stream) for stream in page]}
+    if len(found) > limit:
+        answer["LastEvaluatedStreamArn"] = page[-1].arn
+    return answer
+
+
+def _summary(stream: stream_reader.Stream) -> dict[str, str]:
+    return {"StreamArn": stream.arn, "TableName": stream.table.name, "StreamLabel": stream.entry.label}
+
 
 def describe_stream(core: Core, request: DescribeStream) -> Answer:
+    """A stream, its shards and their parents."""
     start = request.exclusive_start_shard_id or ""
     limit = request.limit or PAGE
     parent = _parent(request.shard_filter)
@@ -39,7 +60,7 @@ def describe_stream(core: Core, request: DescribeStream) -> Answer:
         if shard.id > start and (parent is None or shard.parent == parent)
     ]
     page = found[:limit]
-    shape = _shape(stream) | {"Shards": [_shard(shard) for shard in page]}
+    shape = _description(stream) | {"Shards": [_shard(shard) for shard in page]}
     if len(found) > limit:
         shape["LastEvaluatedShardId"] = page[-1].id
     return {"StreamDescription": shape}
@@ -50,11 +71,11 @@ def _parent(shard_filter: ShardFilter | None) -> str | None:
     if shard_filter is None:
         return None
     if shard_filter.type is None or shard_filter.shard_id is None:
-        raise ValidationException("One or more parameter values were invalid: ShardFilter needs both Type and ShardId")
+        raise ValidationException(f"{INVALID}ShardFilter needs both Type and ShardId")
     return shard_filter.shard_id
 
 
-def _shape(stream: stream_reader.Stream) -> dict[str, Any]:
+def _description(stream: stream_reader.Stream) -> dict[str, Any]:
     entry = stream.entry
     return {
         "StreamArn": stream.arn,
@@ -84,11 +105,60 @@ def _shard(shard: ShardEntry) -> dict[str, Any]:
     return shape
 
 
-_OPENING_BRACE: Final = 1
+def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
+    """The position in a shard at which to begin reading."""
+    given = _sequence(request)
+    now = core.clock.now()
+    with core.read() as snapshot:
+        stream = stream_reader.find(core, snapshot, request.stream_arn)
+        entry = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
+        if entry is None:
+            raise stream_reader.no_such_shard()
+        shard = stream_reader.Shard(snapshot, stream.entry, entry, now)
+        if given is not None:
+            start = _start_at(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
+        elif request.shard_iterator_type == "LATEST":
+            start = _last_sequence(snapshot, shard) + 1
+        else:
+            start = TRIM_HORIZON
+    iterator = ShardIterator(stream.arn, stream.entry.space, entry.number, start, now)
+    return {"ShardIterator": iterator.text()}
+
+
+def _sequence(request: GetShardIterator) -> int | None:
+    if request.shard_iterator_type == "AT_TIMESTAMP":
+        raise ValidationException("Invalid ShardIteratorType.")
+    if request.shard_iterator_type not in _BY_NUMBER:
+        if request.sequence_number is not None:
+            raise ValidationException(f"{INVALID}SequenceNumber should not be passed for this iterator type")
+        return None
+    text = request.sequence_number
+    if text is None or not (text.isascii() and text.isdigit()):
+        raise ValidationException(f"{INVALID}Invalid SequenceNumber")
+    return int(text)
+
+
+def _start_at(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
+    # A shard without records can be read from its starting number, which no record has yet.
+    last = max(_last_sequence(snapshot, shard), shard.entry.first_sequence)
+    if not shard.entry.first_sequence <= given <= last:
+        raise ValidationException("Invalid SequenceNumber for the shard")
+    start = given + offset
+    # Raises if records from there on have been trimmed.
+    next(shard.records_from(start), None)
+    return start
+
+
+def _last_sequence(snapshot: Transaction, shard: stream_reader.Shard) -> int:
+    """The greatest sequence number that a record of the shard can have in this snapshot."""
+    if shard.entry.last_sequence is not None:
+        return shard.entry.last_sequence
+    return int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
 
 
 def get_records(core: Core, request: GetRecords) -> Answer:
-    iterator = stream_reader.parse(request.shard_iterator)
+    """The next records of a shard, and the iterator of those after them."""
+    iterator = stream_reader.parse_iterator(request.shard_iterator)
     now = core.clock.now()
     iterator.check_age(now)
     with core.read() as snapshot:
@@ -122,78 +192,3 @@ class _Page:
         texts = [opening + record[HEADER.size + _OPENING_BRACE :] for record in self._records]
         binary = any(HEADER.unpack_from(record)[0] & BINARY for record in self._records)
         return Json(b"[" + b",".join(texts) + b"]", binary)
-
-
-_INVALID: Final = "One or more parameter values were invalid: "
-_BY_NUMBER: Final = {"AT_SEQUENCE_NUMBER": 0, "AFTER_SEQUENCE_NUMBER": 1}
-"""Added to the given sequence number to get the first one to read."""
-
-
-def get_shard_iterator(core: Core, request: GetShardIterator) -> Answer:
-    given = _sequence(request)
-    now = core.clock.now()
-    with core.read() as snapshot:
-        stream = stream_reader.find(core, snapshot, request.stream_arn)
-        entry = next((shard for shard in stream.shards(now) if shard.id == request.shard_id), None)
-        if entry is None:
-            raise stream_reader.no_such_shard()
-        shard = stream_reader.Shard(snapshot, stream.entry, entry, now)
-        if given is not None:
-            start = _start_at(snapshot, shard, given, _BY_NUMBER[request.shard_iterator_type])
-        elif request.shard_iterator_type == "LATEST":
-            start = _last(snapshot, shard) + 1
-        else:
-            start = TRIM_HORIZON
-    iterator = ShardIterator(stream.arn, stream.entry.space, entry.number, start, now)
-    return {"ShardIterator": iterator.text()}
-
-
-def _sequence(request: GetShardIterator) -> int | None:
-    if request.shard_iterator_type == "AT_TIMESTAMP":
-        raise ValidationException("Invalid ShardIteratorType.")
-    if request.shard_iterator_type not in _BY_NUMBER:
-        if request.sequence_number is not None:
-            raise ValidationException(f"{_INVALID}SequenceNumber should not be passed for this iterator type")
-        return None
-    text = request.sequence_number
-    if text is None or not (text.isascii() and text.isdigit()):
-        raise ValidationException(f"{_INVALID}Invalid SequenceNumber")
-    return int(text)
-
-
-def _start_at(snapshot: Transaction, shard: stream_reader.Shard, given: int, offset: int) -> int:
-    # A shard without records can be read from its starting number, which no record has yet.
-    last = max(_last(snapshot, shard), shard.entry.first_sequence)
-    if not shard.entry.first_sequence <= given <= last:
-        raise ValidationException("Invalid SequenceNumber for the shard")
-    start = given + offset
-    # Raises if records from there on have been trimmed.
-    next(shard.records_from(start), None)
-    return start
-
-
-def _last(snapshot: Transaction, shard: stream_reader.Shard) -> int:
-    """The greatest sequence number that a record of the shard can have in this snapshot."""
-    if shard.entry.last_sequence is not None:
-        return shard.entry.last_sequence
-    return int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
-
-
-def list_streams(core: Core, request: ListStreams) -> Answer:
-    start = request.exclusive_start_stream_arn or ""
-    limit = request.limit or PAGE
-    with core.read() as snapshot:
-        found = [
-            stream
-            for stream in stream_reader.streams(core, snapshot)
-            if stream.arn > start and request.table_name in (None, stream.table.name)
-        ]
-    page = found[:limit]
-    answer: Answer = {"Streams": [_summary(stream) for stream in page]}
-    if len(found) > limit:
-        answer["LastEvaluatedStreamArn"] = page[-1].arn
-    return answer
-
-
-def _summary(stream: stream_reader.Stream) -> dict[str, str]:
-    return {"StreamArn": stream.arn, "TableName": stream.table.name, "StreamLabel": stream.entry.label}

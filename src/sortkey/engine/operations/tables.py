@@ -1,16 +1,7 @@
-"""CreateTable: the table is ACTIVE when the request is answered.
+"""Tables: CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, UpdateTimeToLive, DescribeTimeToLive.
 
-DescribeTable.
-
-ListTables.
-
-DeleteTable: the table is gone when the request is answered; the janitor deletes its rows later.
-
-UpdateTable: the table stays ACTIVE; only a new index is filled in the background.
-
-DescribeTimeToLive.
-
-UpdateTimeToLive: in force at once; existing items are indexed in the background.
+All are in force when the request is answered. The janitor does the rest: it fills new indexes, indexes the expiries of
+items that exist already, and deletes the rows of deleted tables.
 """
 
 from __future__ import annotations
@@ -42,6 +33,8 @@ from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
 from sortkey.errors import ResourceInUseException, ValidationException
+
+DEFAULT_LIMIT = 100
 
 
 def create_table(core: Core, request: CreateTable) -> Work:
@@ -94,9 +87,6 @@ def describe_table(core: Core, request: DescribeTable) -> Answer:
         return {"Table": description.describe(core, transaction, table.entry)}
 
 
-DEFAULT_LIMIT = 100
-
-
 def list_tables(core: Core, request: ListTables) -> Answer:
     with core.read() as transaction:
         names = sorted(core.catalog.tables(transaction))
@@ -108,29 +98,6 @@ def list_tables(core: Core, request: ListTables) -> Answer:
     if len(names) > limit:
         answer["LastEvaluatedTableName"] = names[limit - 1]
     return answer
-
-
-def delete_table(core: Core, request: DeleteTable) -> Work:
-    name = table_name_of(request.table_name)
-
-    def work(batch: WriteBatch) -> Answer:
-        entry = core.catalog.require_named(batch.transaction, name).entry
-        if entry.deletion_protection:
-            raise ValidationException(
-                "Resource cannot be deleted as it is currently protected against deletion. "
-                "Disable deletion protection first."
-            )
-        shown = description.describe_in_batch(core, batch, entry)
-        core.catalog.remove(batch, name)
-        for space in (
-            entry.space,
-            *(index.space for index in entry.indexes),
-            *(stream.space for stream in entry.streams),
-        ):
-            release_space(batch, space)
-        return {"TableDescription": shown | {"TableStatus": "DELETING"}}
-
-    return work
 
 
 def update_table(core: Core, request: UpdateTable) -> Work:
@@ -169,12 +136,27 @@ def _changed_streams(
     return [*streams, new_stream(batch, core.settings, requested.stream_view_type, streams)]
 
 
-def describe_time_to_live(core: Core, request: DescribeTimeToLive) -> Answer:
-    with core.read() as transaction:
-        attribute = core.catalog.require_named(transaction, table_name_of(request.table_name)).ttl_attribute
-    if attribute is None:
-        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
-    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": attribute}}
+def delete_table(core: Core, request: DeleteTable) -> Work:
+    name = table_name_of(request.table_name)
+
+    def work(batch: WriteBatch) -> Answer:
+        entry = core.catalog.require_named(batch.transaction, name).entry
+        if entry.deletion_protection:
+            raise ValidationException(
+                "Resource cannot be deleted as it is currently protected against deletion. "
+                "Disable deletion protection first."
+            )
+        shown = description.describe_in_batch(core, batch, entry)
+        core.catalog.remove(batch, name)
+        for space in (
+            entry.space,
+            *(index.space for index in entry.indexes),
+            *(stream.space for stream in entry.streams),
+        ):
+            release_space(batch, space)
+        return {"TableDescription": shown | {"TableStatus": "DELETING"}}
+
+    return work
 
 
 def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
@@ -183,7 +165,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
 
     def work(batch: WriteBatch) -> Answer:
         entry = core.catalog.require_named(batch.transaction, name).entry
-        _check(entry.ttl_attribute, requested)
+        _check_time_to_live(entry.ttl_attribute, requested)
         if requested.enabled:
             entry = expiry_index.enable(batch, entry, requested.attribute_name)
         else:
@@ -196,7 +178,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
     return work
 
 
-def _check(current: str | None, requested: TimeToLiveSpecification) -> None:
+def _check_time_to_live(current: str | None, requested: TimeToLiveSpecification) -> None:
     if current is None:
         if not requested.enabled:
             raise ValidationException("TimeToLive is already disabled")
@@ -204,3 +186,11 @@ def _check(current: str | None, requested: TimeToLiveSpecification) -> None:
         raise ValidationException("TimeToLive is active on a different AttributeName")
     elif requested.enabled:
         raise ValidationException("TimeToLive is already enabled")
+
+
+def describe_time_to_live(core: Core, request: DescribeTimeToLive) -> Answer:
+    with core.read() as transaction:
+        attribute = core.catalog.require_named(transaction, table_name_of(request.table_name)).ttl_attribute
+    if attribute is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": attribute}}

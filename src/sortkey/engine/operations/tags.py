@@ -1,11 +1,4 @@
-"""Tags of tables, and the ARNs that name the tables.
-
-TagResource: adds tags to a table, and replaces the values of those it has.
-
-UntagResource: removes tags. Keys without a tag are ignored.
-
-ListTagsOfResource: ten tags per page, ordered by key.
-"""
+"""Tags of tables: TagResource, UntagResource, ListTagsOfResource; and the ARNs that name the tables."""
 
 from __future__ import annotations
 
@@ -30,6 +23,62 @@ RESERVED_PREFIX: Final = "aws:"
 _KEY: Final = re.compile(r"[\w\s.:/=+\-@]*")
 _ARN: Final = re.compile(r"arn:[^:]*:([^:]*):([^:]*):([^:]*):(.*)")
 _TABLE: Final = re.compile(r"table/([^/:]+)")
+
+PAGE: Final = 10
+
+
+def tag_resource(core: Core, request: TagResource) -> Work:
+    """Add tags to a table, and replace the values of those it has."""
+    if not request.tags:
+        raise ValidationException(f"{INVALID}At least one tag is required")
+    added = read_tags(request.tags)
+
+    def work(batch: WriteBatch) -> Answer:
+        entry = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").entry
+        tags = entry.tags | added
+        check_count(tags)
+        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
+        return {}
+
+    return work
+
+
+def untag_resource(core: Core, request: UntagResource) -> Work:
+    """Remove tags. Keys without a tag are ignored."""
+    if not request.tag_keys:
+        raise ValidationException(f"{INVALID}At least one tag key is required")
+    removed = set(request.tag_keys)
+
+    def work(batch: WriteBatch) -> Answer:
+        entry = table_of_arn(core, batch.transaction, request.resource_arn, "UntagResource").entry
+        tags = {key: value for key, value in entry.tags.items() if key not in removed}
+        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
+        return {}
+
+    return work
+
+
+def list_tags_of_resource(core: Core, request: ListTagsOfResource) -> Answer:
+    """One page of tags, ordered by key."""
+    with core.read() as transaction:
+        tags = table_of_arn(core, transaction, request.resource_arn, "ListTagsOfResource").entry.tags
+    keys = sorted(tags)
+    if request.next_token is not None:
+        last = _key_of(request.next_token)
+        keys = [key for key in keys if key > last]
+    page = keys[:PAGE]
+    answer: Answer = {"Tags": [{"Key": key, "Value": tags[key]} for key in page]}
+    if len(keys) > PAGE:
+        answer["NextToken"] = urlsafe_b64encode(page[-1].encode()).decode()
+    return answer
+
+
+def _key_of(token: str) -> str:
+    """The last key of the previous page, so that a token stays valid when tags change between pages."""
+    try:
+        return b64decode(token.encode(), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError) as error:
+        raise ValidationException("Invalid NextToken") from error
 
 
 def read_tags(tags: Iterable[Tag]) -> dict[str, str]:
@@ -70,57 +119,3 @@ def table_of_arn(core: Core, transaction: Transaction, arn: str, operation: str)
     if table is None:
         raise ResourceNotFoundException(f"Requested resource not found: ResourceArn: {arn} not found")
     return table
-
-
-def tag_resource(core: Core, request: TagResource) -> Work:
-    if not request.tags:
-        raise ValidationException(f"{INVALID}At least one tag is required")
-    added = read_tags(request.tags)
-
-    def work(batch: WriteBatch) -> Answer:
-        entry = table_of_arn(core, batch.transaction, request.resource_arn, "TagResource").entry
-        tags = entry.tags | added
-        check_count(tags)
-        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
-        return {}
-
-    return work
-
-
-def untag_resource(core: Core, request: UntagResource) -> Work:
-    if not request.tag_keys:
-        raise ValidationException(f"{INVALID}At least one tag key is required")
-    removed = set(request.tag_keys)
-
-    def work(batch: WriteBatch) -> Answer:
-        entry = table_of_arn(core, batch.transaction, request.resource_arn, "UntagResource").entry
-        tags = {key: value for key, value in entry.tags.items() if key not in removed}
-        core.catalog.save(batch, msgspec.structs.replace(entry, tags=tags))
-        return {}
-
-    return work
-
-
-PAGE: Final = 10
-
-
-def list_tags_of_resource(core: Core, request: ListTagsOfResource) -> Answer:
-    with core.read() as transaction:
-        tags = table_of_arn(core, transaction, request.resource_arn, "ListTagsOfResource").entry.tags
-    keys = sorted(tags)
-    if request.next_token is not None:
-        last = _key_of(request.next_token)
-        keys = [key for key in keys if key > last]
-    page = keys[:PAGE]
-    answer: Answer = {"Tags": [{"Key": key, "Value": tags[key]} for key in page]}
-    if len(keys) > PAGE:
-        answer["NextToken"] = urlsafe_b64encode(page[-1].encode()).decode()
-    return answer
-
-
-def _key_of(token: str) -> str:
-    """The last key of the previous page, so that a token stays valid when tags change between pages."""
-    try:
-        return b64decode(token.encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError) as error:
-        raise ValidationException("Invalid NextToken") from error

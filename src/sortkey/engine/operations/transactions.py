@@ -1,13 +1,9 @@
-"""One action of a TransactWriteItems request: Put, Update, Delete or ConditionCheck.
+"""Transactions: TransactGetItems and TransactWriteItems, all or nothing.
 
-An action is checked without its table first, then finds its row, then is checked against the row. The actions of a
-transaction are applied only when all have passed.
+TransactGetItems reads up to a hundred items of one snapshot. Their projections are made in slices (see `slices`).
 
-What both transactional operations share: cancellation reasons, and the tokens that make retries idempotent.
-
-TransactGetItems: up to a hundred items of one snapshot. Their projections are made in slices (see `slices`).
-
-TransactWriteItems: up to a hundred writes and condition checks, all or nothing.
+Each of up to a hundred writes and condition checks is an action. An action is checked without its table first, then
+finds its row, then is checked against the row. The actions of a transaction are applied only when all have passed.
 """
 
 from __future__ import annotations
@@ -49,21 +45,138 @@ from sortkey.values.size import item_size
 
 Request = items.Put | items.Update | items.Delete | items.ConditionCheck
 
+Result = TypeVar("Result")
 
-class Prepared(NamedTuple):
-    """An action that has passed all checks: the row it found and the item that it leaves there."""
 
-    action: Action
-    found: write.Found
-    new: Normalised | None
+def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
+    gets = [_Get(each.get) for each in request.transact_items]
+    with core.read() as snapshot:
+        tables = [core.catalog.require(snapshot, each.name) for each in gets]
+        row_keys, rows = _read_rows(snapshot, gets, tables)
+    consumed: dict[str, Consumed] = {}
+    for table, key, row in zip(tables, row_keys, rows, strict=True):
+        read_units = transactional_read_units(0 if row is None else size(row))
+        core.partitions.reads.add(key[:PARTITION_END], read_units)
+        consumed.setdefault(table.name, Consumed(table)).add(read_units)
+    responses: list[dict[str, Any]] = []
+    units = 0
+    for each, row in zip(gets, rows, strict=True):
+        responses.append(each.answer(row))
+        units += 0 if row is None or each.projection is None else units_of_rows([row], 0)
+        if units >= SLICE_UNITS:
+            units = 0
+            yield
+    answer: Answer = {"Responses": responses}
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _shapes(consumed, request.return_consumed_capacity, "Read")
+    return answer
 
-    def apply(self, batch: WriteBatch) -> Consumed:
-        if self.action.only_checks:
-            # A check changes nothing, but costs as much as a write of the item.
-            units = write_units(self.found.size)
-            batch.charge(self.found.key, units)
-            return Consumed(self.found.table, units)
-        return write.replace(batch, self.found, self.new)
+
+class _Get:
+    def __init__(self, request: Get) -> None:
+        self.name = table_name_of(request.table_name)
+        self.key = normalise_key(request.key)
+        self.projection = only_projection(request, legacy_fields=())
+
+    def answer(self, row: bytes | None) -> dict[str, Any]:
+        if row is None:
+            return {}
+        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
+
+
+def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
+    """The row keys and the rows."""
+    row_keys = map_actions(row_key, tables, [each.key for each in gets])
+    check_distinct(row_keys)
+    for each, table in zip(gets, tables, strict=True):
+        check_scalar_keys(table, each.projection)
+    rows = [snapshot.get(key) for key in row_keys]
+    if not are_sound([row for row in rows if row is not None]):
+        raise first_damaged(snapshot, row_keys)
+    payload = sum(size(row) for row in rows if row is not None)
+    if payload > TRANSACTION_BYTES:
+        raise ValidationException(f"Payload in response is too large.{payload}")
+    return row_keys, rows
+
+
+def _shapes(totals: dict[str, Consumed], detail: str | None, access: str) -> list[dict[str, Any]]:
+    return [total.shape(detail, access) for total in totals.values()]
+
+
+def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
+    actions = [action_of(each) for each in request.transact_items]
+    for payload in accumulate(action.payload for action in actions):
+        if payload > TRANSACTION_BYTES:
+            raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
+    token = None
+    if request.client_request_token is not None:
+        token = Token(request.client_request_token, [action.meaning for action in actions])
+
+    def work(batch: WriteBatch) -> Answer:
+        tables = [core.catalog.require_in(batch, action.name) for action in actions]
+        if token is not None and token.used(batch):
+            return _repeated_answer(batch, request, actions, tables)
+        prepared = _prepare(batch, actions, tables)
+        totals: dict[str, Consumed] = {}
+        for each in prepared:
+            written = each.apply(batch)
+            total = totals.setdefault(written.table.name, Consumed(written.table))
+            # A transaction writes everything twice: once to prepare and once to commit.
+            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
+            batch.charge(each.found.key, written.units)
+        if token is not None:
+            token.remember(batch)
+        return _write_answer(batch, request, prepared, totals)
+
+    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
+
+
+def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
+    """Check every action against the stored items, before any action changes one."""
+    found = map_actions(lambda action, table: action.find(batch, table), actions, tables)
+    check_distinct([each.key for each in found])
+    for action, table in zip(actions, tables, strict=True):
+        action.check_expressions(table)
+    return map_actions(lambda action, row: action.prepare(row), actions, found)
+
+
+def _write_answer(
+    batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> Answer:
+    answer: Answer = {}
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _shapes(totals, request.return_consumed_capacity, "Write")
+    if request.return_item_collection_metrics == "SIZE":
+        metrics = _collection_metrics(batch, prepared, totals)
+        if metrics:
+            answer["ItemCollectionMetrics"] = metrics
+    return answer
+
+
+def _collection_metrics(
+    batch: WriteBatch, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> dict[str, list[dict[str, Any]]]:
+    metrics: dict[str, list[dict[str, Any]]] = {}
+    for name, total in totals.items():
+        written = [
+            each.action.keyed for each in prepared if each.found.table is total.table and not each.action.only_checks
+        ]
+        if total.table.local_indexes and written:
+            metrics[name] = collection_metrics(batch, total.table, written)
+    return metrics
+
+
+def _repeated_answer(
+    batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]
+) -> Answer:
+    """The same request again: it writes nothing, and costs what reading the items costs."""
+    if not is_requested(request.return_consumed_capacity):
+        return {}
+    totals: dict[str, Consumed] = {}
+    for action, table in zip(actions, tables, strict=True):
+        found: write.Found = action.find(batch, table)
+        totals.setdefault(table.name, Consumed(table)).add(transactional_read_units(found.size))
+    return {"ConsumedCapacity": _shapes(totals, request.return_consumed_capacity, "Read")}
 
 
 class Action:
@@ -136,7 +249,20 @@ def action_of(request: items.TransactWriteItem) -> Action:
     return Action(given[0])
 
 
-Result = TypeVar("Result")
+class Prepared(NamedTuple):
+    """An action that has passed all checks: the row it found and the item that it leaves there."""
+
+    action: Action
+    found: write.Found
+    new: Normalised | None
+
+    def apply(self, batch: WriteBatch) -> Consumed:
+        if self.action.only_checks:
+            # A check changes nothing, but costs as much as a write of the item.
+            units = write_units(self.found.size)
+            batch.charge(self.found.key, units)
+            return Consumed(self.found.table, units)
+        return write.replace(batch, self.found, self.new)
 
 
 def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
@@ -149,7 +275,7 @@ def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Re
         except EmptyKey:
             raise
         except (ConditionalCheckFailedException, ValidationException) as error:
-            reasons.append(_reason(error))
+            reasons.append(_cancellation_reason(error))
         else:
             reasons.append({"Code": "None"})
     if len(results) < len(reasons):
@@ -161,7 +287,7 @@ def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Re
     return results
 
 
-def _reason(error: DynamoDBError) -> dict[str, Any]:
+def _cancellation_reason(error: DynamoDBError) -> dict[str, Any]:
     code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailedException) else "ValidationError"
     return {"Code": code, "Message": error.message, **error.members}
 
@@ -192,134 +318,3 @@ class Token:
 
     def remember(self, batch: WriteBatch) -> None:
         batch.put_record(self._key, int(batch.now).to_bytes(8, "big") + self._digest)
-
-
-class _Get:
-    def __init__(self, request: Get) -> None:
-        self.name = table_name_of(request.table_name)
-        self.key = normalise_key(request.key)
-        self.projection = only_projection(request, legacy_fields=())
-
-    def answer(self, row: bytes | None) -> dict[str, Any]:
-        if row is None:
-            return {}
-        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
-
-
-def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
-    gets = [_Get(each.get) for each in request.transact_items]
-    with core.read() as snapshot:
-        tables = [core.catalog.require(snapshot, each.name) for each in gets]
-        rows = _rows(core, snapshot, gets, tables)
-    responses: list[dict[str, Any]] = []
-    units = 0
-    for each, row in zip(gets, rows, strict=True):
-        responses.append(each.answer(row))
-        units += 0 if row is None or each.projection is None else units_of_rows([row], 0)
-        if units >= SLICE_UNITS:
-            units = 0
-            yield
-    answer: Answer = {"Responses": responses}
-    if is_requested(request.return_consumed_capacity):
-        answer["ConsumedCapacity"] = _consumed(tables, rows, request.return_consumed_capacity)
-    return answer
-
-
-def _rows(core: Core, snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> list[bytes | None]:
-    row_keys = map_actions(row_key, tables, [each.key for each in gets])
-    check_distinct(row_keys)
-    for each, table in zip(gets, tables, strict=True):
-        check_scalar_keys(table, each.projection)
-    rows = [snapshot.get(key) for key in row_keys]
-    if not are_sound([row for row in rows if row is not None]):
-        raise first_damaged(snapshot, row_keys)
-    payload = sum(size(row) for row in rows if row is not None)
-    if payload > TRANSACTION_BYTES:
-        raise ValidationException(f"Payload in response is too large.{payload}")
-    for key, row in zip(row_keys, rows, strict=True):
-        core.partitions.reads.add(key[:PARTITION_END], transactional_read_units(0 if row is None else size(row)))
-    return rows
-
-
-def _consumed(tables: list[Table], rows: list[bytes | None], detail: str | None) -> list[dict[str, Any]]:
-    totals: dict[str, Consumed] = {}
-    for table, row in zip(tables, rows, strict=True):
-        units = transactional_read_units(0 if row is None else size(row))
-        totals.setdefault(table.name, Consumed(table)).add(units)
-    return [total.shape(detail, "Read") for total in totals.values()]
-
-
-def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
-    actions = [action_of(each) for each in request.transact_items]
-    for payload in accumulate(action.payload for action in actions):
-        if payload > TRANSACTION_BYTES:
-            raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
-    token = None
-    if request.client_request_token is not None:
-        token = Token(request.client_request_token, [action.meaning for action in actions])
-
-    def work(batch: WriteBatch) -> Answer:
-        tables = [core.catalog.require_in(batch, action.name) for action in actions]
-        if token is not None and token.used(batch):
-            return _repeated(batch, request, actions, tables)
-        prepared = _prepare(batch, actions, tables)
-        totals: dict[str, Consumed] = {}
-        for each in prepared:
-            written = each.apply(batch)
-            total = totals.setdefault(written.table.name, Consumed(written.table))
-            # A transaction writes everything twice: once to prepare and once to commit.
-            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
-            batch.charge(each.found.key, written.units)
-        if token is not None:
-            token.remember(batch)
-        return _answer(batch, request, prepared, totals)
-
-    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
-
-
-def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
-    """Check every action against the stored items, before any action changes one."""
-    found = map_actions(lambda action, table: action.find(batch, table), actions, tables)
-    check_distinct([each.key for each in found])
-    for action, table in zip(actions, tables, strict=True):
-        action.check_expressions(table)
-    return map_actions(lambda action, row: action.prepare(row), actions, found)
-
-
-def _answer(
-    batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
-) -> Answer:
-    answer: Answer = {}
-    if is_requested(request.return_consumed_capacity):
-        answer["ConsumedCapacity"] = [
-            total.shape(request.return_consumed_capacity, "Write") for total in totals.values()
-        ]
-    if request.return_item_collection_metrics == "SIZE":
-        metrics = _metrics(batch, prepared, totals)
-        if metrics:
-            answer["ItemCollectionMetrics"] = metrics
-    return answer
-
-
-def _metrics(
-    batch: WriteBatch, prepared: list[Prepared], totals: dict[str, Consumed]
-) -> dict[str, list[dict[str, Any]]]:
-    metrics: dict[str, list[dict[str, Any]]] = {}
-    for name, total in totals.items():
-        written = [
-            each.action.keyed for each in prepared if each.found.table is total.table and not each.action.only_checks
-        ]
-        if total.table.local_indexes and written:
-            metrics[name] = collection_metrics(batch, total.table, written)
-    return metrics
-
-
-def _repeated(batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]) -> Answer:
-    """The same request again: it writes nothing, and costs what reading the items costs."""
-    if not is_requested(request.return_consumed_capacity):
-        return {}
-    totals: dict[str, Consumed] = {}
-    for action, table in zip(actions, tables, strict=True):
-        found: write.Found = action.find(batch, table)
-        totals.setdefault(table.name, Consumed(table)).add(transactional_read_units(found.size))
-    return {"ConsumedCapacity": [total.shape(request.return_consumed_capacity, "Read") for total in totals.values()]}

@@ -3,16 +3,7 @@
 Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, expiry
 entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only place that
 puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts of many
-items are prepared before the writer's turn (`prepare_put`), so that others wait for `put_prepared` only.
-
-Puts of many items in one piece of work for the write queue, which has one request for them all.
-
-An item is checked and encoded when it is added, on the caller's thread: its row, its row key and its index rows. The
-writer's turn then only looks for the old row and puts what is ready, which takes a quarter of the time. If a table has
-changed since the items were added, they are prepared again in the writer's turn, before the first one is written.
-
-Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are put or
-none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this work alone.
+items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
 """
 
 from __future__ import annotations
@@ -272,6 +263,18 @@ def _follow_besides_indexes(
 
 
 class BulkPut:
+    """Puts of many items in one piece of work for the write queue, which has one request for them all.
+
+    An item is checked and encoded when it is added, on the caller's thread: its row, its row key and its index rows.
+    The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of the time. If a
+    table has changed since the items were added, they are prepared again in the writer's turn, before the first one is
+    written.
+
+    Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are
+    put or none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this
+    work alone.
+    """
+
     def __init__(self, core: Core) -> None:
         self._core = core
         self._tables: dict[str, Table] = {}

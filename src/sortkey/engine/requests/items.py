@@ -1,10 +1,6 @@
-"""Requests for one item: PutItem, GetItem, UpdateItem, DeleteItem.
-
-Requests for many items of one table or index: Query, Scan.
-
-Requests for independent items of several tables: BatchGetItem, BatchWriteItem.
-
-Requests that succeed or fail as a whole: TransactGetItems, TransactWriteItems.
+"""Requests for items: one by one (PutItem, GetItem, UpdateItem, DeleteItem), many of one table or index (Query, Scan),
+independent ones of several tables (BatchGetItem, BatchWriteItem), and all or nothing (TransactGetItems,
+TransactWriteItems).
 """
 
 from __future__ import annotations

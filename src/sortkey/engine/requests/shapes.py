@@ -1,15 +1,11 @@
 """Shapes of AWS's service model: the base class of structures, and the types of members that several requests share.
 
 A member's type has its bounds as `msgspec.Meta`, or is a `Literal` for an enumeration. msgspec checks them in C;
-`member_types` reads the same annotations when a request is rejected and AWS's message is needed.
+`members_of` reads the same annotations when a request is rejected and AWS's message is needed.
 
 The words of a `Literal` are in the order of AWS's error messages where that is known, otherwise in that of the service
 model. Maps of attribute values are dictionaries, which `values.attribute` checks. A title is the Java name of a type,
 where Python's type does not determine it.
-
-The declared types of a request's members as data, for the modules that word AWS's errors.
-
-Table names in requests, which may also be ARNs.
 """
 
 from __future__ import annotations
@@ -59,6 +55,9 @@ def unanchored(pattern: str) -> str:
 
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+_NAME = re.compile(NAME_PATTERN)
+_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
+
 PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
@@ -113,6 +112,21 @@ ComparisonOperator = Literal[
 NO_BOUNDS = Meta()
 
 
+@functools.lru_cache(maxsize=4096)
+def table_name_of(text: str) -> str:
+    """The table name in a name or an ARN; raises ValidationException for an invalid name."""
+    arn = _ARN.fullmatch(text)
+    name = arn[1] if arn else text
+    if not 3 <= len(name) <= 255:
+        raise ValidationException("TableName must be at least 3 characters long and at most 255 characters long")
+    if not _NAME.fullmatch(name):
+        raise ValidationException(
+            f"1 validation error detected: Value '{text}' at 'tableName' failed to satisfy constraint: "
+            f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+        )
+    return name
+
+
 class MemberType(NamedTuple):
     """One declared type: `base` is str, int, float, bool, list, dict, a `Shape`, or Any if it is checked elsewhere."""
 
@@ -162,22 +176,3 @@ def member_type_of(annotation: Any, meta: Meta = NO_BOUNDS) -> MemberType:
     if origin is dict:
         return MemberType(dict, meta, inner=(member_type_of(arguments[0]), member_type_of(arguments[1])))
     return MemberType(annotation, meta)
-
-
-_NAME = re.compile(NAME_PATTERN)
-_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
-
-
-@functools.lru_cache(maxsize=4096)
-def table_name_of(text: str) -> str:
-    """The table name in a name or an ARN; raises ValidationException for an invalid name."""
-    arn = _ARN.fullmatch(text)
-    name = arn[1] if arn else text
-    if not 3 <= len(name) <= 255:
-        raise ValidationException("TableName must be at least 3 characters long and at most 255 characters long")
-    if not _NAME.fullmatch(name):
-        raise ValidationException(
-            f"1 validation error detected: Value '{text}' at 'tableName' failed to satisfy constraint: "
-            f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
-        )
-    return name

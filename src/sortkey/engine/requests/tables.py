@@ -1,6 +1,5 @@
-"""Requests about tables: CreateTable, DescribeTable, ListTables, DeleteTable, UpdateTable, and their TTL and tags.
-
-Requests about streams: ListStreams, DescribeStream, GetShardIterator, GetRecords.
+"""Requests about tables (CreateTable, DescribeTable, ListTables, DeleteTable, UpdateTable), their TTL and tags, and
+their streams (ListStreams, DescribeStream, GetShardIterator, GetRecords).
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The header is one big-endian word: the item's size by AWS's rules in the low 31 bits, and in the top bit whether the
 item holds binary. So the engine can measure a page, and a reader can skip decoding binary, without parsing the items.
-
-The JSON of an item's key, from the JSON of the item: in a third of the time of decoding the whole item.
 """
 
 from __future__ import annotations
@@ -31,6 +29,9 @@ SIZE_MASK: Final = BINARY - 1
 _unpack = HEADER.unpack_from
 _header = itemgetter(slice(HEADER_BYTES))
 _text = itemgetter(slice(HEADER_BYTES, -SEAL_BYTES))
+
+KEY_READERS: Final = 1024
+"""How many compiled key readers are kept, one for each key of a table or an index."""
 
 
 def encode(row_key: bytes, item: Item, size: int, binary: bool) -> bytes:
@@ -121,13 +122,9 @@ class Json:
         return cls(b"[%b]" % texts(rows), any_binary(rows))
 
 
-KEY_READERS: Final = 1024
-"""How many compiled key readers are kept, one for each key of a table or an index."""
-
-
 @lru_cache(maxsize=KEY_READERS)
 def key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """From an item's JSON to the JSON of these attributes, which it has."""
+    """From an item's JSON to the JSON of these attributes, which it has: three times as fast as decoding it."""
     members = [(f"member{number}", msgspec.Raw) for number in range(len(names))]
     key = msgspec.defstruct("Key", members, rename=dict(zip((name for name, _ in members), names, strict=True)))
     decode = msgspec.json.Decoder(key).decode

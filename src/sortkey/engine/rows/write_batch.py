@@ -3,10 +3,7 @@
 Besides rows, a batch changes values that many writes share: the number of items and bytes of each table and index, and
 the last sequence number of the streams. These are kept here while the work runs, and written once before the commit.
 
-Wakes waiters when stream records are committed.
-
-After a commit that wrote records, their streams are announced to waiting threads and to callbacks, which an event loop
-registers. Commits of other processes are not announced, so a waiter also polls.
+After a commit that wrote stream records, a `StreamSignal` wakes those who wait for them.
 """
 
 from __future__ import annotations
@@ -126,6 +123,11 @@ def read_count(transaction: Transaction, space: bytes) -> tuple[int, int]:
 
 
 class StreamSignal:
+    """Announces the streams of a commit to waiting threads, and to callbacks, which an event loop registers.
+
+    Commits of other processes are not announced, so a waiter also polls.
+    """
+
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._versions: dict[bytes, int] = {}

@@ -1,19 +1,17 @@
-"""Reads streams: which streams and shards exist, and a shard's records in order.
+"""Reads streams: which streams and shards exist, a shard's records in order, and a reader's position among them.
 
 Records, shards and streams older than a day are invisible at once, whether or not the janitor has removed them.
 
-Shard iterators: a reader's position in a stream, as opaque text.
+A shard iterator is a reader's position, as opaque text:
 
     <stream's ARN>|1|base64 of:  space(4) shard(4) sequence(8) millisecond(8) checksum(8)
 
-An iterator has everything that a read needs, so it survives a restart and works in other processes. `sequence` is the
-first sequence number to read, or 0 for the oldest record that exists at the time of the read. `millisecond` is when the
+It has everything that a read needs, so it survives a restart and works in other processes. `sequence` is the first
+sequence number to read, or 0 for the oldest record that exists at the time of the read. `millisecond` is when the
 iterator was issued. The checksum detects a damaged iterator.
 
-Waits for stream records, so that a consumer need not poll.
-
-Commits of this process wake a waiter at once (`stream_signal`). Other processes cannot signal their commits, so a
-waiter also polls the store ten times a second.
+A consumer that waits for records need not poll: commits of this process wake it at once (`StreamSignal`). Other
+processes cannot signal their commits, so a waiter also polls the store ten times a second.
 """
 
 from __future__ import annotations
@@ -48,46 +46,10 @@ _FIELDS: Final = struct.Struct(">IIQQ")
 _CHECKSUM_BYTES: Final = 8
 _VERSION: Final = "1"
 
-
-class ShardIterator(NamedTuple):
-    arn: str
-    space: int
-    shard: int
-    sequence: int
-    issued: float
-
-    def text(self) -> str:
-        fields = _FIELDS.pack(self.space, self.shard, self.sequence, int(self.issued * 1000))
-        return "|".join((self.arn, _VERSION, b64encode(fields + _checksum(self.arn, fields)).decode()))
-
-    def check_age(self, now: float) -> None:
-        if now - self.issued > STREAM_ITERATOR_SECONDS:
-            raise ExpiredIteratorException("Shard iterator has expired")
-
-
-def parse(text: str) -> ShardIterator:
-    try:
-        arn, version, encoded = text.split("|")
-        content = b64decode(encoded, validate=True)
-        fields, checksum = content[: _FIELDS.size], content[_FIELDS.size :]
-        space, shard, sequence, millisecond = _FIELDS.unpack(fields)
-    except (ValueError, struct.error):
-        raise _invalid() from None
-    if version != _VERSION or checksum != _checksum(arn, fields):
-        raise _invalid()
-    return ShardIterator(arn, space, shard, sequence, millisecond / 1000)
-
-
-def _checksum(arn: str, fields: bytes) -> bytes:
-    return blake2b(arn.encode() + fields, digest_size=_CHECKSUM_BYTES).digest()
-
-
-def _invalid() -> ValidationException:
-    return ValidationException("Invalid ShardIterator")
-
-
 TRIM_MARK: Final = 0
 """Sequence numbers begin with 1, so a shard's mark is stored under the number 0."""
+
+POLL_SECONDS: Final = 0.1
 
 
 class Stream(NamedTuple):
@@ -207,7 +169,41 @@ def _trimmed() -> TrimmedDataAccessException:
     return TrimmedDataAccessException("The data you are trying to access has been trimmed")
 
 
-POLL_SECONDS: Final = 0.1
+class ShardIterator(NamedTuple):
+    arn: str
+    space: int
+    shard: int
+    sequence: int
+    issued: float
+
+    def text(self) -> str:
+        fields = _FIELDS.pack(self.space, self.shard, self.sequence, int(self.issued * 1000))
+        return "|".join((self.arn, _VERSION, b64encode(fields + _checksum(self.arn, fields)).decode()))
+
+    def check_age(self, now: float) -> None:
+        if now - self.issued > STREAM_ITERATOR_SECONDS:
+            raise ExpiredIteratorException("Shard iterator has expired")
+
+
+def parse_iterator(text: str) -> ShardIterator:
+    try:
+        arn, version, encoded = text.split("|")
+        content = b64decode(encoded, validate=True)
+        fields, checksum = content[: _FIELDS.size], content[_FIELDS.size :]
+        space, shard, sequence, millisecond = _FIELDS.unpack(fields)
+    except (ValueError, struct.error):
+        raise _invalid_iterator() from None
+    if version != _VERSION or checksum != _checksum(arn, fields):
+        raise _invalid_iterator()
+    return ShardIterator(arn, space, shard, sequence, millisecond / 1000)
+
+
+def _checksum(arn: str, fields: bytes) -> bytes:
+    return blake2b(arn.encode() + fields, digest_size=_CHECKSUM_BYTES).digest()
+
+
+def _invalid_iterator() -> ValidationException:
+    return ValidationException("Invalid ShardIterator")
 
 
 def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
@@ -215,7 +211,7 @@ def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
 
     Returns False after the timeout.
     """
-    position = parse(iterator)
+    position = parse_iterator(iterator)
     space = space_bytes(position.space)
     deadline = time.monotonic() + timeout
     while True:
@@ -230,7 +226,7 @@ def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
 
 async def wait_for_records_async(core: Core, iterator: str, timeout: float) -> bool:
     """The same without blocking the event loop."""
-    position = parse(iterator)
+    position = parse_iterator(iterator)
     space = space_bytes(position.space)
     loop = asyncio.get_running_loop()
     written = asyncio.Event()

@@ -5,12 +5,10 @@ item's images spliced in as they are stored. Sequence numbers are one sequence o
 inside the write transaction, so their order is the order of commits, and a reader that has seen number n has seen all
 before it.
 
-Shards: how a stream is divided into slices of the hash space, and how their number changes.
-
-Each shard has the records of the items whose partition hash (its first eight bytes, as a number) is in its slice, so
-all changes of one item are in one shard, in order. When the number of shards changes, the open ones are closed and each
-gets children that divide its slice. A reader that finishes a parent before its children sees every item's changes in
-order.
+A stream is divided into shards, which are slices of the hash space. Each shard has the records of the items whose
+partition hash (its first eight bytes, as a number) is in its slice, so all changes of one item are in one shard, in
+order. When the number of shards changes, the open ones are closed and each gets children that divide its slice. A
+reader that finishes a parent before its children sees every item's changes in order.
 """
 
 from __future__ import annotations
@@ -36,6 +34,115 @@ from sortkey.values.size import item_size
 _HASH_BYTES: Final = 8
 _LAST_HASH: Final = (1 << 8 * _HASH_BYTES) - 1
 
+HEADER: Final = struct.Struct(">Q")
+BINARY: Final = 1 << 63
+RECORD_KEY: Final = struct.Struct(">IQ")
+"""Shard number and sequence number, which follow the space in the row key of a stream record."""
+
+_NEW_IMAGE: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
+_OLD_IMAGE: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
+
+_RECORD: Final = (
+    b'{"eventID":"%s","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",'
+    b'"dynamodb":{"ApproximateCreationDateTime":%d.0,"Keys":%s%s,"SequenceNumber":"%021d","SizeBytes":%d,'
+    b'"StreamViewType":"%s"}%s}'
+)
+
+
+class FoundRow(Protocol):
+    """The row before a change, as `write.Found` has it."""
+
+    @property
+    def key(self) -> bytes: ...
+
+    @property
+    def row(self) -> bytes | None: ...
+
+    @property
+    def item(self) -> Item: ...
+
+
+def write_record(
+    batch: WriteBatch,
+    table: Table,
+    stream: StreamEntry,
+    found: FoundRow,
+    new: Item | None,
+    new_row: bytes | None,
+    identity: dict[str, Any] | None,
+) -> None:
+    """Write the record of a change from the found row to the new one; none if the item did not change."""
+    old_row = found.row
+    if _same(found, new, new_row):
+        return
+    keys = table.key_of(found.item if new is None else new)
+    images, size = _images(stream.view_type, old_row, new_row)
+    sequence = batch.next_sequence()
+    text = _RECORD % (
+        _event_id(table, sequence),
+        b"INSERT" if old_row is None else b"REMOVE" if new_row is None else b"MODIFY",
+        int(batch.now),
+        orjson.dumps(keys),
+        b"".join(b',"%s":%s' % (name, stored_item.text(row)) for name, row in images),
+        sequence,
+        item_size(keys) + size,
+        stream.view_type.encode(),
+        b"" if identity is None else b',"userIdentity":' + orjson.dumps(identity),
+    )
+    binary = any("B" in value for value in keys.values()) or any(stored_item.has_binary(row) for _, row in images)
+    space = space_bytes(stream.space)
+    key = space + RECORD_KEY.pack(shard_of(stream, found.key).number, sequence)
+    batch.put_record(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
+    batch.streams_written.add(space)
+
+
+def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
+    """Whether the items are equal. Equal items are equal JSON, except for the order of attributes."""
+    old_row = found.row
+    if old_row == new_row:
+        return True
+    return old_row is not None and new_row is not None and len(old_row) == len(new_row) and found.item == new
+
+
+def _images(view_type: str, old_row: bytes | None, new_row: bytes | None) -> tuple[list[tuple[bytes, bytes]], int]:
+    images = []
+    if new_row is not None and view_type in _NEW_IMAGE:
+        images.append((b"NewImage", new_row))
+    if old_row is not None and view_type in _OLD_IMAGE:
+        images.append((b"OldImage", old_row))
+    return images, sum(stored_item.size(row) for _, row in images)
+
+
+def _event_id(table: Table, sequence: int) -> bytes:
+    return blake2b(f"{table.entry.id}/{sequence}".encode(), digest_size=16).hexdigest().encode()
+
+
+def new_stream(
+    batch: WriteBatch, settings: Settings, view_type: str, earlier: list[StreamEntry] | None = None
+) -> StreamEntry:
+    """A new, enabled stream. Its label differs from those of the table's earlier streams, even within a millisecond."""
+    created = datetime.fromtimestamp(batch.now, UTC)
+    taken = {stream.label for stream in earlier or ()}
+    while (label := _label(created)) in taken:
+        created += timedelta(milliseconds=1)
+    return StreamEntry(
+        space=new_space(batch),
+        label=label,
+        view_type=view_type,
+        created=round(batch.now, 3),
+        shards=first_shards(batch, settings.stream_shards),
+    )
+
+
+def _label(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
+
+
+def close_stream(batch: WriteBatch, entry: StreamEntry) -> StreamEntry:
+    """The stream, disabled: it gets no more records, and those that it has can be read for a day."""
+    batch.streams_written.add(space_bytes(entry.space))
+    return msgspec.structs.replace(entry, shards=_closed(batch, entry, open_shards(entry)), disabled=batch.now)
+
 
 def first_shards(batch: WriteBatch, count: int) -> list[ShardEntry]:
     """The shards of a new stream."""
@@ -56,12 +163,8 @@ def open_shards(stream: StreamEntry) -> list[ShardEntry]:
     return [shard for shard in stream.shards if shard.last_sequence is None]
 
 
-def close(batch: WriteBatch, stream: StreamEntry) -> list[ShardEntry]:
-    """The stream's shards, all closed."""
-    return _closed(batch, stream, open_shards(stream))
-
-
 def _closed(batch: WriteBatch, stream: StreamEntry, closing: list[ShardEntry]) -> list[ShardEntry]:
+    """The stream's shards, some of them closed."""
     # Take a sequence number, so that the range of a shard without records is not empty.
     last = batch.next_sequence()
     return [
@@ -124,113 +227,3 @@ def _slices(batch: WriteBatch, count: int, number: int, low: int, high: int, par
 def _shard_id(now: float, number: int) -> str:
     """In AWS's form, and in the order of creation."""
     return f"shardId-{int(now * 1000):020}-{number:08x}"
-
-
-HEADER: Final = struct.Struct(">Q")
-BINARY: Final = 1 << 63
-RECORD_KEY: Final = struct.Struct(">IQ")
-"""Shard number and sequence number, which follow the space in the row key of a stream record."""
-
-_NEW_IMAGE: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
-_OLD_IMAGE: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
-
-_RECORD: Final = (
-    b'{"eventID":"%s","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",'
-    b'"dynamodb":{"ApproximateCreationDateTime":%d.0,"Keys":%s%s,"SequenceNumber":"%021d","SizeBytes":%d,'
-    b'"StreamViewType":"%s"}%s}'
-)
-
-
-class FoundRow(Protocol):
-    """The row before a change, as `write.Found` has it."""
-
-    @property
-    def key(self) -> bytes: ...
-
-    @property
-    def row(self) -> bytes | None: ...
-
-    @property
-    def item(self) -> Item: ...
-
-
-def new_stream(
-    batch: WriteBatch, settings: Settings, view_type: str, earlier: list[StreamEntry] | None = None
-) -> StreamEntry:
-    """A new, enabled stream. Its label differs from those of the table's earlier streams, even within a millisecond."""
-    created = datetime.fromtimestamp(batch.now, UTC)
-    taken = {stream.label for stream in earlier or ()}
-    while (label := _label(created)) in taken:
-        created += timedelta(milliseconds=1)
-    return StreamEntry(
-        space=new_space(batch),
-        label=label,
-        view_type=view_type,
-        created=round(batch.now, 3),
-        shards=first_shards(batch, settings.stream_shards),
-    )
-
-
-def _label(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
-
-
-def close_stream(batch: WriteBatch, entry: StreamEntry) -> StreamEntry:
-    """The stream, disabled: it gets no more records, and those that it has can be read for a day."""
-    batch.streams_written.add(space_bytes(entry.space))
-    return msgspec.structs.replace(entry, shards=close(batch, entry), disabled=batch.now)
-
-
-def write_record(
-    batch: WriteBatch,
-    table: Table,
-    stream: StreamEntry,
-    found: FoundRow,
-    new: Item | None,
-    new_row: bytes | None,
-    identity: dict[str, Any] | None,
-) -> None:
-    """Write the record of a change from the found row to the new one; none if the item did not change."""
-    old_row = found.row
-    if _same(found, new, new_row):
-        return
-    keys = table.key_of(found.item if new is None else new)
-    images, size = _images(stream.view_type, old_row, new_row)
-    sequence = batch.next_sequence()
-    text = _RECORD % (
-        _event_id(table, sequence),
-        b"INSERT" if old_row is None else b"REMOVE" if new_row is None else b"MODIFY",
-        int(batch.now),
-        orjson.dumps(keys),
-        b"".join(b',"%s":%s' % (name, stored_item.text(row)) for name, row in images),
-        sequence,
-        item_size(keys) + size,
-        stream.view_type.encode(),
-        b"" if identity is None else b',"userIdentity":' + orjson.dumps(identity),
-    )
-    binary = any("B" in value for value in keys.values()) or any(stored_item.has_binary(row) for _, row in images)
-    space = space_bytes(stream.space)
-    key = space + RECORD_KEY.pack(shard_of(stream, found.key).number, sequence)
-    batch.put_record(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
-    batch.streams_written.add(space)
-
-
-def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
-    """Whether the items are equal. Equal items are equal JSON, except for the order of attributes."""
-    old_row = found.row
-    if old_row == new_row:
-        return True
-    return old_row is not None and new_row is not None and len(old_row) == len(new_row) and found.item == new
-
-
-def _images(view_type: str, old_row: bytes | None, new_row: bytes | None) -> tuple[list[tuple[bytes, bytes]], int]:
-    images = []
-    if new_row is not None and view_type in _NEW_IMAGE:
-        images.append((b"NewImage", new_row))
-    if old_row is not None and view_type in _OLD_IMAGE:
-        images.append((b"OldImage", old_row))
-    return images, sum(stored_item.size(row) for _, row in images)
-
-
-def _event_id(table: Table, sequence: int) -> bytes:
-    return blake2b(f"{table.entry.id}/{sequence}".encode(), digest_size=16).hexdigest().encode()

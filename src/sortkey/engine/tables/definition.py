@@ -1,8 +1,6 @@
-"""A new table as CreateTable describes it, with all checks that do not need the store.
+"""A new table as CreateTable describes it, with all checks that do not need the store: keys, attributes and indexes.
 
-KeySchema and AttributeDefinitions, checked as AWS checks them.
-
-New secondary indexes, as CreateTable and UpdateTable describe them.
+UpdateTable defines new indexes by the same functions.
 """
 
 from __future__ import annotations
@@ -24,6 +22,9 @@ from sortkey.engine.requests.tables import (
 from sortkey.engine.rows.catalog_entries import IndexEntry, ThroughputEntry
 from sortkey.engine.tables.settings import ON_DEMAND, PROVISIONED, index_settings, read_table_throughput, read_units
 from sortkey.errors import ValidationException
+
+NO_SPACE_YET: Final = 0
+"""The space of a new index until a transaction assigns one."""
 
 
 class KeyNames(NamedTuple):
@@ -118,10 +119,6 @@ def check_defined(keys: KeyNames, attributes: Mapping[str, str]) -> None:
 
 def listed(names: Iterable[str]) -> str:
     return f"[{', '.join(names)}]"
-
-
-NO_SPACE_YET: Final = 0
-"""The space of a new index until a transaction assigns one."""
 
 
 def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexEntry:

@@ -1,9 +1,7 @@
-"""Table settings that have no effect here: they are validated, kept in the catalog entry and shown again.
+"""Settings that have no effect here: they are validated, kept in the catalog entry and shown again.
 
-They are SSESpecification (nothing is encrypted), OnDemandThroughput and WarmThroughput (nothing is throttled or
-warmed). Members that need a feature that is not supported are rejected.
-
-Billing mode and provisioned throughput: validated, kept and shown, but not enforced.
+They are the billing mode and the throughput (nothing is throttled or warmed), and SSESpecification (nothing is
+encrypted). Members that need a feature that is not supported are rejected.
 """
 
 from __future__ import annotations
@@ -30,6 +28,28 @@ PROVISIONED: Final = "PROVISIONED"
 
 MOST_UNITS: Final = 1_000_000_000_000
 SECONDS_PER_DAY: Final = 24 * 3600
+
+Settings = dict[str, Any]
+
+ON_DEMAND_MAXIMUM: Final = "OnDemandThroughput"
+WARM: Final = "WarmThroughput"
+ENCRYPTION: Final = "SSEDescription"
+
+WARM_ON_DEMAND: Final = (12_000, 4_000)
+"""Read and write units per second of every new on-demand table."""
+NO_MAXIMUM: Final = -1
+
+UNSUPPORTED: Final = (
+    "resource_policy",
+    "global_table_source_arn",
+    "global_table_settings_replication_mode",
+    "vector_indexes",
+    "replica_updates",
+    "multi_region_consistency",
+    "global_table_witness_updates",
+    "disassociation_protection_enabled",
+    "vector_index_updates",
+)
 
 
 def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputEntry:
@@ -92,29 +112,6 @@ def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str 
         f"Requested WriteCapacityUnits: {requested.write}. "
         "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
     )
-
-
-Settings = dict[str, Any]
-
-ON_DEMAND_MAXIMUM: Final = "OnDemandThroughput"
-WARM: Final = "WarmThroughput"
-ENCRYPTION: Final = "SSEDescription"
-
-WARM_ON_DEMAND: Final = (12_000, 4_000)
-"""Read and write units per second of every new on-demand table."""
-NO_MAXIMUM: Final = -1
-
-UNSUPPORTED: Final = (
-    "resource_policy",
-    "global_table_source_arn",
-    "global_table_settings_replication_mode",
-    "vector_indexes",
-    "replica_updates",
-    "multi_region_consistency",
-    "global_table_witness_updates",
-    "disassociation_protection_enabled",
-    "vector_index_updates",
-)
 
 
 def reject_unsupported(request: CreateTable | UpdateTable) -> None:

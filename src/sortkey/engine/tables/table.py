@@ -1,12 +1,10 @@
 """A table and its indexes as the operations see them: names, types, and how their keys become bytes.
 
-Built from a `TableEntry` and immutable; a change to the table makes a new one.
-
-Fast row keys: from a key that is short text to the bytes of its row, at a third of the general path's cost.
+A table is built from a `TableEntry` and immutable; a change to the table makes a new one.
 
 Turning a `Key` into bytes is most of the work of a read (see `make bench`, BatchGetItem), and nearly every key is short
-text. So each table compiles its own functions for that. They handle keys of short text and return None otherwise: then
-the general path (`item_keys.row_key_of`) checks the key and words any error.
+text. So each table compiles its own functions for short text, which take a third of the general path's time. They
+return None otherwise: then the general path (`item_keys.row_key_of`) checks the key and words any error.
 """
 
 from __future__ import annotations
@@ -37,6 +35,7 @@ EMPTY_SORT_BYTES: Final = SPACE_BYTES + HASH_BYTES + len(TEXT_END)
 REMEMBERED_PARTITIONS: Final = 4096
 """Partition hashes kept for each table and index."""
 
+KeyBytes = Callable[[Item], bytes]
 TextPrefix = Callable[[str], bytes]
 FastRowKey = Callable[[Item], bytes | None]
 FastRowKeysOfJson = Callable[[bytes], list[bytes] | None]
@@ -170,9 +169,6 @@ def compile_row_keys_of_texts(
         return found if len(found) == len(pairs) else None
 
     return row_keys
-
-
-KeyBytes = Callable[[Item], bytes]
 
 
 class Keyed:
