@@ -28,8 +28,7 @@ from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
 from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY, slice_holds
 from sortkey.engine.tables import expiry_index
-from sortkey.engine.tables.catalog import Catalog
-from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import row_of
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.errors import DynamoDBError, InternalServerError

@@ -27,10 +27,15 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.catalog import Catalog, not_found
-from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key, row_key, row_key_in_item, row_key_of
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.core import Answer, Catalog, Core, Work, not_found
+from sortkey.engine.tables.table import (
+    Table,
+    check_scalar_keys,
+    checked_row_key,
+    normalise_key,
+    row_key_in_item,
+    row_key_of,
+)
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS, BATCH_WRITE_REQUESTS, KIB
 from sortkey.storage import Transaction, are_sound, seal
@@ -271,7 +276,7 @@ class _Write:
             self._new = stored_item.normalised(self._payload)
             self._payload = None
             self.keyed = self._new.item
-        return row_key(table, self.keyed) if self._new is None else write.row_key_to_put(table, self._new)
+        return checked_row_key(table, self.keyed) if self._new is None else write.row_key_to_put(table, self._new)
 
     def apply(self, batch: WriteBatch, found: write.Found) -> Consumed:
         if self._payload is None:

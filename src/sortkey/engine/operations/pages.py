@@ -28,8 +28,7 @@ from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import first_damaged, first_damaged_of
 from sortkey.engine.rows.stored_item import Json, key_reader
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.item_keys import check_key, normalise_key
-from sortkey.engine.tables.table import Index, Keyed, Table, owner_of
+from sortkey.engine.tables.table import Index, Keyed, Table, check_key, normalise_key, owner_of
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.limits import PAGE_BYTES

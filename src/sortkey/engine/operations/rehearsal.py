@@ -18,7 +18,7 @@ from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Core
-from sortkey.engine.tables.item_keys import row_key
+from sortkey.engine.tables.table import checked_row_key
 from sortkey.errors import ResourceNotFoundException, ValidationException
 from sortkey.expressions import Condition
 from sortkey.storage import Transaction, is_sound
@@ -120,7 +120,7 @@ def _row(core: Core, snapshot: Transaction, check: Check) -> bytes | None:
     """None if there is no such row, or the work will be rejected anyway, as it is if the row is damaged."""
     try:
         table = core.catalog.require(snapshot, check.table)
-        key = row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed})
+        key = checked_row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed})
     except (ValidationException, ResourceNotFoundException):
         return None
     row = snapshot.get(key)

@@ -27,8 +27,7 @@ from sortkey.engine.rows.records import PARTITION_END, first_damaged
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import EmptyKey, check_scalar_keys, normalise_key, row_key
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.table import EmptyKey, Table, check_scalar_keys, checked_row_key, normalise_key
 from sortkey.errors import (
     ConditionalCheckFailedException,
     DynamoDBError,
@@ -86,7 +85,7 @@ class _Get:
 
 def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
     """The row keys and the rows."""
-    row_keys = map_actions(row_key, tables, [each.key for each in gets])
+    row_keys = map_actions(checked_row_key, tables, [each.key for each in gets])
     check_distinct(row_keys)
     for each, table in zip(gets, tables, strict=True):
         check_scalar_keys(table, each.projection)
