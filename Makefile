@@ -54,7 +54,8 @@ lint: $(READY) ## Check style, format and types
 	$(BIN)/mypy
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
-format: $(READY) ## Rewrite the code in the house format
+format: $(READY) ## Rewrite the code in the house format, and the sync session from the async one
+	$(BIN)/python -m tests.derived_session
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

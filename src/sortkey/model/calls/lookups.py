@@ -10,6 +10,9 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS
+from sortkey.model.calls.item_decoder import Identity, decode_item, decode_items_by_key, identifier
+from sortkey.model.calls.only_fields import OnlyFields
+from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
@@ -18,9 +21,6 @@ from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_key, require_path, require_several
-from sortkey.model.sessions.item_decoder import Identity, decode_item, decode_items_by_key, identifier
-from sortkey.model.sessions.only_fields import OnlyFields
-from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
 T = TypeVar("T")
 R = TypeVar("R")

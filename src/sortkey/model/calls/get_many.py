@@ -9,13 +9,13 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
+from sortkey.model.calls.item_decoder import Identity, decode_items_by_key, decode_row, identifier
+from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.transaction import is_temporary
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path, require_several
-from sortkey.model.sessions.item_decoder import Identity, decode_items_by_key, decode_row, identifier
-from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.sessions.transaction import is_temporary
 
 _CANCELLED: Final = "TransactionCanceledException"
 

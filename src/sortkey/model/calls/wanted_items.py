@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
+from sortkey.model.calls.only_fields import OnlyFields
+from sortkey.model.calls.skipped_rows import report_misplaced, report_others, report_undecodable
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.changes.shown_range import ShownRange, shown_range
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.meter import Meter
-from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
-from sortkey.model.sessions.only_fields import OnlyFields
-from sortkey.model.sessions.skipped_rows import report_misplaced, report_others, report_undecodable
 
 _FILTERED_LIMIT: Final = 100
 """The least Limit of a request of whose rows a filter may drop most."""

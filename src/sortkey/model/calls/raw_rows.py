@@ -13,13 +13,13 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, overload
 
+from sortkey.model.calls.skipped_rows import advice, key_text
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.untyped_values import from_untyped
-from sortkey.model.sessions.skipped_rows import advice, key_text
 from sortkey.model.tables.table import Table
 
 ItemT = TypeVar("ItemT", bound=Item)

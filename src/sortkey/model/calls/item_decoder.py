@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.skipped_rows import undecodable
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.partial_item import decode_partial
@@ -18,7 +19,6 @@ from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions.skipped_rows import undecodable
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)

@@ -10,6 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from sortkey.model.calls import lookups, sharded_queries
+from sortkey.model.calls.item_decoder import Undecodable, key_row
+from sortkey.model.calls.sharded_queries import Merge
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.wanted_items import (
+    ALL_PARTS,
+    Parts,
+    Wanted,
+    decode_wanted,
+    wanted_items,
+)
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
@@ -17,17 +28,6 @@ from sortkey.model.items.codec import Row
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
-from sortkey.model.sessions import lookups, sharded_queries
-from sortkey.model.sessions.item_decoder import Undecodable, key_row
-from sortkey.model.sessions.sharded_queries import Merge
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.wanted_items import (
-    ALL_PARTS,
-    Parts,
-    Wanted,
-    decode_wanted,
-    wanted_items,
-)
 
 T = TypeVar("T")
 

@@ -7,6 +7,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.conditional_writes import row_of_failed_condition
+from sortkey.model.calls.item_decoder import decode_written
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.updates import expression
 from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.conditions import attribute_of
@@ -23,10 +27,6 @@ from sortkey.model.items.entries import Assignment, E, Entries
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path
-from sortkey.model.sessions.conditional_writes import row_of_failed_condition
-from sortkey.model.sessions.item_decoder import decode_written
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.updates import expression
 
 T = TypeVar("T")
 

@@ -14,6 +14,10 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec import NODEFAULT
 
+from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
+from sortkey.model.calls.item_decoder import decode_row, decode_written
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.writes import NotPut, Put
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.conditions import attribute_of
@@ -30,10 +34,6 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class
-from sortkey.model.sessions.item_decoder import decode_row, decode_written
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.writes import NotPut, Put
 
 T = TypeVar("T")
 

@@ -13,6 +13,10 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
+from sortkey.model.calls.conditional_writes import ConditionalWrite, may_succeed, read
+from sortkey.model.calls.steps import Context, Steps, code_of
+from sortkey.model.calls.updates import Update
+from sortkey.model.calls.writes import DeleteOrCheck, Put
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
@@ -22,10 +26,6 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_item, require_path
-from sortkey.model.sessions.conditional_writes import ConditionalWrite, may_succeed, read
-from sortkey.model.sessions.steps import Context, Steps, code_of
-from sortkey.model.sessions.updates import Update
-from sortkey.model.sessions.writes import DeleteOrCheck, Put
 
 _CANCELLED: Final = "TransactionCanceledException"
 _MISMATCH: Final = "IdempotentParameterMismatchException"

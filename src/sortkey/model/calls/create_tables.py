@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.steps import Answer, Call, Context, Pause, Steps, code_of
 from sortkey.model.errors import TablesDiffer
-from sortkey.model.sessions.steps import Answer, Call, Context, Pause, Steps, code_of
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sortkey.model.sessions.create_tables import POLL, describe, table_request
-from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.calls.create_tables import POLL, describe, table_request
+from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.tables.table import Table
 
 
