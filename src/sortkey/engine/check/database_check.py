@@ -163,7 +163,7 @@ def _used_spaces(snapshot: Transaction) -> list[bytes]:
 
 
 def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
-    next_space = int.from_bytes(records.read(snapshot, records.NEXT_SPACE) or b"", "big")
+    next_space = records.read_number(snapshot, records.NEXT_SPACE)
     if assigned and _number(max(assigned)) >= next_space:
         findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
 
@@ -293,7 +293,7 @@ class _ExpiryCheck:
 
 
 def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
-    last = int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
+    last = records.read_number(snapshot, records.LAST_SEQUENCE)
     for stream in table.entry.streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 

@@ -97,7 +97,7 @@ def put_item(core: Core, request: PutItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, new.item)
 
-    return work if condition is None else rehearsed(work, name, new.item, condition)
+    return work if condition is None else rehearsed(work, (name, new.item, condition))
 
 
 def update_item(core: Core, request: UpdateItem) -> Work:
@@ -127,7 +127,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, name, key, condition)
+    return work if condition is None else rehearsed(work, (name, key, condition))
 
 
 def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
@@ -170,4 +170,4 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, name, key, condition)
+    return work if condition is None else rehearsed(work, (name, key, condition))

@@ -83,18 +83,9 @@ class CostlyWork(Generic[Result]):
 
 
 def rehearsed(
-    work: Callable[[WriteBatch], Result], table: str, keyed: Item, condition: Condition
+    work: Callable[[WriteBatch], Result], *checks: tuple[str, Item, Condition | None]
 ) -> Callable[[WriteBatch], Result]:
-    """The work; as CostlyWork, if its condition may take long."""
-    if condition.evaluations < CHEAP_EVALUATIONS:
-        return work
-    return CostlyWork(work, [Check(table, keyed, condition)])
-
-
-def rehearsed_together(
-    work: Callable[[WriteBatch], Result], checks: Sequence[tuple[str, Item, Condition | None]]
-) -> Callable[[WriteBatch], Result]:
-    """The same, for work with many conditions."""
+    """The work; as CostlyWork, if the conditions that it checks may take long. A check has a table and a key, too."""
     given = [Check(table, keyed, condition) for table, keyed, condition in checks if condition is not None]
     evaluations = sum(check.condition.evaluations for check in given)
     return work if evaluations < CHEAP_EVALUATIONS else CostlyWork(work, given)

@@ -17,7 +17,7 @@ import orjson
 
 from sortkey.engine.operations import write
 from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
-from sortkey.engine.operations.rehearsal import rehearsed_together
+from sortkey.engine.operations.rehearsal import rehearsed
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests import items, table_name_of
 from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
@@ -127,7 +127,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             token.remember(batch)
         return _write_answer(batch, request, prepared, totals)
 
-    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
+    return rehearsed(work, *((action.name, action.keyed, action.condition) for action in actions))
 
 
 def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
@@ -278,12 +278,17 @@ def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Re
         else:
             reasons.append({"Code": "None"})
     if len(results) < len(reasons):
-        codes = ", ".join(reason["Code"] for reason in reasons)
-        raise TransactionCanceledException(
-            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-            CancellationReasons=reasons,
-        )
+        raise cancelled(reasons)
     return results
+
+
+def cancelled(reasons: list[dict[str, Any]]) -> TransactionCanceledException:
+    """The error of a transaction, with the reason of each action."""
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    return TransactionCanceledException(
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        CancellationReasons=reasons,
+    )
 
 
 def _cancellation_reason(error: DynamoDBError) -> dict[str, Any]:

@@ -159,8 +159,7 @@ def _changed(batch: WriteBatch) -> None:
 
 def new_space(batch: WriteBatch) -> int:
     """A number for a new table, index or stream; no number is used twice."""
-    found = batch.get_record(records.NEXT_SPACE)
-    number = records.FIRST_FREE if found is None else int.from_bytes(found, "big")
+    number = records.read_number(batch.transaction, records.NEXT_SPACE) or records.FIRST_FREE
     batch.put_record(records.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
     return number
 
