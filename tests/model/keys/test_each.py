@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sortkey as sk
-from sortkey.model.keys.each import Each
+from sortkey.model.keys.key_layout import Each
 
 
 def test_single_values_and_several_are_combined() -> None:

@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 import sortkey as sk
 from sortkey.model.calls.steps import Pacing
-from sortkey.model.maintenance import load_writers
-from sortkey.model.maintenance.load_writers import COMMIT_ROWS
+from sortkey.model.maintenance import load
+from sortkey.model.maintenance.load import COMMIT_ROWS
 from tests.model.sessions.shop import SHOP, Customer, Order, numbers, order
 from tests.wire.serving import ServerProcess
 
@@ -157,7 +157,7 @@ def test_it_is_metered(crates: sk.Session) -> None:
 
 # A source of any length: no item stays after it was written.
 def test_memory_is_bounded(crates: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_writers, "MOST_COMMIT_ROWS", COMMIT_ROWS)
+    monkeypatch.setattr(load, "MOST_COMMIT_ROWS", COMMIT_ROWS)
     most = 0
 
     def source() -> Iterator[Crate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.model.maintenance.store_rate import StoreRate
+from sortkey.model.maintenance.long_work import StoreRate
 
 
 def test_a_store_that_throttles_nothing_has_no_limit() -> None:

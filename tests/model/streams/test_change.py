@@ -9,7 +9,7 @@ from typing import Any, assert_type
 import pytest
 
 import sortkey as sk
-from sortkey.model.streams.change import ChangeReader
+from sortkey.model.calls.change import ChangeReader
 
 FILES = sk.Table("change-files", stream="NEW_AND_OLD_IMAGES")
 

@@ -23,7 +23,7 @@ from sortkey.feeds.changes.stopping import stopped_within
 from sortkey.model.calls.steps import Pacing
 from sortkey.model.errors import DecodeError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import Change, padded
+from sortkey.model.calls.change import Change, padded
 
 PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)
 """Between attempts at a batch."""

@@ -17,8 +17,8 @@ from sortkey.model.errors import ModelError, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.keys.key_attribute import ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 
 
 class IndexKeyFinding(NamedTuple):

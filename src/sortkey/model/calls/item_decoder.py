@@ -15,9 +15,8 @@ from sortkey.model.items.codec import Row
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.row_reader import NEEDS_CODEC, RowReader
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_attribute import KeyAttribute, ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T")

@@ -8,9 +8,11 @@ the page has `has_next`, and its end cursor is where the reading stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from sortkey.model.calls import lookups, sharded_queries
+from sortkey.model.calls.arguments import require_key
+from sortkey.model.calls.cursor import Cursors
 from sortkey.model.calls.item_decoder import Undecodable, key_row
 from sortkey.model.calls.sharded_queries import Merge
 from sortkey.model.calls.steps import Context, Steps
@@ -24,12 +26,19 @@ from sortkey.model.calls.wanted_items import (
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
+from sortkey.model.errors import NoAccessPath
 from sortkey.model.items.codec import Row
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.cursor import Cursors
 from sortkey.model.paths.html_table import items_table
 
+if TYPE_CHECKING:
+    from sortkey.model.keys.key import SignedKey, UnsignedKey
+
 T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
+P = ParamSpec("P")
 
 DEFAULT_SIZE: Final = 50
 DEFAULT_BUDGET: Final = 1000
@@ -311,3 +320,21 @@ def count(
         total += len(items)
         if start is None:
             return total
+
+
+@overload
+def collection(key: SignedKey[P, ItemT], /, *args: P.args, **partition: P.kwargs) -> AccessPath[Item]: ...
+@overload
+def collection(key: UnsignedKey[ItemT], /, **partition: Any) -> AccessPath[Item]: ...
+
+
+def collection(key: BoundKey[ItemT], /, *positional: Any, **partition: Any) -> AccessPath[Item]:
+    """The path to all items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
+    require_key(key)
+    needed = key.layout.partition_fields
+    if positional:
+        raise TypeError(f"a collection of {key.name} takes its fields by name: {', '.join(needed)}")
+    if set(partition) != set(needed):
+        given = ", ".join(partition) or "nothing"
+        raise NoAccessPath(f"a collection of {key.name} needs exactly {', '.join(needed)}, not {given}")
+    return key(**partition).of_all_classes()

@@ -14,8 +14,8 @@ from typing import Any, Final
 from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.format_hint import format_hint
 from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.template import format_hint
 from sortkey.model.paths.meter import Meter
 
 _logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.model.calls.arguments import require_item, require_path, require_several
 from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
 from sortkey.model.calls.item_decoder import Identity, decode_written, identifier
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -24,7 +25,6 @@ from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path, require_several
 from sortkey.model.paths.meter import units_of
 
 T = TypeVar("T")

@@ -18,9 +18,14 @@ from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.items.stamps import stamps_of
 from sortkey.model.items.stored_as import StoredType
 from sortkey.model.keys.key import Declaration, Index, Key
-from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
+from sortkey.model.keys.key_attribute import (
+    JoinedAttribute,
+    KeyAttribute,
+    NativeAttribute,
+    ShardedAttribute,
+    TemplateAttribute,
+)
 from sortkey.model.keys.key_layout import KeyLayout, Projection
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.keys.shards import Sharding, Shards
 from sortkey.model.keys.template import ParsedTemplate, Template
 

@@ -15,9 +15,8 @@ from sortkey.model.errors import KeyPartError, NoAccessPath
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key_attribute import KeyAttribute, SortCondition
+from sortkey.model.keys.key_attribute import KeyAttribute, ShardedAttribute, SortCondition
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 
 T_co = TypeVar("T_co", covariant=True)
 

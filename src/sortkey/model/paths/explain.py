@@ -18,12 +18,31 @@ import orjson
 
 from sortkey.client.boto3_shapes import to_dynamodb_json
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths import prices
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.html_table import html_table
 from sortkey.model.paths.meter import Reading
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 from sortkey.values.size import item_size
+
+# Capacity prices: AWS's list prices for on-demand tables in us-east-1 (N. Virginia), standard class, in US dollars
+# without tax, since 1 November 2024, when they were halved. Other regions cost up to twice as much. The source is
+# https://aws.amazon.com/dynamodb/pricing/on-demand/, where the prices depend on the selected region. In November 2026
+# they were compared with quotes on several public pages of 2025 and 2026, which agreed, except that one page still had
+# the old price of a read.
+AS_OF: Final = "2024-11-01"
+REGION: Final = "us-east-1"
+DOLLARS_PER_MILLION_READ_UNITS: Final = 0.125
+DOLLARS_PER_MILLION_WRITE_UNITS: Final = 0.625
+
+
+def read_dollars_per_million(units: float) -> float:
+    """The price of a million requests with this many read units each."""
+    return units * DOLLARS_PER_MILLION_READ_UNITS
+
+
+def write_dollars_per_million(units: float) -> float:
+    return units * DOLLARS_PER_MILLION_WRITE_UNITS
+
 
 GUESSED_ROWS: Final = 50
 GUESSED_BYTES: Final = 512
@@ -52,7 +71,7 @@ class Explanation:
     @property
     def dollars_per_million(self) -> float:
         """The price of a million such calls: on demand, in us-east-1."""
-        return prices.read_dollars_per_million(self.units)
+        return read_dollars_per_million(self.units)
 
     def __str__(self) -> str:
         lines = (f"{name:8}  {text}" for name, text in self._figures.items())
@@ -69,7 +88,7 @@ class Explanation:
     @property
     def _figures(self) -> dict[str, str]:
         bound = "at most " if self.at_most else ""
-        price = f"(list price, {prices.REGION}, since {prices.AS_OF})"
+        price = f"(list price, {REGION}, since {AS_OF})"
         shards = {"requests": f"{self.requests:,}, one to each shard"} if self.requests > 1 else {}
         return {
             "index": self.index or "none: the table itself",

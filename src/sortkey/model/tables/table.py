@@ -7,19 +7,48 @@ rejected. The classes of a table must also agree on the key attributes of the ta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Row
 from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import keys_may_collide
-from sortkey.model.keys.key_layout import KeyLayout, Projection
-from sortkey.model.keys.partition_attributes import declare_partition
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
-from sortkey.model.tables.table_settings import StreamView, TableSettings
+from sortkey.model.keys.key_attribute import ShardedAttribute
+from sortkey.model.keys.key_layout import KeyLayout, Projection, declare_partition
+
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """A table's settings, besides its keys and indexes."""
+
+    ttl: str | None = None
+    """The field with the item's expiry time; stored in seconds since 1970."""
+    stream: StreamView | None = None
+    """What each record of the table's stream contains; None for no stream."""
+    provisioned: tuple[int, int] | None = None
+    """Read and write units per second; None for on-demand billing."""
+    transactions: bool = False
+    """Whether the program uses transactions; a store without them is then rejected."""
+
+    def reject_wrong(self, table: str) -> None:
+        """Raises DeclarationError for settings that no store accepts."""
+        views = get_args(StreamView)
+        if self.stream is not None and self.stream not in views:
+            raise DeclarationError(f"table {table}: stream must be one of {', '.join(views)}, not {self.stream!r}")
+        units: Any = self.provisioned
+        if units is not None and not (
+            isinstance(units, tuple) and len(units) == 2 and all(isinstance(each, int) and each > 0 for each in units)
+        ):
+            raise DeclarationError(
+                f"table {table}: provisioned must be the read and the write units per second, such as (5, 5), "
+                f"not {units!r}"
+            )
 
 
 class Table:

@@ -29,7 +29,7 @@ from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
-from sortkey.model.streams.change import Change
+from sortkey.model.calls.change import Change
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.marks import mark_attribute

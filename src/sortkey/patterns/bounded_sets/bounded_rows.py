@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
 from sortkey.model.calls.conditional_writes import Prepared
-from sortkey.model.calls.get_many import get_many
+from sortkey.model.calls.lookups import get_many
 from sortkey.model.calls.lookups import get
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.transaction import Action, Transaction, transact
@@ -31,7 +31,7 @@ from sortkey.model.errors import ConditionFailed, DecodeError, ItemMissing, Tran
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path
+from sortkey.model.calls.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session

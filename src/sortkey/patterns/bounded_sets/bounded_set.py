@@ -33,7 +33,7 @@ from sortkey.model.items.containers import is_set
 from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_path
+from sortkey.model.calls.arguments import require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sortkey.model.calls.shard_order import continued
 from sortkey.model.keys.key_attribute import Comparison, SortCondition
-from sortkey.model.keys.sort_bounds import continued
 
 TEXTS = st.text(st.sampled_from("ab#\ud7ff\ue000z\0"), min_size=1, max_size=4)
 BINARIES = st.binary(min_size=1, max_size=3)

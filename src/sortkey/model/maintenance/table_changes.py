@@ -1,15 +1,16 @@
-"""Adds a declared index to an existing table, and waits until the store has built it."""
+"""Changes of existing tables: a declared index is added, or tables are dropped."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
-from sortkey.model.calls.create_tables import describe, table_request
+from sortkey.model.calls.arguments import require_key
+from sortkey.model.calls.create_tables import POLL, describe, table_request
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance.long_work import LongWork
-from sortkey.model.paths.arguments import require_key
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
@@ -17,7 +18,8 @@ _POLL: Final = 0.5
 
 
 class IndexCreation(LongWork[bool]):
-    """The result is whether the index was missing."""
+    """Adds a declared index to an existing table, and waits until the store has built it. The result is whether the
+    index was missing."""
 
     def __init__(self, context: Context, index: BoundKey[Any]) -> None:
         require_key(index)
@@ -60,3 +62,28 @@ class IndexCreation(LongWork[bool]):
         difference = provision.index_difference(self.table, description, self.index, native=native)
         if difference is not None:
             raise TablesDiffer(f"table {self.table.name}: {difference}")
+
+
+class DroppedTable(NamedTuple):
+    """A table that `drop_tables` drops."""
+
+    name: str
+    rows: int
+    """As DescribeTable reports; DynamoDB counts them about every six hours."""
+    table_bytes: int
+
+
+def drop_tables(context: Context, tables: Sequence[Table], dry_run: bool) -> Steps[list[DroppedTable]]:
+    """Those of the tables that exist."""
+    found: list[DroppedTable] = []
+    for table in tables:
+        description = yield from describe(context, table.name)
+        if description is not None:
+            found.append(DroppedTable(table.name, description["ItemCount"], description["TableSizeBytes"]))
+    if not dry_run:
+        for dropped in found:
+            yield from table_request(context, "DeleteTable", {"TableName": dropped.name})
+        for dropped in found:
+            while (yield from describe(context, dropped.name)) is not None:
+                yield POLL
+    return found
