@@ -27,7 +27,7 @@ from sortkey.model.audit.table_audit import AuditProgress
 from sortkey.model.errors import ModelError, suggestion
 from sortkey.model.sessions.connect import connect
 from sortkey.model.sessions.session import Session
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 from sortkey.storage import StorageError
 
 

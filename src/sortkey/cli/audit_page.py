@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sortkey.model.audit.report import AuditReport, FindingCount
-from sortkey.model.paths import explain
+from sortkey.model.costs import explain
 
 _NO_CLASS = "(none)"
 

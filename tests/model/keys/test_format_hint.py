@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.fields.annotation import Annotation
 from sortkey.model.keys.template import Template, format_hint, parse_template
 
 

@@ -11,7 +11,7 @@ from sortkey.feeds.changes.dead_letter import DeadLetter
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.calls.change import Change, ChangeReader
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 
 ItemT = TypeVar("ItemT", bound=Item)
 

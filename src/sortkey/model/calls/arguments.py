@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import SCHEMA, WHOLE, BoundKey
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.key import SCHEMA, WHOLE, BoundKey
 
 
 def reject_path(given: object) -> NoReturn:

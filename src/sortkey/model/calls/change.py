@@ -14,9 +14,9 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 
 from sortkey.model.calls.raw_rows import RawRowReader
 from sortkey.model.errors import DecodeError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)

@@ -20,8 +20,8 @@ from typing import Any, Final
 import orjson
 
 from sortkey.model.errors import CursorError, KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 
 _VERSION: Final = b"\x01"
 _BINDING: Final = 8

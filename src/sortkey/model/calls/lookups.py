@@ -17,12 +17,12 @@ from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, Parallel
 from sortkey.model.calls.transaction import is_temporary
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.errors import NoAccessPath
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.partial_item import is_partial, whole_class
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T")
 R = TypeVar("R")

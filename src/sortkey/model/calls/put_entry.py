@@ -23,10 +23,10 @@ from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownField, Unsupported
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.entries import Assignment, E, Entries
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T")
 

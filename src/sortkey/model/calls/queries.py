@@ -27,14 +27,14 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.errors import NoAccessPath
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.html_table import items_table
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.html_table import items_table
+from sortkey.model.items.key import BoundKey
 
 if TYPE_CHECKING:
-    from sortkey.model.keys.key import SignedKey, UnsignedKey
+    from sortkey.model.items.key import SignedKey, UnsignedKey
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)

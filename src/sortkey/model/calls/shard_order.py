@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple
 from sortkey.client.boto3_shapes import to_dynamodb_json
 from sortkey.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_EXPONENT, SORT_KEY_BYTES
 from sortkey.model.errors import KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
-from sortkey.model.keys.encoding import TOP
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.key_text import TOP
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.keys.key_attribute import Comparison, ShardedAttribute, SortCondition
 from sortkey.model.keys.template import just_below
-from sortkey.model.paths.access_path import AccessPath
 from sortkey.values.key_bytes import row_hash
 
 _NUMBERS: Final = Context(prec=NUMBER_DIGITS, Emin=NUMBER_MIN_EXPONENT, Emax=NUMBER_MAX_EXPONENT)

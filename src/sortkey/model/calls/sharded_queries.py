@@ -26,9 +26,9 @@ from sortkey.model.calls.item_decoder import Identity, identifier, start_key
 from sortkey.model.calls.shard_order import ShardOrder, comparable
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.calls.wanted_items import Wanted, decode_wanted
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath, rendered
 from sortkey.model.keys.key_attribute import SortCondition
-from sortkey.model.paths.access_path import AccessPath, rendered
 
 CHUNK: Final = 1000
 """The rows that a read without a limit asks for at a time."""

@@ -23,9 +23,9 @@ from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.errors import TransactionFailed
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
 
 _CANCELLED: Final = "TransactionCanceledException"
 _MISMATCH: Final = "IdempotentParameterMismatchException"

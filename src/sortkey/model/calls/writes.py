@@ -19,13 +19,13 @@ from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import Matching, PutCondition, PutOptions, SameVersion, put_condition
 from sortkey.model.changes.version_tests import is_current_or_missing
+from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import ConditionFailed, ItemMissing, Unsupported
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.meter import units_of
 
 T = TypeVar("T")
 

@@ -32,9 +32,17 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 from uuid import UUID
 
 from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.keys.encoding import SEPARATOR, TOP, Encoding, aware_utc, default_encoding, expect, in_whole_seconds
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.key_text import (
+    SEPARATOR,
+    TOP,
+    Encoding,
+    aware_utc,
+    default_encoding,
+    expect,
+    in_whole_seconds,
+)
+from sortkey.model.fields.stored_as import StoredType
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)

@@ -12,11 +12,11 @@ from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import EncodeError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.codec import Field
-from sortkey.model.items.converter import Value
-from sortkey.model.items.generated_function import generate_function
-from sortkey.model.keys.encoding import SEPARATOR
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.generated_function import generate_function
+from sortkey.model.fields.key_text import SEPARATOR
 from sortkey.model.keys.shards import SHARD, SHARD_ENCODING, Sharding, shard_text
 from sortkey.model.keys.template import ParsedTemplate, ReplacementField, Template
 

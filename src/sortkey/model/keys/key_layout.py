@@ -12,8 +12,8 @@ from math import prod
 from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.generated_function import generate_function
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.generated_function import generate_function
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute, ShardedAttribute, SortCondition
 from sortkey.values.key_product import KeyProduct
 

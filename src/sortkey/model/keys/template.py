@@ -23,9 +23,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
 
 from sortkey.model.errors import DeclarationError, KeyPartError, NoAccessPath
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.generated_function import generate_function
-from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.generated_function import generate_function
+from sortkey.model.fields.key_text import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 

@@ -32,16 +32,16 @@ from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.shown_range import shown_range
 from sortkey.model.changes.version_tests import is_current, is_not_newer
+from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import ConditionFailed
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.long_work import LongWork, UnitRate
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import source_of
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.meter import units_of
 
 _PART: Final = 400
 """The most rows that one part of the work deletes: 16 batches."""

@@ -23,13 +23,13 @@ from sortkey.model.calls.arguments import require_item, require_several
 from sortkey.model.calls.item_decoder import Identity, identifier
 from sortkey.model.calls.steps import PARALLEL, Answer, Commit, Context, ParallelCalls, Steps, code_of
 from sortkey.model.calls.writes import Write, batch_write_calls, stamped, unprocessed
+from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import FAILURES, LoadError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps
 from sortkey.model.maintenance.long_work import LongWork, StoreRate, UnitRate
-from sortkey.model.paths.meter import units_of
 
 COMMIT_ROWS: Final = 512
 """The rows of a commit on a quick disk, or while others write."""

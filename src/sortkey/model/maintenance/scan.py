@@ -16,11 +16,11 @@ from sortkey.limits import SCAN_SEGMENTS
 from sortkey.model.calls.cursor import from_json_value, to_json_value
 from sortkey.model.calls.skipped_rows import report_others, report_undecodable
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import CursorError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.maintenance.long_work import ReadRate
 from sortkey.model.maintenance.scan_source import ScanSource
-from sortkey.model.paths.meter import units_of
 
 END: Final = "end"
 Position = Row | Literal["end"] | None

@@ -18,15 +18,15 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.query_filter import filter_expression, is_exact
 from sortkey.model.changes.requirements import Requirement
+from sortkey.model.costs import explain
 from sortkey.model.errors import DeclarationError, NoAccessPath
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.paths import explain
-from sortkey.model.tables.table import Table
 from sortkey.values.capacity_units import read_units
 
 T = TypeVar("T")

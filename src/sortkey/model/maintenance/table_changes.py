@@ -9,10 +9,10 @@ from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.create_tables import POLL, describe, table_request
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.errors import TablesDiffer, Unsupported
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 _POLL: Final = 0.5
 

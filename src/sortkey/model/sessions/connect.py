@@ -13,13 +13,13 @@ from sortkey.client import client as open_client
 from sortkey.client.capabilities import Capabilities
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.calls.steps import Context, Pacing
+from sortkey.model.costs.meter import Meter
 from sortkey.model.items.item import Item
-from sortkey.model.paths.meter import Meter
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.runners import AsyncRunner, Runner, check_timeout
 from sortkey.model.sessions.session import Session
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0

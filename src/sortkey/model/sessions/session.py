@@ -26,22 +26,22 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
-from sortkey.model.items.codec import Row
+from sortkey.model.costs.explain import Explanation, explain
+from sortkey.model.costs.meter import Meter
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
 from sortkey.model.maintenance.load import Load, LoadOptions, LoadResult, ShowLoad
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import ScanEstimate, ScanSource
 from sortkey.model.maintenance.table_changes import DroppedTable, IndexCreation
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.explain import Explanation, explain
-from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.runners import Runner
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")

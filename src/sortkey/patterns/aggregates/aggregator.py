@@ -26,7 +26,7 @@ from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.calls import steps as requests
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.model.calls.change import Change

@@ -28,9 +28,9 @@ from sortkey.model.changes.operators import add
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.typed_field import FieldName, field_name
 from sortkey.model.errors import ConditionFailed, DecodeError, ItemMissing, TransactionFailed
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.calls.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.calls.change import Change

@@ -9,7 +9,7 @@ from hypothesis import given, strategies
 
 import sortkey as sk
 from sortkey.model.errors import KeyPartError
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 
 SHELF = sk.Table("shelf")
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, ForwardRef, NamedTuple, NewType, Union
 
 import msgspec
 
-from sortkey.model.items.records import field_names
-from sortkey.model.items.stored_as import StoredAs, StoredType, registered_codec
+from sortkey.model.fields.records import field_names
+from sortkey.model.fields.stored_as import StoredAs, StoredType, registered_codec
 
 if sys.version_info >= (3, 14):
     import annotationlib

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final, get_origin
 
 from sortkey.model.errors import DeclarationError
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.converter import Converter, Value, content_converter, set_content, wrong_type
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.converter import Converter, Value, content_converter, set_content, wrong_type
 
 ConverterOf = Callable[[Any], Converter]
 """The converter of an annotation."""

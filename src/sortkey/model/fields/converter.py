@@ -18,9 +18,9 @@ from uuid import UUID
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError, KeyPartError
-from sortkey.model.items.duration import from_seconds, to_seconds
-from sortkey.model.items.epoch import from_epoch, to_epoch
-from sortkey.model.keys.encoding import instant_text, to_decimal
+from sortkey.model.fields.duration import from_seconds, to_seconds
+from sortkey.model.fields.epoch import from_epoch, to_epoch
+from sortkey.model.fields.key_text import instant_text, to_decimal
 from sortkey.values import number
 
 Value = dict[str, Any]

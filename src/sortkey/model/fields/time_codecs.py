@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sortkey.model.items.stored_as import stored_as
-from sortkey.model.keys.encoding import aware_utc, instant_text
+from sortkey.model.fields.key_text import aware_utc, instant_text
+from sortkey.model.fields.stored_as import stored_as
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)

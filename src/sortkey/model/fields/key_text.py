@@ -36,8 +36,8 @@ from uuid import UUID
 import msgspec
 
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.duration import from_seconds, to_seconds
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.duration import from_seconds, to_seconds
 
 SEPARATOR: Final = "#"
 ABOVE_SEPARATOR: Final = "$"

@@ -17,7 +17,7 @@ from random import randrange
 from time import monotonic
 from typing import Any, Final
 
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.keys.key_layout import partition_attributes
 from sortkey.values.partition_counts import Load, PartitionCounts
 

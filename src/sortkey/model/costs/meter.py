@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from sortkey.model.paths.partition_meter import PartitionMeter, PartitionReading
+from sortkey.model.costs.partition_meter import PartitionMeter, PartitionReading
 
 AMPLIFICATION: Final = 10
 """The ratio of rows read to rows returned above which a warning is logged."""

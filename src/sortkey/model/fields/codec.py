@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
-from sortkey.model.items.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
-from sortkey.model.items.constraints import constraint_check
-from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import NULL, Converter, Value
-from sortkey.model.items.records import Tag, attribute_names, declared_default, field_names, tag_of
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.items.type_converter import base_converter, checked
+from sortkey.model.fields.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
+from sortkey.model.fields.constraints import constraint_check
+from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import NULL, Converter, Value
+from sortkey.model.fields.records import Tag, attribute_names, declared_default, field_names, tag_of
+from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.fields.type_converter import base_converter, checked
 
 Row = dict[str, Value]
 

@@ -14,14 +14,14 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from sortkey.model.errors import DeclarationError
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.constraints import Check, constraint_check
-from sortkey.model.items.containers import CONTAINERS, is_set
-from sortkey.model.items.converter import EPOCH, INEXACT, SCALARS, Converter, Value, content_converter, wrong_type
-from sortkey.model.items.records import is_record
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.items.union_converter import UnionMember, union_converter
-from sortkey.model.items.untyped_values import untyped_converter
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.constraints import Check, constraint_check
+from sortkey.model.fields.containers import CONTAINERS, is_set
+from sortkey.model.fields.converter import EPOCH, INEXACT, SCALARS, Converter, Value, content_converter, wrong_type
+from sortkey.model.fields.records import is_record
+from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.fields.union_converter import UnionMember, union_converter
+from sortkey.model.fields.untyped_values import untyped_converter
 
 RecordConverter = Callable[[type], Converter]
 """Makes the converter of a nested struct or dataclass; the codec passes its own."""

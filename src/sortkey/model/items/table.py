@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal, get_args
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.family import Family
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.collision import keys_may_collide

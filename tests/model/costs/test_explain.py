@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.paths.explain import explain, size_of
+from sortkey.model.costs.explain import explain, size_of
 from sortkey.values.attribute import normalise_item
 from tests.model.sessions.shop import SHOP, Order, order
 

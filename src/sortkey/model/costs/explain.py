@@ -17,10 +17,10 @@ import msgspec
 import orjson
 
 from sortkey.client.boto3_shapes import to_dynamodb_json
+from sortkey.model.costs.meter import Reading
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.html_table import html_table
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.html_table import html_table
-from sortkey.model.paths.meter import Reading
 from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
 from sortkey.values.size import item_size
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.paths.meter import Meter, Reading
+from sortkey.model.costs.meter import Meter, Reading
 from tests.model.sessions.shop import SHOP, Order, order
 
 ADA = Order.key(customer="ada")

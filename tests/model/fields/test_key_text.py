@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.key_text import Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 import sortkey as sk
+from sortkey.model.fields.untyped_values import from_untyped
 from sortkey.model.items.item import schema_of
-from sortkey.model.items.untyped_values import from_untyped
 from tests.model.typed_values import Money, Price
 
 

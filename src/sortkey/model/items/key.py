@@ -15,15 +15,15 @@ import msgspec
 
 from sortkey.limits import INDEX_KEY_ATTRIBUTES
 from sortkey.model.errors import DeclarationError, NoAccessPath, suggestion
-from sortkey.model.items.annotation import Annotation, Unresolved, evaluate_annotation, parse_annotation
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.annotation import Annotation, Unresolved, evaluate_annotation, parse_annotation
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.key_text import SEPARATOR
+from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.keys.encoding import SEPARATOR
 from sortkey.model.keys.key_layout import KeyLayout, Mismatch
 from sortkey.model.keys.shards import Shards
 from sortkey.model.keys.template import ParsedTemplate, parse_template
-from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T", bound=msgspec.Struct)
 P = ParamSpec("P")

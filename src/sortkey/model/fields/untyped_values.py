@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError
-from sortkey.model.items.converter import (
+from sortkey.model.fields.converter import (
     Converter,
     Value,
     encode_bytes,
@@ -26,8 +26,8 @@ from sortkey.model.items.converter import (
     encode_int,
     set_content,
 )
-from sortkey.model.items.duration import to_seconds
-from sortkey.model.keys.encoding import instant_text, to_decimal
+from sortkey.model.fields.duration import to_seconds
+from sortkey.model.fields.key_text import instant_text, to_decimal
 
 
 def to_untyped(value: Value) -> Any:

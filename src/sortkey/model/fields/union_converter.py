@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
-from sortkey.model.items.converter import Converter, Value, wrong_type
-from sortkey.model.items.records import Tag, is_record, tag_of
+from sortkey.model.fields.converter import Converter, Value, wrong_type
+from sortkey.model.fields.records import Tag, is_record, tag_of
 
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 
 
 class Visit(sk.Item, table="signature-visits"):
