@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.model.calls.cursor import Cursors
+from sortkey.model.calls.queries import Cursors
 from tests.model.sessions.shop import SHOP, Order, order
 
 ADA = Order.key(customer="ada")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.model.costs.partition_meter import COUNTED_REQUESTS, PartitionMeter, PartitionReading
+from sortkey.model.costs.meter import COUNTED_REQUESTS, PartitionMeter, PartitionReading
 
 
 class Watch:

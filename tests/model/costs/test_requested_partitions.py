@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.costs.partition_meter import PartitionMeter, count_partitions
+from sortkey.model.costs.meter import PartitionMeter, count_partitions
 from tests.model.sessions.shop import SHOP, Customer, Order, order
 
 ADA = "CUSTOMER#ada"

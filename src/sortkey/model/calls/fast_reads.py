@@ -15,8 +15,7 @@ from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
 from sortkey.client.interface import InProcessReads
 from sortkey.model.calls.arguments import reject_key, reject_path
 from sortkey.model.calls.item_decoder import decode_item, decode_items, decode_items_by_key
-from sortkey.model.costs.meter import Meter
-from sortkey.model.costs.partition_meter import partition_of_key
+from sortkey.model.costs.meter import Meter, partition_of_key
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.key import BoundKey
 from sortkey.model.keys.key_layout import Each, TextKeys

@@ -25,8 +25,7 @@ from botocore.exceptions import ClientError
 from sortkey.client.capabilities import Capabilities
 from sortkey.clock import Clock
 from sortkey.model.calls.arguments import reject_path
-from sortkey.model.costs.meter import Meter
-from sortkey.model.costs.partition_meter import count_partitions
+from sortkey.model.costs.meter import Meter, count_partitions
 from sortkey.model.errors import DeadlineExceeded, Unsupported
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of

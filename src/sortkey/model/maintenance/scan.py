@@ -13,7 +13,7 @@ import orjson
 from botocore.exceptions import ClientError
 
 from sortkey.limits import SCAN_SEGMENTS
-from sortkey.model.calls.cursor import from_json_value, to_json_value
+from sortkey.model.calls.queries import from_json_value, to_json_value
 from sortkey.model.calls.skipped_rows import report_others, report_undecodable
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.costs.meter import units_of
