@@ -180,7 +180,7 @@ def test_a_rate(crates: sk.Session) -> None:
         moment += seconds
         slept.append(seconds)
 
-    pacing = Pacing(now=lambda: moment)
+    pacing = Pacing(monotonic=lambda: moment)
     with sk.connect("memory:", tables=[PARCELS], pacing=pacing) as db:
         db.create_tables()
         db._runner.sleep = sleep
@@ -237,7 +237,7 @@ class Sleeps:
 def test_throttling_slows_it_and_loses_nothing() -> None:
     sleeps = Sleeps()
     faults = sk.testing.Faults(seed=3, throttle=0.2, unprocessed=0.1)
-    with sk.connect("memory:", pacing=Pacing(now=sleeps.now), faults=faults, timeout=None) as db:
+    with sk.connect("memory:", pacing=Pacing(monotonic=sleeps.now), faults=faults, timeout=None) as db:
         db._runner.sleep = sleeps.sleep
         db.create_tables(PARCELS)
         loaded = db.load(Crate(number=number % 900) for number in range(1000))

@@ -28,7 +28,7 @@ import orjson
 from sortkey.model.calls import lookups, sharded_queries
 from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.item_decoder import Undecodable, key_row
-from sortkey.model.calls.sharded_queries import Merge
+from sortkey.model.calls.sharded_queries import ShardMerge
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.wanted_items import (
     ALL_PARTS,
@@ -66,7 +66,7 @@ _LONGEST: Final = 8192
 """Longer than any position: a key has at most 3 KB, an index key another 3 KB."""
 
 
-class Window(NamedTuple):
+class PageWindow(NamedTuple):
     """The part of a path that a page shows."""
 
     size: int
@@ -75,7 +75,7 @@ class Window(NamedTuple):
     budget: int
 
 
-def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
+def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> PageWindow:
     backward = last is not None or before is not None
     if backward and (first is not None or after is not None):
         raise ValueError("use first and after, or last and before, not both")
@@ -88,7 +88,7 @@ def page_window(first: int | None, after: str | None, last: int | None, before: 
     if not (cursor is None or isinstance(cursor, str)):
         raise TypeError(f"a cursor is a text, such as page.end_cursor, not {type(cursor).__name__} {cursor!r}")
     # With a smaller budget, a page could never be full.
-    return Window(size, cursor, backward, max(budget, size + 1))
+    return PageWindow(size, cursor, backward, max(budget, size + 1))
 
 
 class Edge(NamedTuple, Generic[T]):
@@ -107,7 +107,7 @@ class Page(Generic[T]):
         cursors: Cursors,
         items: list[T],
         rows: list[Any],
-        window: Window,
+        window: PageWindow,
         stopped: Row | None,
     ) -> None:
         more = len(items) > window.size or stopped is not None
@@ -176,7 +176,7 @@ class Page(Generic[T]):
 def page(
     context: Context,
     path: AccessPath[T],
-    window: Window,
+    window: PageWindow,
     where: Where | None,
     descending: bool,
     consistent: bool,
@@ -212,7 +212,7 @@ def _fill(
     context: Context,
     path: AccessPath[T],
     query: Mapping[str, Any],
-    window: Window,
+    window: PageWindow,
     start: Row | None,
     wanted: Wanted,
 ) -> Steps[tuple[list[T], list[Any], Row | None]]:
@@ -257,12 +257,12 @@ def _may_have_binary(path: AccessPath[Any], query: Mapping[str, Any]) -> bool:
     return path.has_binary_keys or "FilterExpression" in query
 
 
-ChunkStart = Row | Merge | None
+ChunkStart = Row | ShardMerge | None
 """Where `iterate` goes on: after a row, or with the merged reading of a sharded path; None at the beginning and at the
 end."""
 
 
-class Chunk(NamedTuple):
+class ItemChunk(NamedTuple):
     """The items of one request, and where the next request starts."""
 
     items: list[Any]
@@ -271,7 +271,7 @@ class Chunk(NamedTuple):
 
 def chunk(
     context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
-) -> Steps[Chunk]:
+) -> Steps[ItemChunk]:
     """One request of `iterate`, or one for each shard."""
     if path.is_sharded:
         return (yield from _sharded_chunk(context, path, query, start, wanted))
@@ -287,13 +287,13 @@ def chunk(
     items = items[: wanted.most]
     context.meter.returned(path.name, len(items))
     done = wanted.most is not None and len(items) == wanted.most
-    return Chunk(items, None if done else answer.get("LastEvaluatedKey"))
+    return ItemChunk(items, None if done else answer.get("LastEvaluatedKey"))
 
 
 def _sharded_chunk(
     context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
-) -> Steps[Chunk]:
-    merge = start if isinstance(start, Merge) else Merge(context, path, query, wanted)
+) -> Steps[ItemChunk]:
+    merge = start if isinstance(start, ShardMerge) else ShardMerge(context, path, query, wanted)
     items = yield from sharded_queries.merged_items(merge, wanted.most)
     if wanted.whole:
         items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
@@ -301,7 +301,7 @@ def _sharded_chunk(
     merge.returns(len(items))
     context.meter.returned(path.name, len(items))
     done = merge.stopped is None or (wanted.most is not None and len(items) == wanted.most)
-    return Chunk(items, None if done else merge)
+    return ItemChunk(items, None if done else merge)
 
 
 def first(

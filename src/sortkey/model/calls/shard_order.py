@@ -141,7 +141,7 @@ def _ties(path: AccessPath[Any], ties_by_hash: bool) -> Ties:
     return Ties.HASH if ties_by_hash and is_global else Ties.SHARD
 
 
-class Bound(NamedTuple):
+class SortBound(NamedTuple):
     value: Value
     included: bool
 
@@ -153,9 +153,9 @@ def continued(
     well; None if there are none."""
     low, high = _bounds(condition)
     if forward:
-        low = Bound(value, included)
+        low = SortBound(value, included)
     else:
-        high = Bound(value, included)
+        high = SortBound(value, included)
     if low is None or high is None:
         (bound,) = (each for each in (low, high) if each is not None)
         operator: Comparison = ">" if high is None else "<"
@@ -169,21 +169,21 @@ def continued(
     return SortCondition(attribute, "BETWEEN", (first, last))
 
 
-def _bounds(condition: SortCondition | None) -> tuple[Bound | None, Bound | None]:
+def _bounds(condition: SortCondition | None) -> tuple[SortBound | None, SortBound | None]:
     if condition is None:
         return None, None
     first = condition.values[0]
     match condition.operator:
         case "BETWEEN":
-            return Bound(first, True), Bound(condition.values[1], True)
+            return SortBound(first, True), SortBound(condition.values[1], True)
         case "=":
-            return Bound(first, True), Bound(first, True)
+            return SortBound(first, True), SortBound(first, True)
         case "begins_with":
-            return Bound(first, True), Bound(_last_with_prefix(first), True)
+            return SortBound(first, True), SortBound(_last_with_prefix(first), True)
         case "<" | "<=":
-            return None, Bound(first, condition.operator == "<=")
+            return None, SortBound(first, condition.operator == "<=")
         case _:
-            return Bound(first, condition.operator == ">="), None
+            return SortBound(first, condition.operator == ">="), None
 
 
 def _last_with_prefix(prefix: Value) -> Value:

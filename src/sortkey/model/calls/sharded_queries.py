@@ -65,7 +65,7 @@ class _Lane:
         """The end of what was read; None before the first answer and when there are no more rows."""
 
 
-class Merge:
+class ShardMerge:
     """The merged reading of a sharded path."""
 
     def __init__(
@@ -279,7 +279,7 @@ def fill(
 ) -> Steps[tuple[list[Any], list[Any], Row | None]]:
     """More than `size` items, or fewer if the path or the budget ends; their rows; and where reading stopped. Rows that
     the merge reads in advance do not count against the budget, so that a page without a filter is always full."""
-    merge = Merge(context, path, query, wanted, start)
+    merge = ShardMerge(context, path, query, wanted, start)
     found: list[_Entry] = []
     while True:
         found += yield from merge.round(size + 1 - len(found), budget)
@@ -288,7 +288,7 @@ def fill(
             return [entry.item for entry in found], [entry.row for entry in found], merge.stopped
 
 
-def merged_items(merge: Merge, most: int | None) -> Steps[list[Any]]:
+def merged_items(merge: ShardMerge, most: int | None) -> Steps[list[Any]]:
     """The next items of a reading."""
     return [entry.item for entry in (yield from merge.round(CHUNK if most is None else most))]
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import randrange
-from time import monotonic
 from typing import Any, Final, Protocol
 
 from sortkey.model.fields.codec import Row
@@ -283,10 +283,10 @@ class PartitionReading:
 
 
 class PartitionMeter:
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._counts: PartitionCounts[Partition] = PartitionCounts(now())
+        self._counts: PartitionCounts[Partition] = PartitionCounts(monotonic())
         self._requests = 0
         """Counted in the current window."""
         self._left_out = 0
@@ -307,20 +307,20 @@ class PartitionMeter:
 
     def read(self, partition: Partition, units: float, requests: int = 1) -> None:
         """Adds requests to one partition that took so many read units together."""
-        now = self._now()
+        now = self._monotonic()
         with self._lock:
             self._turn(now)
             self._counts.reads.add(partition, units * self._weight, requests * self._weight)
 
     def written(self, partition: Partition, units: float, requests: int = 1) -> None:
         """The same of writes."""
-        now = self._now()
+        now = self._monotonic()
         with self._lock:
             self._turn(now)
             self._counts.writes.add(partition, units * self._weight, requests * self._weight)
 
     def hottest(self, number: int) -> list[PartitionReading]:
-        now = self._now()
+        now = self._monotonic()
         with self._lock:
             self._turn(now)
             seconds, loads = self._counts.seconds(now), self._counts.hottest(number)

@@ -80,14 +80,14 @@ def parse_template(text: str) -> ParsedTemplate:
     return made
 
 
-class Part(NamedTuple):
+class TemplatePart(NamedTuple):
     field: str
     encoding: Encoding
     follower: str
     """The literal after the field; empty if the template ends with the field."""
 
 
-def _encoder(part: Part) -> Callable[[Any], str]:
+def _encoder(part: TemplatePart) -> Callable[[Any], str]:
     """Encodes a value; errors name the field."""
     field, encode = part.field, part.encoding.encode
 
@@ -100,7 +100,7 @@ def _encoder(part: Part) -> Callable[[Any], str]:
     return encoded
 
 
-class KeyRange(NamedTuple):
+class TextRange(NamedTuple):
     """The first and the last key of a range."""
 
     low: str
@@ -124,7 +124,7 @@ class Template:
         self.fields = source.fields
         self.literals = source.literals
         self.parts = tuple(
-            Part(
+            TemplatePart(
                 replacement.field,
                 known.get(replacement.field)
                 or encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
@@ -224,21 +224,21 @@ class Template:
 
     # Ranges: inclusive, as BETWEEN is. Of this template's keys they contain exactly those asked for.
 
-    def between(self, given: Sequence[Any], low: Any, high: Any) -> KeyRange:
-        return KeyRange(self.first_of(given, low), self.last_of(given, high))
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> TextRange:
+        return TextRange(self.first_of(given, low), self.last_of(given, high))
 
-    def before(self, given: Sequence[Any], limit: Any) -> KeyRange:
+    def before(self, given: Sequence[Any], limit: Any) -> TextRange:
         start = self.prefix(given)
         first = self.first_of(given, limit)
         # Keys are longer than this text, so they come after it.
         high = first if self.parts[len(given)].follower else just_below(first)
         # No key is before the least value; still, `low` must not be above `high`.
-        return KeyRange(min(start, high), high)
+        return TextRange(min(start, high), high)
 
-    def after(self, given: Sequence[Any], limit: Any) -> KeyRange:
+    def after(self, given: Sequence[Any], limit: Any) -> TextRange:
         last = self.last_of(given, limit)
         low = last if self.parts[len(given)].follower else f"{last}\0"
-        return KeyRange(low, self.prefix(given) + TOP)
+        return TextRange(low, self.prefix(given) + TOP)
 
     def starting(self, given: Sequence[Any], beginning: Any) -> str:
         part = self.parts[len(given)]
@@ -322,7 +322,7 @@ def format_hint(template: Template, annotations: Mapping[str, Annotation], text:
     return hint
 
 
-def _specs_that_read(part: Part, annotation: Annotation, content: str) -> Iterator[str]:
+def _specs_that_read(part: TemplatePart, annotation: Annotation, content: str) -> Iterator[str]:
     if annotation.base is int and content.isdecimal() and content.startswith("0") and len(content) > 1:
         yield f"0{len(content)}"
     for spec in _SPECS.get(annotation.base, ("",)):

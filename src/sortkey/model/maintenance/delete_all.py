@@ -86,7 +86,7 @@ class DeleteAll(LongWork[DeleteResult]):
             reject_path(deleted)
         if options.rate is not None:
             context.require_consumed_capacity("rate=")
-        self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.now)
+        self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.monotonic)
         self._metered = f"delete {self._schema.name}"
         self._found: list[Row] = []
         self._items = self._kept = 0

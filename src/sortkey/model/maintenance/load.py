@@ -1,4 +1,4 @@
-"""`Load`: writes the items of an iterator, of any length, as `db.load` does.
+"""`LoadWork`: writes the items of an iterator, of any length, as `db.load` does.
 
 Items are taken a few at a time, so that the event loop, or another thread, has its turn in between. An item is encoded
 when it is taken, and written with those around it. If an item is bad, or its source raises an error, all items before
@@ -72,7 +72,7 @@ class LoadOptions(NamedTuple):
     progress: ShowLoad | None = None
 
 
-class Load(LongWork[LoadResult]):
+class LoadWork(LongWork[LoadResult]):
     def __init__(self, context: Context, client: AnyClient[Any], options: LoadOptions) -> None:
         _check(options)
         if options.rate is not None:
@@ -80,7 +80,7 @@ class Load(LongWork[LoadResult]):
         self._context = context
         self._options = options
         self._writer = _writer(context, client)
-        self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.now)
+        self._rate = None if options.rate is None else UnitRate(options.rate, context.pacing.monotonic)
         self._paid = 0.0
         self._schemas: dict[type[Item], Schema[Any]] = {}
         self._source: Iterator[Item] = iter(())
@@ -89,7 +89,7 @@ class Load(LongWork[LoadResult]):
         self._failure: tuple[str, Exception] | None = None
         self._stamped: deque[tuple[int, Stamps, Item, Item]] = deque()
         self._shown = 0
-        self._began = context.pacing.now()
+        self._began = context.pacing.monotonic()
 
     def of(self, items: Iterable[Item], *, last: bool = True) -> Self:
         """Load these items next; `last` says whether they are the last ones."""
@@ -100,7 +100,7 @@ class Load(LongWork[LoadResult]):
 
     @property
     def result(self) -> LoadResult:
-        seconds = self._context.pacing.now() - self._began
+        seconds = self._context.pacing.monotonic() - self._began
         return LoadResult(self._writer.rows, self._position, self._writer.units, seconds)
 
     @property
@@ -291,7 +291,7 @@ class CommitWriter(LoadWriter):
     def write(self) -> Steps[None]:
         yield from self._settle()
         if len(self._group):
-            now, name = self._context.pacing.now(), _metered(self._entities)
+            now, name = self._context.pacing.monotonic(), _metered(self._entities)
             pending = self._group.submit()
             self._committing = (pending, len(self._group), now, name)
             self._group = self._new_group()
@@ -314,7 +314,7 @@ class CommitWriter(LoadWriter):
         units = units_of(answer.get("ConsumedCapacity"))
         self.rows += rows
         self.units += units
-        self._context.meter.add(name, 0, 0, units, self._context.pacing.now() - began)
+        self._context.meter.add(name, 0, 0, units, self._context.pacing.monotonic() - began)
 
     def _adapt(self, committed: PendingCommit) -> None:
         work, sync = committed.work_seconds, committed.sync_seconds
@@ -357,7 +357,7 @@ class RoundWriter(LoadWriter):
     def write(self) -> Steps[None]:
         rows, self._round = self._round, []
         name = _metered(dict.fromkeys(schema.name for schema, _ in rows))
-        began = self._context.pacing.now()
+        began = self._context.pacing.monotonic()
         try:
             throttled = yield from self._send(_distinct(rows), name)
         except ClientError as error:
@@ -367,7 +367,7 @@ class RoundWriter(LoadWriter):
             throttled = yield from self._put_each(rows, name)
         else:
             self.rows += len(rows)
-        self._rate.took(len(rows), self._context.pacing.now() - began, throttled)
+        self._rate.took(len(rows), self._context.pacing.monotonic() - began, throttled)
 
     def finish(self) -> Steps[None]:
         if self._round:

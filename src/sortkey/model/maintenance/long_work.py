@@ -40,19 +40,19 @@ class LongWork(ABC, Generic[R]):
 class UnitRate:
     """Limits how many capacity units long work takes per second: by a pause after each part."""
 
-    def __init__(self, units_per_second: float, now: Callable[[], float]) -> None:
+    def __init__(self, units_per_second: float, monotonic: Callable[[], float]) -> None:
         if not units_per_second > 0:
             raise ValueError(f"rate must be more than 0 units per second, not {units_per_second}")
         self.units_per_second = units_per_second
-        self._now = now
-        self._free_at = now()
+        self._monotonic = monotonic
+        self._free_at = monotonic()
 
     def pause(self) -> float:
         """The seconds until the next part."""
-        return max(0.0, self._free_at - self._now())
+        return max(0.0, self._free_at - self._monotonic())
 
     def took(self, units: float) -> None:
-        self._free_at = max(self._free_at, self._now()) + units / self.units_per_second
+        self._free_at = max(self._free_at, self._monotonic()) + units / self.units_per_second
 
 
 class ReadRate(UnitRate):
@@ -62,8 +62,8 @@ class ReadRate(UnitRate):
     by the rows so far, and pauses for as long as the units that it took stand for.
     """
 
-    def __init__(self, units_per_second: float, now: Callable[[], float]) -> None:
-        super().__init__(units_per_second, now)
+    def __init__(self, units_per_second: float, monotonic: Callable[[], float]) -> None:
+        super().__init__(units_per_second, monotonic)
         self._rows = 0
         self._units = 0.0
 

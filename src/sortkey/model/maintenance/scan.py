@@ -58,7 +58,7 @@ class AnyScan(Generic[T]):
             context.require_consumed_capacity("rate=")
         self._context = context
         self._source = source
-        self._rate = None if rate is None else ReadRate(rate, context.pacing.now)
+        self._rate = None if rate is None else ReadRate(rate, context.pacing.monotonic)
         self._positions = (
             ScanPositions.first(source.scanned, 1 if segments is None else segments)
             if after is None

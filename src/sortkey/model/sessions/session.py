@@ -36,7 +36,7 @@ from sortkey.model.items.key import BoundKey
 from sortkey.model.items.table import Table
 from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
-from sortkey.model.maintenance.load import Load, LoadOptions, LoadResult, ShowLoad
+from sortkey.model.maintenance.load import LoadOptions, LoadResult, LoadWork, ShowLoad
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import ScanEstimate, ScanSource
 from sortkey.model.maintenance.table_changes import DroppedTable, IndexCreation
@@ -407,7 +407,7 @@ class Session:
         that gives the same items again. To load again what is written already is harmless, unless others have changed
         it since. `rate` is in write units per second. `progress` is called with a `sk.LoadResult` after each commit or
         round. Whatever ends the load early raises LoadError, after all items before it are written."""
-        load = Load(self._context, self.client, LoadOptions(after, rate, progress))
+        load = LoadWork(self._context, self.client, LoadOptions(after, rate, progress))
         return self._runner.load(load, items)
 
     def audit(

@@ -37,7 +37,7 @@ class GenerationReader(Generic[T]):
         self._field = field
         self._renew = renew
         context = context_of(session)
-        self._now = context.pacing.now
+        self._now = context.pacing.monotonic
         # In the process there is nothing to wait for, so tasks would only cost.
         self._in_parallel = context.capabilities is not EMBEDDED
         self._served: Served | None = None
