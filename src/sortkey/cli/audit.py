@@ -4,7 +4,7 @@
     sortkey audit shop.models --store ./data --repair                   rewrite index keys and TTL attributes
 
 An audit reads whole tables; it says what that cost. A repair is safe beside other writers: each write is conditional on
-what it was computed from. See docs/migrating.md.
+what it was computed from. See docs/guides/migrating.md.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def connect(
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
-    `session` and `config` are of boto3, for an endpoint or AWS (docs/client.md). `faults` are for
-    tests, on a store in the process (docs/faults.md). See docs/model.md.
+    `session` and `config` are of boto3, for an endpoint or AWS (docs/guides/client.md). `faults` are for
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
     """
     settings = options(tables, secret, timeout, pacing, clock)
     client = open_client(url, session=session, config=config, faults=faults)
@@ -110,8 +110,8 @@ def async_connect(
     default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
-    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/client.md). `faults` are for
-    tests, on a store in the process (docs/faults.md). See docs/model.md.
+    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/guides/client.md). `faults` are for
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
     """
     return PendingSession(url, session, config, faults, options(tables, secret, timeout, pacing, clock))
 
