@@ -31,8 +31,8 @@ class Board:
 
     def add_events(self, *events: ScoreEvent) -> tuple[int, int]:
         """How many were accepted and repeated."""
-        added: tuple[int, int] = self.wait(self.leaderboards.add(events))
-        return added
+        added = self.wait(self.leaderboards.add(events))
+        return added.accepted, added.repeated
 
     def count(self) -> None:
         """Let everything follow all events so far."""
