@@ -18,7 +18,7 @@ from rich.console import Console
 import sortkey as sk
 from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.main import main
-from sortkey_services.pricing.load.load_record import PriceLoadRecord
+from sortkey_services.pricing.load.price_load import PriceLoadRecord
 from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.page_request import page_request
 from sortkey_services.pricing.service import Pricing
@@ -111,7 +111,7 @@ def test_parquet_needs_an_extra(
             raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
         return import_module(name)
 
-    monkeypatch.setattr("sortkey_services.pricing.load.parquet_file.import_module", absent)
+    monkeypatch.setattr("sortkey_services.pricing.load.price_files.import_module", absent)
     assert load(tmp_path, tmp_path / "a.parquet") == 2
     assert capsys.readouterr().err == "sortkey load: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
 

@@ -29,9 +29,8 @@ from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
 from sortkey_services.pricing.checks import Mistake, check_requester
 from sortkey_services.pricing.load.load_processes import LoadFailed
-from sortkey_services.pricing.load.price_files import FORMATS
+from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.load.raw_rows import UnusableFile
 from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.service import Pricing
 from sortkey_services.pricing.settings import read_settings
