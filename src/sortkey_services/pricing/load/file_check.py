@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from sortkey_services.pricing.checks import ChangeChecks, CheckedChange
 from sortkey_services.pricing.load.price_files import COLUMNS, PriceFile, RawRow, RowMistake, ShowRead
-from sortkey_services.pricing.types import ALL_CHANNELS, ChangeInput, PriceAction, PriceKind
+from sortkey_services.pricing.prices import ALL_CHANNELS, ChangeInput, PriceAction, PriceKind
 
 NAMED_MISTAKES: Final = 20
 REMEMBERED: Final = 100_000

@@ -14,19 +14,19 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, Protocol
 
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES
-from sortkey_services.pricing.instants import instant_of, micros_at
 from sortkey_services.pricing.load.file_check import FileReport, RowCheck, change_of, check_file
 from sortkey_services.pricing.load.load_process import Order, Part
 from sortkey_services.pricing.load.load_processes import process_count, run_processes
 from sortkey_services.pricing.load.price_files import RowMistake, ShowRead, UnusableFile, price_file
 from sortkey_services.pricing.model import PRICES, PriceRow
-from sortkey_services.pricing.types import ChangeInput, PriceChange
+from sortkey_services.pricing.prices import ChangeInput, PriceChange, instant_of, micros_at
 
 PRICES_LOAD: Final = "prices"
 """One load at a time."""
@@ -78,7 +78,7 @@ class ChangesPrices(Protocol):
 
     async def change_prices(
         self, changes: Sequence[ChangeInput], requested_by: str | None = None
-    ) -> list[PriceChange]: ...
+    ) -> list[PriceChange[Decimal]]: ...
 
 
 class WrongRows(Exception):

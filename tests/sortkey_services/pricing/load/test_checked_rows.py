@@ -10,11 +10,10 @@ import pytest
 
 import sortkey as sk
 from sortkey_services.pricing.checks import ChangeChecks
-from sortkey_services.pricing.instants import micros_of
 from sortkey_services.pricing.load import file_check
 from sortkey_services.pricing.load.file_check import RowCheck, change_of
 from sortkey_services.pricing.load.price_files import COLUMNS
-from sortkey_services.pricing.types import PriceKind
+from sortkey_services.pricing.prices import PriceKind, micros_of
 
 NOW = datetime(2026, 8, 24, 12, tzinfo=UTC)
 SINCE = micros_of(NOW)

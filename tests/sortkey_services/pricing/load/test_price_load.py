@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sortkey_services.pricing.load.load_processes import LoadFailed, process_cou
 from sortkey_services.pricing.load.price_files import UnusableFile, price_file
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, PriceLoadRecord, WrongRows
 from sortkey_services.pricing.model import PRICES, PriceRow
-from sortkey_services.pricing.types import ChangeInput, PriceChange, PriceKind
+from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKind
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
 NOW = 1_787_000_000.0
@@ -33,7 +34,9 @@ class Changes:
         self.lists: list[int] = []
         self.fails = False
 
-    async def change_prices(self, changes: Sequence[ChangeInput], requested_by: str | None = None) -> list[PriceChange]:
+    async def change_prices(
+        self, changes: Sequence[ChangeInput], requested_by: str | None = None
+    ) -> list[PriceChange[Decimal]]:
         if self.fails:
             raise sk.services.Conflict("not now")
         assert requested_by == "Ada"

@@ -7,12 +7,13 @@ another page. After MAX_ROWS rows it stops; then the page is short, and its curs
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import sortkey as sk
-from sortkey.services.pages import PageArguments
-from sortkey_services.pricing.types import Connection, CursorMaker
+from sortkey.services.pages import PageArguments, sized_page
 
+DEFAULT_ITEMS: Final = 64
+MAX_ITEMS: Final = 2048
 MAX_ROWS: Final = 20_000
 LEAST_ROWS: Final = 64
 """How many rows a further request reads at least."""
@@ -22,11 +23,68 @@ R = TypeVar("R", bound=sk.Item)
 
 Show = Callable[[Sequence[R]], Awaitable[Sequence[T | None]]]
 """What each row shows; None if nothing."""
+CursorMaker = tuple[Callable[[int], str], int]
+"""A function and its argument: quicker to make than a function without one, for each item of a page."""
+
+
+class FilledPage(Generic[T]):
+    """A page: its items in the order of the list, and a cursor for each, which is made when it is asked for."""
+
+    def __init__(
+        self,
+        items: list[T],
+        cursors: Sequence[CursorMaker],
+        *,
+        has_next: bool,
+        has_previous: bool,
+        ends: tuple[CursorMaker | None, CursorMaker | None] | None = None,
+    ) -> None:
+        """`ends` are the cursors that neighbouring pages go on from, if they are not those of the first and the last
+        item."""
+        self.items = items
+        self.has_next = has_next
+        self.has_previous = has_previous
+        self._prefix = ""
+        self._cursors = cursors
+        self._ends = ends or ((cursors[0], cursors[-1]) if cursors else (None, None))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def cursor(self, index: int) -> str:
+        return self._made(self._cursors[index])
+
+    @property
+    def start_cursor(self) -> str | None:
+        return None if self._ends[0] is None else self._made(self._ends[0])
+
+    @property
+    def end_cursor(self) -> str | None:
+        return None if self._ends[1] is None else self._made(self._ends[1])
+
+    def _made(self, maker: CursorMaker) -> str:
+        cursor, index = maker
+        return self._prefix + cursor(index)
+
+    def with_prefix(self, prefix: str) -> FilledPage[T]:
+        """The same page, whose cursors begin with this text."""
+        made = FilledPage(
+            self.items, self._cursors, has_next=self.has_next, has_previous=self.has_previous, ends=self._ends
+        )
+        made._prefix = prefix
+        return made
+
+
+def page_request(
+    first: int | None = None, after: str | None = None, last: int | None = None, before: str | None = None
+) -> PageArguments:
+    """The part of a list that is asked for, the same for REST and GraphQL. Raises BadRequest."""
+    return sized_page(first, after, last, before, default=DEFAULT_ITEMS, most=MAX_ITEMS)
 
 
 async def filled_page(
     session: sk.AsyncSession, path: sk.AccessPath[R], page: PageArguments, show: Show[R, T], *, consistent: bool
-) -> Connection[T]:
+) -> FilledPage[T]:
     """Rows that cannot be read are left out. Raises CursorError, in words for clients."""
     backward = page["last"] is not None
     size = (page["last"] if backward else page["first"]) or 0
@@ -50,10 +108,10 @@ async def filled_page(
             break
         cursor = part.start_cursor if backward else part.end_cursor
         wanted = max(size + 1 - len(items), LEAST_ROWS)
-    return _connection(items, cursors, size, start, part if more and len(items) <= size else None, backward=backward)
+    return _filled(items, cursors, size, start, part if more and len(items) <= size else None, backward=backward)
 
 
-def _connection(
+def _filled(
     items: list[T],
     cursors: list[CursorMaker],
     size: int,
@@ -61,7 +119,7 @@ def _connection(
     stopped: sk.Page[R] | None,
     *,
     backward: bool,
-) -> Connection[T]:
+) -> FilledPage[T]:
     """`stopped` is the last part that was read, if the page is short and there is more."""
     more = len(items) > size or stopped is not None
     del items[size:], cursors[size:]
@@ -74,7 +132,7 @@ def _connection(
         items.reverse()
         cursors.reverse()
     continued = start is not None
-    return Connection(
+    return FilledPage(
         items,
         cursors,
         has_next=continued if backward else more,
