@@ -20,7 +20,7 @@ from sortkey.cli.bench import Result
 from sortkey.graphql.compiled import condition_variables
 from sortkey.graphql.endpoint import answer_of
 from sortkey.graphql.operation import Operation
-from sortkey_services.pricing.pages import CursorMaker, FilledPage
+from sortkey_services.filled_page import CursorMaker, FilledPage
 from sortkey_services.pricing.prices import Price, PriceKind
 from sortkey_services.pricing.schema import SCHEMA
 

@@ -55,6 +55,9 @@ class Batches:
         self._sleep = sleep
         self._decided: dict[str, int] = {}
 
+    def begin_read(self) -> SeenBatches:
+        return SeenBatches(self, micros_at(self._clock.now()))
+
     async def open(self, batch: str, changes: int) -> None:
         await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._clock.now()), changes=changes))
 

@@ -21,13 +21,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 import sortkey as sk
-from sortkey.clock import Clock
 from sortkey.services.pages import PageArguments
-from sortkey_services.pricing.batches import Batches, SeenBatches
+from sortkey_services.filled_page import FilledPage, without_prefix
+from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.checks import check_id
 from sortkey_services.pricing.model import LOADED, ChangeRow, history_path, key_of
-from sortkey_services.pricing.pages import FilledPage, filled_page
-from sortkey_services.pricing.price_reads import PastPrices, change_moment
+from sortkey_services.pricing.pages import shown_page
+from sortkey_services.pricing.price_reads import change_moment, listed_in_force
 from sortkey_services.pricing.prices import (
     ChangeStatus,
     PriceAction,
@@ -36,7 +36,6 @@ from sortkey_services.pricing.prices import (
     PriceRecord,
     amount_of,
     instant_of,
-    micros_at,
     micros_of,
 )
 from sortkey_services.pricing.timeline import Moment
@@ -46,66 +45,57 @@ _NUMBER: Final = re.compile("[0-9a-f]{22}")
 
 
 class ChangeReads:
-    def __init__(self, session: sk.AsyncSession, batches: Batches, past: PastPrices, clock: Clock) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches) -> None:
         self._session = session
         self._batches = batches
-        self._past = past
-        self._clock = clock
 
     async def changes(
         self, store: str, channel: str, page: PageArguments, begin: datetime | None, end: datetime | None
     ) -> FilledPage[PriceChange[Decimal]]:
         """Those that were not cancelled, from `begin` on, or after now, before `end`."""
-        began = micros_at(self._clock.now())
-        seen = SeenBatches(self._batches, began)
-        given = page["after"] or page["before"]
-        since = began + 1 if begin is None else micros_of(begin)
-        if given is not None:
-            first, _, inner = given.partition(".")
-            since = _beginning(first, None if begin is None else since)
-            page = PageArguments(
-                first=page["first"],
-                after=None if page["after"] is None else inner,
-                last=page["last"],
-                before=None if page["before"] is None else inner,
-            )
+        seen = self._batches.begin_read()
+        since = seen.began + 1 if begin is None else micros_of(begin)
+        beginning, page = without_prefix(page)
+        if beginning is not None:
+            since = _beginning(beginning, None if begin is None else since)
         until = END if end is None else micros_of(end)
         if until <= since:
             # The end of what is asked for may just have passed.
-            return FilledPage([], [], has_next=False, has_previous=given is not None)
+            return FilledPage([], [], has_next=False, has_previous=beginning is not None)
         path = ChangeRow.key(store=store).between(instant_of(since), instant_of(until - 1))
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal] | None]:
             commits = await seen.commits({row.batch for row in rows if row.batch is not None})
-            found = [change_moment(row, commits, began) if _is_change(row, channel) else None for row in rows]
             return [
-                None if moment is None else shown_change(row, began) for row, moment in zip(rows, found, strict=True)
+                shown_change(row, seen.began)
+                if _is_change(row, channel) and change_moment(row, commits, seen.began) is not None
+                else None
+                for row in rows
             ]
 
-        found = await filled_page(self._session, path, page, show, consistent=True)
-        return found.with_prefix(f"{since:x}.")
+        found = await shown_page(self._session, path, page, show, consistent=True)
+        return found.with_prefix(f"{since:x}")
 
     async def history(self, key: PriceKey, page: PageArguments) -> FilledPage[PriceRecord[Decimal]]:
         """What has taken effect. A loaded price is listed with its first change."""
-        began = micros_at(self._clock.now())
-        seen = SeenBatches(self._batches, began)
+        seen = self._batches.begin_read()
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord[Decimal] | None]:
             commits = await seen.commits({row.batch for row in rows if row.batch is not None})
             previous: Moment | None = None
             shown: list[PriceRecord[Decimal] | None] = []
             for row in rows:
-                moment = change_moment(row, commits, began)
-                if moment is None or moment.at > began:
+                moment = change_moment(row, commits, seen.began)
+                if moment is None or moment.at > seen.began:
                     shown.append(None)
                     continue
                 if previous is None:
-                    previous = await self._past.in_force(key, moment.at, seen, earlier=moment)
+                    previous = await listed_in_force(self._session, key, moment.at, seen, earlier=moment)
                 shown.append(_record(row, moment, previous))
                 previous = moment
             return shown
 
-        return await filled_page(self._session, history_path(key), page, show, consistent=False)
+        return await shown_page(self._session, history_path(key), page, show, consistent=False)
 
 
 def _is_change(row: ChangeRow, channel: str) -> bool:

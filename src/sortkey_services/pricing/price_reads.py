@@ -1,25 +1,21 @@
-"""What is in force: one price, the prices of a store, of a product in all stores, and of a combo's options.
+"""What the rows of prices show at an instant.
 
-A read resolves each row at its instant. A page is one query. It asks further only if rows need it: whether a batch is
-committed, and what was in force before the oldest entry that a row still has, which the changes of the price tell.
+A read asks further only if rows need it: whether a batch is committed, and what was in force before the oldest entry
+that a row still has, which the changes of the price tell.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 import sortkey as sk
-from sortkey.clock import Clock
-from sortkey.services.pages import PageArguments
 from sortkey_services.concurrent_map import concurrent_map
-from sortkey_services.pricing.batches import Batches, SeenBatches
-from sortkey_services.pricing.model import ChangeRow, PriceRow, history_path, key_of, price_path
-from sortkey_services.pricing.pages import FilledPage, filled_page
-from sortkey_services.pricing.prices import Price, PriceKey, PriceKind, amount_of, instant_of, micros_at, micros_of
+from sortkey_services.pricing.batches import SeenBatches
+from sortkey_services.pricing.model import ChangeRow, PriceRow, history_path, key_of
+from sortkey_services.pricing.prices import Price, PriceKey, amount_of, instant_of, micros_of
 from sortkey_services.pricing.timeline import NEVER, Commits, Moment, batches_of, in_force, moments, needs_history
 
 PARALLEL: Final = 32
@@ -29,59 +25,12 @@ ROWS: Final = 16
 _logger = logging.getLogger(__name__)
 
 
-class PriceReads:
-    def __init__(
-        self, session: sk.AsyncSession, batches: Batches, past: PastPrices, currency: str, clock: Clock
-    ) -> None:
-        self._session = session
-        self._batches = batches
-        self._past = past
-        self._currency = currency
-        self._clock = clock
-
-    async def price(self, key: PriceKey, at: datetime | None) -> Price[Decimal] | None:
-        """Raises Conflict for a row that another program has made unreadable."""
-        read = self._read(at)
-        try:
-            row = await self._session.get(price_path(key), consistent=True)
-        except sk.DecodeError as error:
-            _logger.warning("a price cannot be read: %s", error)
-            raise sk.services.Conflict(
-                f"the price of {key.product!r} in {key.store!r} cannot be read, because another program has changed it",
-                "unreadable",
-            ) from error
-        return None if row is None else (await read([row]))[0]
-
-    async def of_store(
-        self, store: str, channel: str, page: PageArguments, at: datetime | None
-    ) -> FilledPage[Price[Decimal]]:
-        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.BASE)
-        return await filled_page(self._session, path, page, self._read(at), consistent=True)
-
-    async def of_combo(
-        self, store: str, combo: str, channel: str, page: PageArguments, at: datetime | None
-    ) -> FilledPage[Price[Decimal]]:
-        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.SWAP).starting(f"{combo}#")
-        return await filled_page(self._session, path, page, self._read(at), consistent=True)
-
-    async def of_product(
-        self, product: str, channel: str, page: PageArguments, at: datetime | None
-    ) -> FilledPage[Price[Decimal]]:
-        path = PriceRow.by_product(kind=PriceKind.BASE, product=product, channel=channel)
-        return await filled_page(self._session, path, page, self._read(at), consistent=False)
-
-    def _read(self, at: datetime | None) -> _Read:
-        began = micros_at(self._clock.now())
-        asked = began if at is None else micros_of(at)
-        return _Read(SeenBatches(self._batches, began), self._past, self._currency, asked)
-
-
-class _Read:
+class PriceRead:
     """What rows show at an instant, for a read that began at another."""
 
-    def __init__(self, seen: SeenBatches, past: PastPrices, currency: str, at: int) -> None:
+    def __init__(self, session: sk.AsyncSession, seen: SeenBatches, currency: str, at: int) -> None:
+        self._session = session
         self._seen = seen
-        self._past = past
         self._currency = currency
         self._at = at
 
@@ -119,7 +68,7 @@ class _Read:
 
         async def one(index: int) -> Price[Decimal] | None:
             row = rows[index]
-            listed = await self._past.in_force(key_of(row), self._at, self._seen)
+            listed = await listed_in_force(self._session, key_of(row), self._at, self._seen)
             own = in_force(moments(row, commits, self._seen.began), self._at)
             newest = max((each for each in (listed, own) if each is not None), key=lambda each: each[:2], default=None)
             return self._shown(row, newest)
@@ -137,27 +86,23 @@ def _price(row: PriceRow, since: int, cents: int, currency: str) -> Price[Decima
     return Price(row.store, row.product, row.channel, row.kind, amount_of(cents), currency, effective)
 
 
-class PastPrices:
-    def __init__(self, session: sk.AsyncSession) -> None:
-        self._session = session
-
-    async def in_force(
-        self, key: PriceKey, at: int, seen: SeenBatches, *, earlier: Moment | None = None
-    ) -> Moment | None:
-        """The newest listed change not after the instant; None if there is none. With `earlier`, only those before
-        that one."""
-        path = history_path(key).before(instant_of(at + 1))
-        cursor: str | None = None
-        while True:
-            page = await self._session.page(path, first=ROWS, after=cursor, descending=True, undecodable="skip")
-            commits = await seen.commits({row.batch for row in page if row.batch is not None})
-            for row in page:
-                moment = change_moment(row, commits, seen.began)
-                if moment is not None and (earlier is None or moment[:2] < earlier[:2]):
-                    return moment
-            cursor = page.end_cursor
-            if not page.has_next:
-                return None
+async def listed_in_force(
+    session: sk.AsyncSession, key: PriceKey, at: int, seen: SeenBatches, *, earlier: Moment | None = None
+) -> Moment | None:
+    """The newest listed change not after the instant; None if there is none. With `earlier`, only those before that
+    one."""
+    path = history_path(key).before(instant_of(at + 1))
+    cursor: str | None = None
+    while True:
+        page = await session.page(path, first=ROWS, after=cursor, descending=True, undecodable="skip")
+        commits = await seen.commits({row.batch for row in page if row.batch is not None})
+        for row in page:
+            moment = change_moment(row, commits, seen.began)
+            if moment is not None and (earlier is None or moment[:2] < earlier[:2]):
+                return moment
+        cursor = page.end_cursor
+        if not page.has_next:
+            return None
 
 
 def change_moment(row: ChangeRow, commits: Commits, began: int) -> Moment | None:

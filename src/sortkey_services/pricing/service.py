@@ -7,6 +7,7 @@ what its prices cost. GraphQL is in `schema.py`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +26,8 @@ from msgspec.structs import replace
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
 from sortkey.graphql.settings import GraphQLSettings
-from sortkey.services.pages import PageAnswer, PageArguments, PageInfo
+from sortkey.services.pages import PageAnswer, PageArguments
+from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import demo
 from sortkey_services.pricing.batches import LONGEST_WAIT, Batches
 from sortkey_services.pricing.change_reads import ChangeReads, change_id
@@ -42,9 +44,9 @@ from sortkey_services.pricing.checks import (
     instant_from,
 )
 from sortkey_services.pricing.events import event_feeds
-from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, price_path
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, FilledPage, page_request
-from sortkey_services.pricing.price_reads import PastPrices, PriceReads
+from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
+from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request, shown_page
+from sortkey_services.pricing.price_reads import PriceRead
 from sortkey_services.pricing.prices import (
     ALL_CHANNELS,
     SECOND,
@@ -80,10 +82,10 @@ Begin = Annotated[str | None, QueryParameter(name="from", description="From this
 End = Annotated[str | None, QueryParameter(name="to", description="Before this instant")]
 RequestedBy = Annotated[str | None, QueryParameter(name="requestedBy", description="Who asks, for the history")]
 
+_logger = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
-A = TypeVar("A")
 
 
 class ChangesAnswer(msgspec.Struct, frozen=True):
@@ -108,12 +110,11 @@ class PricingService:
         self._clock = clock = clock or SystemClock()
         self._graphql = graphql
         self._sleep = sleep
-        batches = Batches(session, clock, sleep)
-        past = PastPrices(session)
-        self._prices = PriceReads(session, batches, past, settings.currency, clock)
-        self._changes = ChangeReads(session, batches, past, clock)
+        self._currency = settings.currency
+        self._batches = batches = Batches(session, clock, sleep)
+        self._changes = ChangeReads(session, batches)
         self._writes = ChangeWrites(session, batches, clock)
-        self._transition = Transition(session, batches, self._writes, past, clock)
+        self._transition = Transition(session, batches, self._writes, clock)
         self._checks = ChangeChecks(settings.currency)
         self.feeds: list[sk.feeds.ChangeFeed[Any] | sk.feeds.Timers[Any]] = [
             sk.feeds.Timers(TRANSITIONS, self._on_due),
@@ -149,29 +150,46 @@ class PricingService:
         at: datetime | None = None,
         kind: PriceKind = PriceKind.BASE,
     ) -> Price[Decimal] | None:
-        """None if nothing is in force."""
-        return await self._prices.price(_key(store, channel, kind, product), _instant("at", at))
+        """None if nothing is in force. Raises Conflict for a row that another program has made unreadable."""
+        key, read = _key(store, channel, kind, product), self._read(at)
+        try:
+            row = await self._session.get(price_path(key), consistent=True)
+        except sk.DecodeError as error:
+            _logger.warning("a price cannot be read: %s", error)
+            raise sk.services.Conflict(
+                f"the price of {key.product!r} in {key.store!r} cannot be read, because another program has changed it",
+                "unreadable",
+            ) from error
+        return None if row is None else (await read([row]))[0]
 
     async def base_prices(
         self, store: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
     ) -> FilledPage[Price[Decimal]]:
         """A store's prices, by product."""
         store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
-        return await self._prices.of_store(store, channel, page, _instant("at", at))
+        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.BASE)
+        return await shown_page(self._session, path, page, self._read(at), consistent=True)
 
     async def product_prices(
         self, product: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
     ) -> FilledPage[Price[Decimal]]:
         """A product's prices, by store."""
         product, channel = _asked(check_id, "product", product), _asked(check_channel, channel)
-        return await self._prices.of_product(product, channel, page, _instant("at", at))
+        path = PriceRow.by_product(kind=PriceKind.BASE, product=product, channel=channel)
+        return await shown_page(self._session, path, page, self._read(at), consistent=False)
 
     async def swap_prices(
         self, store: str, combo: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
     ) -> FilledPage[Price[Decimal]]:
         """What the options of a combo cost in a store, by option."""
         store, combo = _asked(check_id, "store", store), _asked(check_id, "combo", combo)
-        return await self._prices.of_combo(store, combo, _asked(check_channel, channel), page, _instant("at", at))
+        channel = _asked(check_channel, channel)
+        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.SWAP).starting(f"{combo}#")
+        return await shown_page(self._session, path, page, self._read(at), consistent=True)
+
+    def _read(self, at: datetime | None) -> PriceRead:
+        asked, seen = _instant("at", at), self._batches.begin_read()
+        return PriceRead(self._session, seen, self._currency, seen.began if asked is None else micros_of(asked))
 
     async def price_changes(
         self,
@@ -271,7 +289,7 @@ def _price_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
     ) -> PageAnswer[Price[float]]:
         page = page_request(first, after, last, before)
         found = await pricing.base_prices(store, page, channel, instant_parameter("at", at))
-        return _page_answer(found, _price_number)
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
 
     @get("/pricing/products/{product:str}/prices", opt={"fast": True}, summary="A product's prices, by store")
     async def of_product(
@@ -284,9 +302,8 @@ def _price_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
         before: Before = None,
     ) -> PageAnswer[Price[float]]:
         page = page_request(first, after, last, before)
-        return _page_answer(
-            await pricing.product_prices(product, page, channel, instant_parameter("at", at)), _price_number
-        )
+        found = await pricing.product_prices(product, page, channel, instant_parameter("at", at))
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
 
     @get("/pricing/stores/{store:str}/swaps/{combo:str}", opt={"fast": True}, summary="What a combo's options cost")
     async def of_combo(
@@ -301,7 +318,7 @@ def _price_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
     ) -> PageAnswer[Price[float]]:
         page = page_request(first, after, last, before)
         found = await pricing.swap_prices(store, combo, page, channel, instant_parameter("at", at))
-        return _page_answer(found, _price_number)
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
 
     @get("/pricing/stores/{store:str}/products/{product:str}", opt={"fast": True}, summary="What a product costs")
     async def price(
@@ -334,7 +351,7 @@ def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
         found = await pricing.price_changes(
             store, page, channel, instant_parameter("from", begin), instant_parameter("to", end)
         )
-        return _page_answer(found, _change_number)
+        return PageAnswer([_change_number(each) for each in found.items], found.info)
 
     @get(
         "/pricing/stores/{store:str}/products/{product:str}/history",
@@ -352,7 +369,7 @@ def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
     ) -> PageAnswer[PriceRecord[float]]:
         page = page_request(first, after, last, before)
         found = await pricing.price_history(store, product, page, channel, kind_of(product))
-        return _page_answer(found, _record_number)
+        return PageAnswer([_record_number(each) for each in found.items], found.info)
 
     return [changes, history]
 
@@ -384,11 +401,6 @@ def instant_parameter(name: str, text: str | None) -> datetime | None:
         return instant_from(name, _SPACED_OFFSET.sub(r"+\1", text))
     except Mistake as error:
         raise sk.services.BadRequest(str(error)) from None
-
-
-def _page_answer(page: FilledPage[T], shown: Callable[[T], A]) -> PageAnswer[A]:
-    info = PageInfo(page.has_next, page.has_previous, page.start_cursor, page.end_cursor)
-    return PageAnswer([shown(item) for item in page.items], info)
 
 
 def _price_number(price: Price[Decimal]) -> Price[float]:

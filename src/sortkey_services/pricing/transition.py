@@ -19,7 +19,7 @@ from sortkey.clock import Clock
 from sortkey_services.pricing.batches import Batches, SeenBatches
 from sortkey_services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
-from sortkey_services.pricing.price_reads import PastPrices, change_moment
+from sortkey_services.pricing.price_reads import change_moment, listed_in_force
 from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
 from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
 
@@ -28,18 +28,10 @@ IN_TRANSACTION: Final = 50
 
 
 class Transition:
-    def __init__(
-        self,
-        session: sk.AsyncSession,
-        batches: Batches,
-        writes: ChangeWrites,
-        past: PastPrices,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches, writes: ChangeWrites, clock: Clock) -> None:
         self._session = session
         self._batches = batches
         self._writes = writes
-        self._past = past
         self._clock = clock
 
     async def apply_due(self, store: str, instant: datetime) -> int:
@@ -110,5 +102,6 @@ class Transition:
         gaps = any(entry.gap for entry in row.entries or ())
         if not gaps and (own is not None or not row.older):
             return own
-        listed = await self._past.in_force(key, moment.at, SeenBatches(self._batches, DECIDED), earlier=moment)
+        seen = SeenBatches(self._batches, DECIDED)
+        listed = await listed_in_force(self._session, key, moment.at, seen, earlier=moment)
         return max((each for each in (own, listed) if each is not None), key=lambda each: each[:2], default=None)

@@ -64,9 +64,13 @@ async def page_of(
     try:
         return await session.page(path, consistent=consistent, undecodable="skip", **page)
     except sk.CursorError:
-        raise sk.CursorError(
-            "the cursor is not one of this list: after and before take a cursor that the same question gave"
-        ) from None
+        raise wrong_cursor() from None
+
+
+def wrong_cursor() -> sk.CursorError:
+    return sk.CursorError(
+        "the cursor is not one of this list: after and before take a cursor that the same question gave"
+    )
 
 
 async def get_readable(session: sk.AsyncSession, paths: Sequence[sk.AccessPath[T]]) -> list[T | None]:

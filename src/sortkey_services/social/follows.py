@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 from litestar import delete, get, put
@@ -21,8 +21,9 @@ from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
 from sortkey.clock import Clock
-from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, PageInfo, page_answer
-from sortkey_services.social.checks import check_id, get_readable, must_be_readable, page_of
+from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, page_answer
+from sortkey_services.filled_page import filled_page, without_prefix
+from sortkey_services.social.checks import check_id, get_readable, must_be_readable, page_of, wrong_cursor
 from sortkey_services.social.model import FOLLOWERS, FOLLOWING, Follow
 from sortkey_services.social.users import UserAnswer, Users
 
@@ -179,51 +180,34 @@ class Mutuals:
     async def page(self, user: str, page: PageArguments) -> PageAnswer[Followed]:
         """Mutuals by id. Raises NotFound, and CursorError for a cursor of another user's list."""
         check_id("user", user)
-        given = page["after"] or page["before"]
-        if given is None:
-            plan, cursor = _cheaper(await self._users.get(user)), None
-        else:
-            plan, cursor = _parted(given)
-        backward = page["last"] is not None
-        size = page["last"] or page["first"] or 0
-        return await self._walk(_Walk(user, plan, size, backward), cursor)
+        plan, inner = without_prefix(page)
+        if plan is None:
+            plan = _cheaper(await self._users.get(user))
+        elif plan not in _PLANS:
+            raise sk.CursorError("the cursor does not belong to a list of mutuals")
+        path = _list(plan, user)
+
+        async def show(edges: Sequence[Follow]) -> list[Followed | None]:
+            others = [edge.followed if plan == "following" else edge.user for edge in edges]
+            backs = [Follow.key(user=edge.followed, followed=edge.user) for edge in edges]
+            found = await get_readable(self._session, backs)
+            return [
+                None if back is None else Followed(other, max(edge.since, back.since))
+                for other, edge, back in zip(others, edges, found, strict=True)
+            ]
+
+        try:
+            found = await filled_page(
+                self._session, path, inner, show, consistent=False, most=MAX_EDGES, least=LEAST_EDGES
+            )
+        except sk.CursorError:
+            raise wrong_cursor() from None
+        return PageAnswer(found.items, found.with_prefix(plan).info)
 
     def _cost(self, plan: Plan, counted: UserAnswer) -> PlanAnswer:
         edges = counted.following if plan == "following" else counted.followers
         explained = self._session.explain(_list(plan, counted.user), rows=edges, row_bytes=EDGE_BYTES)
         return PlanAnswer(plan, explained.path, edges, explained.units + edges * UNITS_TO_ASK)
-
-    async def _walk(self, walk: _Walk, start: str | None) -> PageAnswer[Followed]:
-        found: list[tuple[str, Followed]] = []
-        cursor, left, more = start, MAX_EDGES, True
-        while more and left and len(found) <= walk.size:
-            wanted = min(left, max(walk.size + 1 - len(found), LEAST_EDGES))
-            page = await self._edges(walk, wanted, cursor)
-            edges = page.edges[::-1] if walk.backward else page.edges
-            found += await self._mutual(walk, edges)
-            more = page.has_previous if walk.backward else page.has_next
-            cursor = (page.start_cursor if walk.backward else page.end_cursor) or cursor
-            # A short page before the end has read its 1,000 rows, and left out some that cannot be read.
-            left = left - len(edges) if len(edges) == wanted else 0
-        return walk.answer(found, start, cursor if more else None)
-
-    async def _edges(self, walk: _Walk, wanted: int, cursor: str | None) -> sk.Page[Follow]:
-        path = _list(walk.plan, walk.user)
-        if walk.backward:
-            part = PageArguments(first=None, after=None, last=wanted, before=cursor)
-        else:
-            part = PageArguments(first=wanted, after=cursor, last=None, before=None)
-        return await page_of(self._session, path, part)
-
-    async def _mutual(self, walk: _Walk, edges: Sequence[tuple[str, Follow]]) -> list[tuple[str, Followed]]:
-        """Those of the edges, each with its cursor, whose edge back exists."""
-        backs = [Follow.key(user=edge.followed, followed=edge.user) for _, edge in edges]
-        found = await get_readable(self._session, backs)
-        return [
-            (cursor, Followed(walk.other(edge), max(edge.since, back.since)))
-            for (cursor, edge), back in zip(edges, found, strict=True)
-            if back is not None
-        ]
 
     @property
     def routes(self) -> list[ControllerRouterHandler]:
@@ -240,34 +224,6 @@ class Mutuals:
         return [mutual, explain]
 
 
-class _Walk(NamedTuple):
-    """What a page of mutuals asks for."""
-
-    user: str
-    plan: Plan
-    size: int
-    backward: bool
-
-    def other(self, edge: Follow) -> str:
-        return edge.followed if self.plan == "following" else edge.user
-
-    def answer(
-        self, found: Sequence[tuple[str, Followed]], start: str | None, stopped: str | None
-    ) -> PageAnswer[Followed]:
-        """`stopped` is the last edge that was read, None if there are no more."""
-        shown = list(found[: self.size])
-        more = len(found) > self.size or stopped is not None
-        far = stopped if stopped is not None and len(found) <= self.size else shown[-1][0] if shown else None
-        near = shown[0][0] if shown else far
-        ends = [None if each is None else f"{self.plan}.{each}" for each in (near, far)]
-        if self.backward:
-            shown.reverse()
-            ends.reverse()
-        continued = start is not None
-        follows, precedes = (continued, more) if self.backward else (more, continued)
-        return PageAnswer([mutual for _, mutual in shown], PageInfo(follows, precedes, ends[0], ends[1]))
-
-
 def _edge(user: str, other: str) -> sk.AccessPath[Follow]:
     check_id("user", user)
     check_id("other", other)
@@ -280,12 +236,5 @@ def _cheaper(counted: UserAnswer) -> Plan:
     return "following" if counted.following <= counted.followers else "followers"
 
 
-def _list(plan: Plan, user: str) -> sk.AccessPath[Follow]:
+def _list(plan: str, user: str) -> sk.AccessPath[Follow]:
     return Follow.key(user=user) if plan == "following" else Follow.followers(followed=user)
-
-
-def _parted(cursor: str) -> tuple[Plan, str]:
-    for plan in _PLANS:
-        if cursor.startswith(f"{plan}."):
-            return plan, cursor.removeprefix(f"{plan}.")
-    raise sk.CursorError("the cursor does not belong to a list of mutuals")

@@ -18,10 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.services.pages import PageArguments
+from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION
 from sortkey_services.pricing.model import CHANGES, PRICES, loaded_price
-from sortkey_services.pricing.pages import FilledPage, page_request
+from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKey, PriceKind, micros_of
 from sortkey_services.pricing.service import PricingService
 
