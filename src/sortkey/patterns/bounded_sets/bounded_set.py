@@ -19,6 +19,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.arguments import require_path
 from sortkey.model.calls.conditional_writes import carry_out
 from sortkey.model.calls.item_decoder import decode_written
 from sortkey.model.calls.steps import Context, Steps
@@ -31,9 +32,8 @@ from sortkey.model.errors import ConditionFailed, DeclarationError, ItemMissing,
 from sortkey.model.fields.codec import Field, Row
 from sortkey.model.fields.containers import is_set
 from sortkey.model.fields.converter import Value
-from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.access_path import AccessPath
-from sortkey.model.calls.arguments import require_path
+from sortkey.model.items.item import Item, schema_of
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session

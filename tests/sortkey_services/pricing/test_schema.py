@@ -6,18 +6,18 @@ from pathlib import Path
 
 from graphql import print_schema
 
-from sortkey_services.pricing.graphql.schema import SCHEMA
+from sortkey_services.pricing.schema import SCHEMA
 
 PINNED = Path(__file__).parent / "schema.graphql"
 
 
-# `python -m tests.sortkey_services.pricing.graphql.test_schema` writes it again.
+# `python -m tests.sortkey_services.pricing.test_schema` writes it again.
 def test_the_schema_is_pinned() -> None:
     assert print_schema(SCHEMA._schema) + "\n" == PINNED.read_text(encoding="utf-8")
 
 
 def test_the_documentation_has_the_schema() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
     assert page.count("```graphql\n") == 1
     assert f"```graphql\n{PINNED.read_text(encoding='utf-8').strip()}\n```\n" in page
 

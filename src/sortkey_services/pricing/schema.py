@@ -1,34 +1,97 @@
-"""The schema: each field calls the service that the request's context is."""
+"""The GraphQL schema: each field calls the service that the request's context is.
+
+The types only describe: resolvers return the service's own structs, which have these names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal as PythonDecimal
 from typing import Annotated, Any, Final, TypeVar
 
 import strawberry
+from litestar.types import ControllerRouterHandler
 
 from sortkey.graphql.connection import Connection
+from sortkey.graphql.cost import PageSizes
+from sortkey.graphql.endpoint import GraphQLEndpoint
 from sortkey.graphql.resolved_as import CALLS, resolved_as
-from sortkey.graphql.scalars import CONFIG, DateTime
-from sortkey_services.pricing import types
-from sortkey_services.pricing.graphql.types import (
-    ChangePricesPayload,
-    Price,
-    PriceChange,
-    PriceChangeInput,
-    PriceRecord,
-)
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.product_kind import kind_of
-from sortkey_services.pricing.service import Pricing
+from sortkey.graphql.routes import graphql_routes
+from sortkey.graphql.scalars import CONFIG, DateTime, Decimal
+from sortkey.graphql.settings import GraphQLSettings
+from sortkey_services.filled_page import FilledPage
+from sortkey_services.pricing import prices
+from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request
+from sortkey_services.pricing.prices import kind_of
+from sortkey_services.pricing.service import PricingService
 
 T = TypeVar("T")
 
-Info = strawberry.Info[Pricing, None]
+Info = strawberry.Info[PricingService, None]
 Channel = str | None
 Size = int | None
 Cursor = str | None
 At = DateTime | None
+
+PriceKind: Final = strawberry.enum(prices.PriceKind, description="A SWAP's product is `COMBO#OPTION`.")
+PriceAction: Final = strawberry.enum(prices.PriceAction)
+ChangeStatus: Final = strawberry.enum(prices.ChangeStatus)
+
+
+@strawberry.type(description="What a product costs in a store.")
+class Price:
+    store: strawberry.ID
+    product: strawberry.ID
+    channel: str
+    kind: prices.PriceKind
+    amount: Decimal
+    currency: str
+    effective_from: DateTime
+
+
+@strawberry.type(description="A change of a price, at its instant.")
+class PriceChange:
+    id: strawberry.ID
+    store: strawberry.ID
+    product: strawberry.ID
+    channel: str
+    kind: prices.PriceKind
+    action: prices.PriceAction
+    amount: Decimal | None
+    effective_at: DateTime
+    status: prices.ChangeStatus
+
+
+@strawberry.type(description="A change that has taken effect, and who asked for it.")
+class PriceRecord:
+    store: strawberry.ID
+    product: strawberry.ID
+    channel: str
+    kind: prices.PriceKind
+    action: prices.PriceAction
+    amount: Decimal | None
+    previous_amount: Decimal | None
+    effective_at: DateTime
+    requested_by: str | None
+    recorded_at: DateTime
+
+
+@strawberry.type
+class ChangePricesPayload:
+    ids: list[strawberry.ID]
+    changes: list[PriceChange]
+
+
+@strawberry.input(description="A change to make; without effectiveAt, it is in force when it is answered.")
+class PriceChangeInput:
+    store: strawberry.ID
+    product: strawberry.ID
+    channel: str | None = "ALL"
+    kind: prices.PriceKind | None = prices.PriceKind.BASE
+    action: prices.PriceAction | None = prices.PriceAction.SET
+    amount: Decimal | None = strawberry.UNSET
+    currency: str | None = strawberry.UNSET
+    effective_at: DateTime | None = strawberry.UNSET
 
 
 @strawberry.type
@@ -39,9 +102,9 @@ class Query:
         info: Info,
         store: strawberry.ID,
         product: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         at: At = strawberry.UNSET,
-    ) -> types.Price | None:
+    ) -> prices.Price[PythonDecimal] | None:
         return await info.context.price(store, product, _channel(channel), given(at), kind_of(product))
 
     @resolved_as(Connection[Price], description="A store's base prices, by product.")
@@ -49,13 +112,13 @@ class Query:
         self,
         info: Info,
         store: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         first: Size = strawberry.UNSET,
         after: Cursor = strawberry.UNSET,
         last: Size = strawberry.UNSET,
         before: Cursor = strawberry.UNSET,
         at: At = strawberry.UNSET,
-    ) -> types.Connection[types.Price]:
+    ) -> FilledPage[prices.Price[PythonDecimal]]:
         page = page_request(given(first), given(after), given(last), given(before))
         return await info.context.base_prices(store, page, _channel(channel), given(at))
 
@@ -64,13 +127,13 @@ class Query:
         self,
         info: Info,
         product: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         first: Size = strawberry.UNSET,
         after: Cursor = strawberry.UNSET,
         last: Size = strawberry.UNSET,
         before: Cursor = strawberry.UNSET,
         at: At = strawberry.UNSET,
-    ) -> types.Connection[types.Price]:
+    ) -> FilledPage[prices.Price[PythonDecimal]]:
         page = page_request(given(first), given(after), given(last), given(before))
         return await info.context.product_prices(product, page, _channel(channel), given(at))
 
@@ -80,13 +143,13 @@ class Query:
         info: Info,
         store: strawberry.ID,
         combo: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         first: Size = strawberry.UNSET,
         after: Cursor = strawberry.UNSET,
         last: Size = strawberry.UNSET,
         before: Cursor = strawberry.UNSET,
         at: At = strawberry.UNSET,
-    ) -> types.Connection[types.Price]:
+    ) -> FilledPage[prices.Price[PythonDecimal]]:
         page = page_request(given(first), given(after), given(last), given(before))
         return await info.context.swap_prices(store, combo, page, _channel(channel), given(at))
 
@@ -95,14 +158,14 @@ class Query:
         self,
         info: Info,
         store: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         begin: Annotated[At, strawberry.argument(name="from")] = strawberry.UNSET,
         end: Annotated[At, strawberry.argument(name="to")] = strawberry.UNSET,
         first: Size = strawberry.UNSET,
         after: Cursor = strawberry.UNSET,
         last: Size = strawberry.UNSET,
         before: Cursor = strawberry.UNSET,
-    ) -> types.Connection[types.PriceChange]:
+    ) -> FilledPage[prices.PriceChange[PythonDecimal]]:
         page = page_request(given(first), given(after), given(last), given(before))
         return await info.context.price_changes(store, page, _channel(channel), given(begin), given(end))
 
@@ -112,12 +175,12 @@ class Query:
         info: Info,
         store: strawberry.ID,
         product: strawberry.ID,
-        channel: Channel = types.ALL_CHANNELS,
+        channel: Channel = prices.ALL_CHANNELS,
         first: Size = strawberry.UNSET,
         after: Cursor = strawberry.UNSET,
         last: Size = strawberry.UNSET,
         before: Cursor = strawberry.UNSET,
-    ) -> types.Connection[types.PriceRecord]:
+    ) -> FilledPage[prices.PriceRecord[PythonDecimal]]:
         page = page_request(given(first), given(after), given(last), given(before))
         return await info.context.price_history(store, product, page, _channel(channel), kind_of(product))
 
@@ -125,7 +188,7 @@ class Query:
 class Changed:
     """The answer to `changePrices`."""
 
-    def __init__(self, changes: Sequence[types.PriceChange]) -> None:
+    def __init__(self, changes: Sequence[prices.PriceChange[PythonDecimal]]) -> None:
         self.changes = changes
 
     @property
@@ -133,7 +196,7 @@ class Changed:
         return [change.id for change in self.changes]
 
 
-async def _change_prices(pricing: Pricing, arguments: Mapping[str, Any]) -> Changed:
+async def _change_prices(pricing: PricingService, arguments: Mapping[str, Any]) -> Changed:
     return Changed(await pricing.change_prices(arguments["changes"], arguments.get("requestedBy")))
 
 
@@ -153,11 +216,16 @@ class Mutation:
         info: Info,
         change: Annotated[strawberry.ID, strawberry.argument(name="id")],
         requested_by: str | None = strawberry.UNSET,
-    ) -> types.PriceChange:
+    ) -> prices.PriceChange[PythonDecimal]:
         return await info.context.cancel(change, given(requested_by))
 
 
 SCHEMA: Final = strawberry.Schema(Query, Mutation, config=CONFIG)
+
+
+def pricing_graphql_routes(pricing: PricingService, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+    sizes = PageSizes(DEFAULT_ITEMS, MAX_ITEMS)
+    return graphql_routes(GraphQLEndpoint(SCHEMA._schema, pricing, sizes, settings))
 
 
 def given(value: T | None) -> T | None:
@@ -166,16 +234,16 @@ def given(value: T | None) -> T | None:
 
 
 def _channel(channel: str | None) -> str:
-    return types.ALL_CHANNELS if channel is None else channel
+    return prices.ALL_CHANNELS if channel is None else channel
 
 
-def _input(change: PriceChangeInput) -> types.ChangeInput:
-    return types.ChangeInput(
+def _input(change: PriceChangeInput) -> prices.ChangeInput:
+    return prices.ChangeInput(
         change.store,
         change.product,
         _channel(change.channel),
-        change.kind or types.PriceKind.BASE,
-        change.action or types.PriceAction.SET,
+        change.kind or prices.PriceKind.BASE,
+        change.action or prices.PriceAction.SET,
         given(change.amount),
         given(change.currency),
         given(change.effective_at),
