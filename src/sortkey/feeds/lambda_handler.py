@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.delivery import Entry, entry_of
+from sortkey.feeds.changes.delivery import RecordEntry, entry_of
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
 from sortkey.model.errors import DeclarationError
@@ -122,7 +122,7 @@ class _Batch:
         middle = (self.handled + end) // 2
         return await self._handle(middle) and await self._handle(end)
 
-    async def _try(self, entries: Sequence[Entry]) -> Exception | None:
+    async def _try(self, entries: Sequence[RecordEntry]) -> Exception | None:
         if not entries:
             return None
         try:

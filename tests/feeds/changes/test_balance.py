@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.feeds.changes.balance import Plan, Sightings, plan
+from sortkey.feeds.changes.balance import LeasePlan, Sightings, plan
 from sortkey.feeds.changes.lease import NOBODY, ShardLease
 from sortkey.feeds.changes.stream_shards import ShardKey
 
@@ -77,7 +77,7 @@ FOLLOWERS = ("f1", "f2", "f3")
 def test_followers_come_to_equal_shares_and_stay_there(owners: list[str]) -> None:
     held = {key(str(number)): owner for number, owner in enumerate(owners)}
 
-    def decision(me: str) -> Plan:
+    def decision(me: str) -> LeasePlan:
         known = leases({each.shard: owner for each, owner in held.items()})
         return plan(me, list(held), known, {each for each, owner in held.items() if owner == NOBODY})
 
@@ -89,7 +89,7 @@ def test_followers_come_to_equal_shares_and_stay_there(owners: list[str]) -> Non
     shares = [list(held.values()).count(me) for me in FOLLOWERS]
     assert sum(shares) == len(owners)
     assert max(shares) - min(shares) <= 1 or len(owners) < len(FOLLOWERS)
-    assert all(decision(me) == Plan([], None) for me in FOLLOWERS)
+    assert all(decision(me) == LeasePlan([], None) for me in FOLLOWERS)
 
 
 # Only this follower's own clock counts, and only from when it saw the lease.

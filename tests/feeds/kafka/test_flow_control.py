@@ -9,7 +9,7 @@ from sortkey.feeds.kafka.flow_control import (
     PATIENCE_SECONDS,
     TOTAL_LOAD,
     WEIGHED_BYTES,
-    Assignment,
+    AssignedPartition,
     next_turn,
     weight,
 )
@@ -19,11 +19,11 @@ from sortkey.feeds.kafka.partition_lane import PartitionLane
 from tests.feeds.kafka.working import QUICK, Recorder
 
 
-def assignments(*loads: int) -> dict[int, Assignment]:
-    async def make() -> dict[int, Assignment]:
+def assignments(*loads: int) -> dict[int, AssignedPartition]:
+    async def make() -> dict[int, AssignedPartition]:
         recorder, metrics = Recorder(), FeedMetrics()
         return {
-            partition: Assignment(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load=load)
+            partition: AssignedPartition(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load=load)
             for partition, load in enumerate(loads)
         }
 

@@ -9,15 +9,15 @@ import pytest
 
 from sortkey.feeds.kafka.message import Message
 from sortkey.feeds.kafka.metrics import FeedMetrics
-from sortkey.feeds.kafka.partition_lane import BATCH, Chunk, Handled, PartitionLane
+from sortkey.feeds.kafka.partition_lane import BATCH, Handled, MessageChunk, PartitionLane
 from sortkey.model.sessions.steps import Pacing
 from tests.feeds.kafka.working import QUICK, Recorder
 
 ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
 
 
-def chunk(first: int, number: int, value: bytes = b"x") -> Chunk:
-    return Chunk([Message(value, b"k", "t", 0, offset) for offset in range(first, first + number)], number)
+def chunk(first: int, number: int, value: bytes = b"x") -> MessageChunk:
+    return MessageChunk([Message(value, b"k", "t", 0, offset) for offset in range(first, first + number)], number)
 
 
 class Bench:

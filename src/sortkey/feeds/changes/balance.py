@@ -42,13 +42,15 @@ class Sightings:
         return {key for key, sight in self._seen.items() if sight.owner == NOBODY or now - sight.at >= self.seconds}
 
 
-class Plan(NamedTuple):
+class LeasePlan(NamedTuple):
     take: list[ShardKey]
     ask: ShardKey | None
     """The lease to ask its owner for."""
 
 
-def plan(me: str, shards: Sequence[ShardKey], leases: Mapping[ShardKey, ShardLease], expired: set[ShardKey]) -> Plan:
+def plan(
+    me: str, shards: Sequence[ShardKey], leases: Mapping[ShardKey, ShardLease], expired: set[ShardKey]
+) -> LeasePlan:
     """`shards` are those that may be followed, in the order in which to take them."""
     owned = {key: leases[key] for key in shards if key in leases and key not in expired}
     held = Counter(lease.owner for lease in owned.values())
@@ -57,9 +59,9 @@ def plan(me: str, shards: Sequence[ShardKey], leases: Mapping[ShardKey, ShardLea
     free = [key for key in shards if key not in owned]
     take = free[: max(0, -(-len(shards) // followers) - mine)]
     if free or not held:
-        return Plan(take, None)
+        return LeasePlan(take, None)
     if any(lease.wanted_by == me for lease in owned.values() if lease.owner != me):
-        return Plan(take, None)  # one at a time
+        return LeasePlan(take, None)  # one at a time
     richest, most = max(held.items(), key=lambda each: (each[1], each[0]))
     asked = (key for key, lease in owned.items() if lease.owner == richest and lease.wanted_by == NOBODY)
-    return Plan(take, next(asked, None) if most > mine + 1 else None)
+    return LeasePlan(take, next(asked, None) if most > mine + 1 else None)

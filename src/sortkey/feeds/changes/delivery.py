@@ -31,7 +31,7 @@ PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)
 _logger = logging.getLogger(__name__)
 
 
-class Entry(NamedTuple):
+class RecordEntry(NamedTuple):
     """A record, and its change, or the reason why it cannot be read."""
 
     record: Record
@@ -39,13 +39,13 @@ class Entry(NamedTuple):
     reason: str = ""
 
 
-def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bool) -> Entry | None:
+def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bool) -> RecordEntry | None:
     """None for a record of another class. `low_level` tells that it is one of GetRecords."""
     try:
         change = feed.reader.own_change(record, shard, low_level=low_level)
     except DecodeError as error:
-        return Entry(record, None, f"DecodeError: {error}")
-    return None if change is None else Entry(record, change)
+        return RecordEntry(record, None, f"DecodeError: {error}")
+    return None if change is None else RecordEntry(record, change)
 
 
 class Delivery:
@@ -70,7 +70,7 @@ class Delivery:
         self._sinks = sinks
         self._pacing = pacing
 
-    async def deliver(self, entries: Sequence[Entry]) -> bool:
+    async def deliver(self, entries: Sequence[RecordEntry]) -> bool:
         """True when all are handled or given up; False if it was stopped before."""
         readable = [entry for entry in entries if entry.change is not None]
         if readable and not await self._handle(readable, self._feed.attempts):
@@ -80,7 +80,7 @@ class Delivery:
                 return False
         return True
 
-    async def _handle(self, entries: Sequence[Entry], attempts: int | None) -> bool:
+    async def _handle(self, entries: Sequence[RecordEntry], attempts: int | None) -> bool:
         tries = failures = 0
         while True:
             error = await self._try(entries)
@@ -111,7 +111,7 @@ class Delivery:
                 return False
         return True
 
-    async def _try(self, entries: Sequence[Entry]) -> Exception | None:
+    async def _try(self, entries: Sequence[RecordEntry]) -> Exception | None:
         began = perf_counter()
         try:
             await self._feed.on_changes([entry.change for entry in entries if entry.change is not None])
@@ -123,7 +123,7 @@ class Delivery:
         self._metrics.handled += len(entries)
         return None
 
-    async def _give_up(self, entry: Entry, reason: str) -> bool:
+    async def _give_up(self, entry: RecordEntry, reason: str) -> bool:
         content = entry.record.get("dynamodb", {})
         sequence = padded(str(content.get("SequenceNumber", "")))
         letter = dead_letter(self._feed.name, self._shard, sequence, entry.record, reason, self._clock.now())

@@ -50,7 +50,7 @@ class LeaseCounts(Protocol):
     lost: int
 
 
-class Consumer(Protocol):
+class LeasedConsumer(Protocol):
     """Handles one shard."""
 
     @property
@@ -63,7 +63,7 @@ class Consumer(Protocol):
         """Until the shard ends, the lease is lost, or `stop`."""
 
 
-ConsumerT = TypeVar("ConsumerT", bound=Consumer)
+ConsumerT = TypeVar("ConsumerT", bound=LeasedConsumer)
 
 
 class LeaseRunner(ABC, Generic[ConsumerT]):

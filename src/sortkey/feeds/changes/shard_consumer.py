@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from sortkey.clock import Clock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.delivery import Delivery, Entry, entry_of
+from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
 from sortkey.feeds.changes.lease_book import HeldLease
 from sortkey.feeds.changes.lease_runner import STORE_PACING
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
@@ -65,7 +65,7 @@ class ShardConsumer:
         self._stopping = stopping
         self._settings = settings
         self._read_up_to = padded(lease.handled) if lease.handled else ""
-        self._batch: list[Entry] = []
+        self._batch: list[RecordEntry] = []
         self._last_number = lease.handled
         self._batch_began = 0.0
         self._troubles = 0
@@ -213,7 +213,7 @@ class ShardConsumer:
         await stopped_within(self._stopping, pause)
 
 
-def _moment(entry: Entry, otherwise: datetime | None) -> datetime | None:
+def _moment(entry: RecordEntry, otherwise: datetime | None) -> datetime | None:
     return otherwise if entry.change is None else entry.change.at.astimezone(UTC)
 
 

@@ -26,7 +26,7 @@ def weight(message: Message) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Assignment:
+class AssignedPartition:
     """A partition that the group assigned to this worker."""
 
     lane: PartitionLane
@@ -54,11 +54,11 @@ class Turn(NamedTuple):
     """What the Kafka thread does next."""
 
     receive: bool
-    pause: list[Assignment]
-    resume: list[Assignment]
+    pause: list[AssignedPartition]
+    resume: list[AssignedPartition]
 
 
-def next_turn(assignments: Mapping[int, Assignment], unsent: int, now: float) -> Turn:
+def next_turn(assignments: Mapping[int, AssignedPartition], unsent: int, now: float) -> Turn:
     """Also updates the assignments. `unsent` rejected messages count towards the total."""
     total = unsent + sum(assignment.load for assignment in assignments.values())
     patient, pause, resume = False, [], []

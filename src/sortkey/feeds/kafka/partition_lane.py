@@ -23,7 +23,7 @@ BATCH: Final = 1000
 _logger = logging.getLogger(__name__)
 
 
-class Chunk(NamedTuple):
+class MessageChunk(NamedTuple):
     """Consecutive messages of one partition, and their weight for flow control."""
 
     messages: Sequence[Message]
@@ -55,11 +55,11 @@ class PartitionLane:
         self._report = report
         self._metrics = metrics
         self._pacing = pacing
-        self._waiting: deque[Chunk] = deque()
+        self._waiting: deque[MessageChunk] = deque()
         self._stopped = asyncio.Event()
         self._working: asyncio.Task[None] | None = None
 
-    def deliver(self, chunk: Chunk) -> None:
+    def deliver(self, chunk: MessageChunk) -> None:
         if self._stopped.is_set():
             return
         self._waiting.append(chunk)
@@ -88,7 +88,7 @@ class PartitionLane:
             self._report(Handled(self, batch.weight, batch.messages[-1].offset + 1, rejected))
         self._working = None
 
-    def _next_batch(self) -> Chunk:
+    def _next_batch(self) -> MessageChunk:
         batch = self._waiting.popleft()
         if not self._waiting or len(batch.messages) + len(self._waiting[0].messages) > BATCH:
             return batch
@@ -97,7 +97,7 @@ class PartitionLane:
             chunk = self._waiting.popleft()
             messages += chunk.messages
             weight += chunk.weight
-        return Chunk(messages, weight)
+        return MessageChunk(messages, weight)
 
     async def _apply(self, messages: Sequence[Message]) -> Sequence[Rejected] | None:
         """Returns the rejected messages, or None if the lane was stopped before the consumer succeeded."""

@@ -19,12 +19,12 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from sortkey.feeds.kafka.flow_control import Assignment, next_turn, weight
+from sortkey.feeds.kafka.flow_control import AssignedPartition, next_turn, weight
 from sortkey.feeds.kafka.kafka_settings import LIBRDKAFKA, KafkaSettings, reason_of
 from sortkey.feeds.kafka.message import Message
 from sortkey.feeds.kafka.metrics import FeedMetrics
 from sortkey.feeds.kafka.offset_commits import OffsetCommits
-from sortkey.feeds.kafka.partition_lane import Chunk, Handled, PartitionLane
+from sortkey.feeds.kafka.partition_lane import Handled, MessageChunk, PartitionLane
 from sortkey.feeds.kafka.start_offsets import group_offsets, start_offsets
 
 RECEIVED: Final = 500
@@ -71,7 +71,7 @@ class Subscription:
         self._reset = str(settings.consumer()["auto.offset.reset"])
         self._commits = OffsetCommits(settings, self._kafka, metrics)
         self._handled: SimpleQueue[Handled] = SimpleQueue()
-        self._assignments: dict[int, Assignment] = {}
+        self._assignments: dict[int, AssignedPartition] = {}
         self._unplaced: set[int] = set()
         """Assigned partitions whose start is not known yet; their messages are dropped until then."""
         self._fatal: KafkaError | None = None
@@ -114,7 +114,7 @@ class Subscription:
 
     def _deliver(self, received: list[KafkaMessage]) -> None:
         chunks: dict[int, list[Message]] = {}
-        ahead: dict[int, Assignment] = {}
+        ahead: dict[int, AssignedPartition] = {}
         for each in received:
             error = each.error()
             if error is not None:
@@ -131,13 +131,13 @@ class Subscription:
                 ahead[message.partition] = assignment
         for partition, messages in chunks.items():
             assignment = self._assignments[partition]
-            chunk = Chunk(messages, sum(map(weight, messages)))
+            chunk = MessageChunk(messages, sum(map(weight, messages)))
             assignment.load += chunk.weight
             self._commits.committed.setdefault(partition, messages[0].offset)
             self._loop.call_soon_threadsafe(assignment.lane.deliver, chunk)
         self._return_to_start([each for each in ahead.values() if not each.certain])
 
-    def _return_to_start(self, assignments: list[Assignment]) -> None:
+    def _return_to_start(self, assignments: list[AssignedPartition]) -> None:
         """Receive again from the start. If the next message is beyond it still, there is none at the start."""
         for assignment in assignments:
             partition = assignment.lane.partition
@@ -232,7 +232,7 @@ class Subscription:
 
     def _begin(self, start: TopicPartition) -> None:
         lane = self._new_lane(start.partition, self._handled.put)
-        self._assignments[start.partition] = Assignment(lane, max(start.offset, 0))
+        self._assignments[start.partition] = AssignedPartition(lane, max(start.offset, 0))
 
     def _place(self) -> None:
         partitions = [TopicPartition(self._topic, partition) for partition in sorted(self._unplaced)]
@@ -285,7 +285,7 @@ class Subscription:
             self._last_logged[error.code()] = now
             _logger.warning("Kafka: %s", error.str())
 
-    def _partitions(self, assignments: list[Assignment]) -> list[TopicPartition]:
+    def _partitions(self, assignments: list[AssignedPartition]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, assignment.lane.partition) for assignment in assignments]
 
 

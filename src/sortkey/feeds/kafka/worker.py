@@ -29,7 +29,7 @@ PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)
 """Between attempts at a batch."""
 
 
-class Worker:
+class KafkaWorker:
     """Runs once, on the event loop of the consumer's session."""
 
     def __init__(self, settings: KafkaSettings, consumer: Consumer, pacing: Pacing = PACING) -> None:

@@ -34,10 +34,10 @@ from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.marks import mark_attribute
 from sortkey.patterns.aggregates.pruning import MarkPruner
 from sortkey.patterns.aggregates.recount import ShowRows, count_anew
-from sortkey.patterns.aggregates.recount_repair import Comparison
+from sortkey.patterns.aggregates.recount_repair import RecountComparison
 from sortkey.patterns.aggregates.recount_report import RecountReport
 from sortkey.patterns.aggregates.shards import listed_shards
-from sortkey.patterns.aggregates.shares import Source
+from sortkey.patterns.aggregates.shares import CountedSource
 from sortkey.patterns.aggregates.step import Group, Step
 from sortkey.patterns.aggregates.target import Target
 
@@ -60,7 +60,7 @@ _log: Final = getLogger(__name__)
 class Aggregator:
     """An aggregate in one store; `on_changes` is for a change feed. `Aggregate.aggregator` makes it."""
 
-    def __init__(self, source: Source, target: Target, session: AsyncSession, parallel: int | None) -> None:
+    def __init__(self, source: CountedSource, target: Target, session: AsyncSession, parallel: int | None) -> None:
         if parallel is not None and parallel < 1:
             raise ValueError(f"parallel is the number of writes at the same time, at least 1, not {parallel}")
         self._source = source
@@ -100,7 +100,7 @@ class Aggregator:
         `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
         stream's horizon. `progress` is called with the number of rows read so far. See docs/patterns.md."""
         count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
-        return await Comparison(self._session, self._target, count, repair).run()
+        return await RecountComparison(self._session, self._target, count, repair).run()
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
         steps = fold(self._source, changes, self._context.moment)

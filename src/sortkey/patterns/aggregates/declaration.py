@@ -18,7 +18,7 @@ from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.extremes import Extreme, Kept
 from sortkey.patterns.aggregates.ranges import AnyWindow
-from sortkey.patterns.aggregates.shares import By, Source
+from sortkey.patterns.aggregates.shares import By, CountedSource
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import Sum
 
@@ -50,7 +50,7 @@ class Aggregate:
         _check_values(schema_of(counted), schema, self.values)
         _check_group(schema_of(counted), schema, by)
         _check_marks(schema, marks)
-        self.source = Source(counted, schema, by, window, self.values)
+        self.source = CountedSource(counted, schema, by, window, self.values)
         self.source.only(where)
         self.group = group
         self._target(schema)

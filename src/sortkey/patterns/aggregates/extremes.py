@@ -23,7 +23,7 @@ from sortkey.patterns.aggregates.values import Sum, type_name
 _ORDERED: Final = (int, Decimal, timedelta, datetime, date, str)
 
 
-class Bound(NamedTuple):
+class StoredExtreme(NamedTuple):
     """An extreme as it is stored."""
 
     value: Any
@@ -31,7 +31,7 @@ class Bound(NamedTuple):
     exact: bool
 
 
-NO_BOUND: Final = Bound(None, True)
+NO_EXTREME: Final = StoredExtreme(None, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Extreme:
                 f"needs a field {self.flag(name)}: bool = True, which is False while {self!r} is not exact"
             )
 
-    def after(self, bound: Bound, position: int, steps: Sequence[Step], remaining: int | None) -> Bound:
+    def after(self, bound: StoredExtreme, position: int, steps: Sequence[Step], remaining: int | None) -> StoredExtreme:
         """The extreme after these steps, whose shares have the value at this position. `remaining` is the number of
         items before them, if it is known."""
         value, exact = bound
@@ -80,19 +80,19 @@ class Extreme:
             if remaining is not None:
                 remaining += (step.added is not None) - (step.removed is not None)
                 if remaining == 0:
-                    value, exact = NO_BOUND
+                    value, exact = NO_EXTREME
             found = None if step.added is None else step.added[position]
             if found is not None:
                 if value is None:
                     value = found
                 elif not self._is_beyond(value, found):
                     value, exact = found, True
-        return Bound(value, exact)
+        return StoredExtreme(value, exact)
 
-    def of_all(self, values: Sequence[Any]) -> Bound:
+    def of_all(self, values: Sequence[Any]) -> StoredExtreme:
         """The extreme of all values, of which some may be None."""
         known = [value for value in values if value is not None]
-        return Bound((max if self.largest else min)(known), True) if known else NO_BOUND
+        return StoredExtreme((max if self.largest else min)(known), True) if known else NO_EXTREME
 
     def _is_beyond(self, value: Any, other: Any) -> bool:
         return bool(value > other if self.largest else value < other)

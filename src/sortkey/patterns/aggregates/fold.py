@@ -14,14 +14,14 @@ from typing import Any
 from sortkey.model.errors import DecodeError
 from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.marks import mark_of
-from sortkey.patterns.aggregates.shares import NOTHING, Shares, Source
+from sortkey.patterns.aggregates.shares import NOTHING, CountedSource, Shares
 from sortkey.patterns.aggregates.step import Group, Step
 
 Steps = dict[Group, list[Step]]
 """The steps of each group, by sequence number upward."""
 
 
-def fold(source: Source, changes: Iterable[Change[Any]], now: datetime) -> Steps:
+def fold(source: CountedSource, changes: Iterable[Change[Any]], now: datetime) -> Steps:
     """The steps of the changes, which are of one shard; a change that was delivered twice counts once. Raises
     DecodeError for records without images."""
     steps: Steps = {}
@@ -58,7 +58,7 @@ def after_mark(steps: Sequence[Step], mark: str | None) -> list[Step]:
     return [step for step in steps if mark is None or step.mark > mark]
 
 
-def _require_images(source: Source, change: Change[Any]) -> None:
+def _require_images(source: CountedSource, change: Change[Any]) -> None:
     lacks_old = change.old is None and change.kind != "INSERT"
     lacks_new = change.new is None and change.kind != "REMOVE"
     # An item with a tag may become one of another class, which a feed of one class leaves out.

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE
-from sortkey.patterns.aggregates.extremes import Bound
+from sortkey.patterns.aggregates.extremes import StoredExtreme
 from sortkey.patterns.aggregates.step import Group, Step
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import sum_exactly
@@ -139,7 +139,7 @@ class ItemUpdate:
             bound = extreme.after(target.bound_in(row, name), target.positions[name], steps, remaining)
             self._set_bound(changes, index, name, bound)
 
-    def _set_bound(self, changes: _Changes, index: int, name: str, bound: Bound) -> None:
+    def _set_bound(self, changes: _Changes, index: int, name: str, bound: StoredExtreme) -> None:
         changes.set(f"f{index}", self.target.flags[name], {"BOOL": bound.exact})
         for copy, attribute in enumerate(self.target.attributes[name]):
             value = None if bound.value is None else self.target.encoded(name, bound.value)

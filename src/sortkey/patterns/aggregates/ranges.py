@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.errors import DeclarationError
-from sortkey.patterns.aggregates.windows import Window
+from sortkey.patterns.aggregates.windows import TimeWindows
 
 LEVELS: Final = 5
 _BITS: Final = 5
@@ -82,7 +82,7 @@ class Ranges:
         return None
 
 
-AnyWindow = Window | Ranges
+AnyWindow = TimeWindows | Ranges
 """What divides the groups of an aggregate: windows of time, or ranges of numbers."""
 
 

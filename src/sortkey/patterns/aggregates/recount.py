@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.patterns.aggregates.extremes import Bound
+from sortkey.patterns.aggregates.extremes import StoredExtreme
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.marks import mark_attribute, mark_of, marks_in
-from sortkey.patterns.aggregates.shares import Shares, Source
+from sortkey.patterns.aggregates.shares import CountedSource, Shares
 from sortkey.patterns.aggregates.step import Group, Share, Step
 from sortkey.patterns.aggregates.stream_reading import ShardChanges, StreamReading
 from sortkey.patterns.aggregates.target import Target
@@ -36,14 +36,14 @@ class Expected(NamedTuple):
     """What an item of the aggregate should show, at its marks."""
 
     sums: dict[str, Any]
-    bounds: dict[str, Bound] | None
+    bounds: dict[str, StoredExtreme] | None
     """None if the item is behind the tip, where extremes cannot be computed."""
 
 
 class Truth:
     """The counted items and the steps that the stream still has."""
 
-    def __init__(self, source: Source, target: Target, now: datetime, handled: Mapping[str, str]) -> None:
+    def __init__(self, source: CountedSource, target: Target, now: datetime, handled: Mapping[str, str]) -> None:
         self._source = source
         self._target = target
         self.now = now
@@ -135,7 +135,7 @@ class Truth:
         return {*self._steps.get(group, {})}
 
 
-class Count(NamedTuple):
+class Recount(NamedTuple):
     """Everything that a comparison needs."""
 
     truth: Truth
@@ -145,8 +145,8 @@ class Count(NamedTuple):
 
 
 async def count_anew(
-    session: AsyncSession, source: Source, target: Target, handled: Mapping[str, str], progress: ShowRows | None
-) -> Count:
+    session: AsyncSession, source: CountedSource, target: Target, handled: Mapping[str, str], progress: ShowRows | None
+) -> Recount:
     """Reads both tables and the stream."""
     truth = Truth(source, target, context_of(session).moment, handled)
     done = 0
@@ -164,10 +164,10 @@ async def count_anew(
     truth.add_changes(await reading.read_to_tip())
     if progress is not None:
         progress(done)
-    return Count(truth, reading, rows)
+    return Recount(truth, reading, rows)
 
 
-def group_of(source: Source, target: Target, row: Row, now: datetime) -> Group | None:
+def group_of(source: CountedSource, target: Target, row: Row, now: datetime) -> Group | None:
     """The group of a row; None if it is of another class, or of a window that is no longer kept."""
     fields = target.schema.primary.parse(row) if target.schema.recognises(row) else None
     if fields is None:

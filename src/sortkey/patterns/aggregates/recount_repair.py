@@ -23,9 +23,9 @@ from sortkey.model.items.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
 from sortkey.model.sessions.conditional_writes import row_of_failed_condition
 from sortkey.model.sessions.steps import Context, Steps
-from sortkey.patterns.aggregates.extremes import Bound
+from sortkey.patterns.aggregates.extremes import StoredExtreme
 from sortkey.patterns.aggregates.marks import marks_in
-from sortkey.patterns.aggregates.recount import Count, Expected
+from sortkey.patterns.aggregates.recount import Expected, Recount
 from sortkey.patterns.aggregates.recount_report import EXAMPLES, Difference, RecountReport
 from sortkey.patterns.aggregates.step import Group
 from sortkey.patterns.aggregates.target import Target
@@ -35,10 +35,10 @@ _ROUNDS: Final = 10
 _TOKEN: Final = "recount"
 
 
-class Comparison:
+class RecountComparison:
     """The items of an aggregate beside what they should be."""
 
-    def __init__(self, session: AsyncSession, target: Target, count: Count, repair: bool) -> None:
+    def __init__(self, session: AsyncSession, target: Target, count: Recount, repair: bool) -> None:
         self._session = session
         self._context = context_of(session)
         self._target = target
@@ -136,7 +136,7 @@ class Comparison:
         self.report.repaired += is_right
         return is_right
 
-    def _has_other_bounds(self, row: Row, bounds: Mapping[str, Bound]) -> bool:
+    def _has_other_bounds(self, row: Row, bounds: Mapping[str, StoredExtreme]) -> bool:
         differs = any(self._target.bound_in(row, name) != bound for name, bound in bounds.items())
         return differs or bool(self._target.wrong_copies(row, bounds))
 

@@ -32,7 +32,7 @@ NOTHING: Final[Shares] = {}
 _CACHED_WINDOWS: Final = 4096
 
 
-class Source:
+class CountedSource:
     """The items that an aggregate counts."""
 
     def __init__(

@@ -17,7 +17,7 @@ from sortkey.model.sessions.async_session import AsyncSession, context_of, run_s
 from sortkey.model.sessions.steps import Call, Context, Pause, Steps, code_of
 from sortkey.model.streams.change import Change, ChangeReader
 from sortkey.patterns.aggregates.shards import ListedShard, listed_shards
-from sortkey.patterns.aggregates.shares import Source
+from sortkey.patterns.aggregates.shares import CountedSource
 
 _PARALLEL: Final = 16
 _EMPTY_ANSWERS: Final = 5
@@ -32,7 +32,7 @@ class ShardChanges(NamedTuple):
 
 
 class StreamReading:
-    def __init__(self, session: AsyncSession, source: Source) -> None:
+    def __init__(self, session: AsyncSession, source: CountedSource) -> None:
         self._session = session
         self._table = source.schema.table
         self._reader = ChangeReader(source.counted)

@@ -19,7 +19,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.skipped_rows import key_text
-from sortkey.patterns.aggregates.extremes import Bound, Extreme, Kept
+from sortkey.patterns.aggregates.extremes import Extreme, Kept, StoredExtreme
 from sortkey.patterns.aggregates.ranges import AnyWindow
 from sortkey.patterns.aggregates.step import Group
 from sortkey.patterns.aggregates.values import Sum, zero_of
@@ -122,9 +122,9 @@ class Target:
             found += [WrongCopy(name, each) for each in self.copies[name] if not _are_equal(row.get(each), value)]
         return found
 
-    def bound_in(self, row: Row, name: str) -> Bound:
+    def bound_in(self, row: Row, name: str) -> StoredExtreme:
         """An extreme that a row has. Raises DecodeError."""
-        return Bound(self._value_in(row, name, None), row.get(self.flags[name]) != {"BOOL": False})
+        return StoredExtreme(self._value_in(row, name, None), row.get(self.flags[name]) != {"BOOL": False})
 
     def require_known(self, row: Row) -> None:
         """Raises DecodeError for a row of a newer version, which may mean something else by its attributes."""

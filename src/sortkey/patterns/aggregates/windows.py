@@ -23,7 +23,7 @@ _LENGTHS: Final[Mapping[str, int]] = {"YEAR": 4, "MONTH": 7, "DAY": 10, "HOUR": 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-class Window:
+class TimeWindows:
     """The windows of an aggregate: see `sk.patterns.window`."""
 
     def __init__(
@@ -117,14 +117,14 @@ def window(
     zone: str = "UTC",
     keep: Mapping[WindowKind, timedelta] | None = None,
     field: str = "window",
-) -> Window:
+) -> TimeWindows:
     """The windows that an item counts in, by its field `time`, for `sk.patterns.aggregate`: of ALL_TIME, YEAR, MONTH, DAY and
     HOUR. Their texts, such as `2026-08-24`, are in the `field` of the aggregate's items. `zone` is an IANA time zone.
     `keep` says how long after its end a window is kept: the aggregate's table needs a `ttl` field for it.
 
         sk.patterns.window("since", "ALL_TIME", "DAY", zone="Europe/Berlin", keep={"DAY": timedelta(days=400)})
     """
-    return Window(time, kinds, zone, cast("Mapping[str, timedelta] | None", keep), field)
+    return TimeWindows(time, kinds, zone, cast("Mapping[str, timedelta] | None", keep), field)
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -19,7 +19,7 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.patterns.overlays.merge import Merge, Part
+from sortkey.patterns.overlays.merge import OverlayMerge, ReplacedPart
 from sortkey.patterns.overlays.reader import OverlayReader, ReadBase
 
 BaseT = TypeVar("BaseT", bound=Item)
@@ -39,7 +39,7 @@ class Overlay(Generic[BaseT, OverT]):
         newer: str,
         than: str,
         replace: Replace,
-        part: Part | None,
+        part: ReplacedPart | None,
         where: Where | None,
     ) -> None:
         self.items = items
@@ -56,7 +56,7 @@ class Overlay(Generic[BaseT, OverT]):
                 f"{replaced.struct.__name__}.{part.by} tells the elements apart, as by= says, so it cannot be replaced"
             )
         accepts = None if requires_nothing(where) else Requirement(here, where, {}).accepts
-        self._merge = Merge(newer, than, dict(replace), part, here.codec.ttl_field, accepts)
+        self._merge = OverlayMerge(newer, than, dict(replace), part, here.codec.ttl_field, accepts)
 
     def __repr__(self) -> str:
         return f"<overlay of {self.items.__name__} over {self.over.__name__}>"
@@ -144,7 +144,9 @@ def overlay(
     """
     if (part is None) != (by is None):
         raise DeclarationError("part= and by= belong together: the field with the elements, and what tells them apart")
-    return Overlay(items, over, newer, than, replace, None if part is None or by is None else Part(part, by), where)
+    return Overlay(
+        items, over, newer, than, replace, None if part is None or by is None else ReplacedPart(part, by), where
+    )
 
 
 def _primary_key(cls: type[Any]) -> BoundKey[Any]:
@@ -176,7 +178,7 @@ def _require_field(codec: Codec, name: str) -> None:
         raise DeclarationError(f"{codec.struct.__name__} has no field {name!r}{suggestion(name, codec.by_name)}")
 
 
-def _element(here: Codec, base: Codec, part: Part) -> Codec:
+def _element(here: Codec, base: Codec, part: ReplacedPart) -> Codec:
     """The codec of the elements of a list or a dict."""
     _require_field(base, part.field)
     _require_field(here, part.by)

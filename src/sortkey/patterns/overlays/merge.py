@@ -21,20 +21,20 @@ from sortkey.model.items.records import replace_fields
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class Part(NamedTuple):
+class ReplacedPart(NamedTuple):
     """The field of the base whose elements are replaced, and the field that tells them apart."""
 
     field: str
     by: str
 
 
-class Merge:
+class OverlayMerge:
     def __init__(
         self,
         newer: str,
         than: str,
         replaced: Mapping[str, str | Callable[..., Any]],
-        part: Part | None,
+        part: ReplacedPart | None,
         expires: str | None,
         accepts: Callable[[Any], bool] | None,
     ) -> None:
@@ -71,7 +71,7 @@ class Merge:
             return False
         return bool(expires < (now if isinstance(expires, datetime) else now.timestamp()))
 
-    def _replace_each(self, base: Any, part: Part, newest: Mapping[Hashable, Any]) -> Any:
+    def _replace_each(self, base: Any, part: ReplacedPart, newest: Mapping[Hashable, Any]) -> Any:
         elements = getattr(base, part.field)
         if isinstance(elements, Mapping):
             return {

@@ -12,7 +12,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.patterns.overlays.merge import Merge
+from sortkey.patterns.overlays.merge import OverlayMerge
 
 BaseT = TypeVar("BaseT", bound=Item)
 OverT = TypeVar("OverT", bound=Item)
@@ -29,7 +29,7 @@ class OverlayReader(Generic[BaseT, OverT]):
         session: AsyncSession,
         items: type[OverT],
         key: BoundKey[OverT],
-        merge: Merge,
+        merge: OverlayMerge,
         read_base: ReadBase[BaseT],
         consistent: bool,
         undecodable: Undecodable,

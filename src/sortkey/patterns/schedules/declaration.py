@@ -17,7 +17,7 @@ from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedules.due import Due
 from sortkey.patterns.schedules.finder import Finder
-from sortkey.patterns.schedules.occurrence import At, Occurrence, Source
+from sortkey.patterns.schedules.occurrence import At, Occurrence, ScheduleSource
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -31,7 +31,7 @@ _STREAM: Final = "NEW_AND_OLD_IMAGES"
 class Schedule(Generic[ItemT]):
     """A declared schedule: see `sk.patterns.schedule`."""
 
-    def __init__(self, name: str, source: Source, finder: Finder, shards: int) -> None:
+    def __init__(self, name: str, source: ScheduleSource, finder: Finder, shards: int) -> None:
         self.name = name
         self.source = source
         self.finder = finder
@@ -87,7 +87,7 @@ def schedule(
         raise DeclarationError(f"by= takes several fields, such as ({by!r},), not a text")
     if type(shards) is not int or not 1 <= shards <= MAX_SHARDS:
         raise DeclarationError(f"schedule {name}: shards is a number from 1 to {MAX_SHARDS}, not {shards!r}")
-    source = Source(cls, at, by, where)
+    source = ScheduleSource(cls, at, by, where)
     stream: Any = cls.__table__.settings.stream
     if stream != _STREAM:
         raise DeclarationError(

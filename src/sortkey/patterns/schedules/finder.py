@@ -9,11 +9,11 @@ from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedules.occurrence import Occurrence, Source
+from sortkey.patterns.schedules.occurrence import Occurrence, ScheduleSource
 
 
 class Finder:
-    def __init__(self, source: Source, path: BoundKey[Any] | None, check: bool) -> None:
+    def __init__(self, source: ScheduleSource, path: BoundKey[Any] | None, check: bool) -> None:
         """`path` is a key whose fields the occurrence has, by default the primary key."""
         self.source = source
         self.check = check

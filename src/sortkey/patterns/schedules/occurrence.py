@@ -39,7 +39,7 @@ class Occurrence(NamedTuple):
 NONE: Final[frozenset[Occurrence]] = frozenset()
 
 
-class Source:
+class ScheduleSource:
     """The items of a schedule, and the occurrences that they ask for."""
 
     def __init__(self, cls: type[Item], at: At, by: Sequence[str] | None, where: Where | None) -> None:
