@@ -30,7 +30,7 @@ from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
 from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.patterns.aggregates.aggregator import Aggregator
-from sortkey.patterns.aggregates.recount_report import RecountReport
+from sortkey.patterns.aggregates.recount_repair import RecountReport
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 

@@ -47,7 +47,8 @@ def lambda_handler(
     """
     if isinstance(feed, ChangeFeed) == (store is not None):
         raise DeclarationError(
-            "sk.feeds.lambda_handler takes a change feed alone, or a function that makes one of a session and the store's URL"
+            "sk.feeds.lambda_handler takes a change feed alone, or a function that makes one of a session and the "
+            "store's URL"
         )
     return LambdaHandler(feed, store, tuple(tables))
 

@@ -9,8 +9,12 @@ from sortkey_services.social.model import Follow, FollowCounts
 
 # Both keep their values in the same items, so that one read has both; each has marks of its own.
 FOLLOWING: Final = sk.patterns.aggregate(
-    Follow, into=FollowCounts, by=("user",), values={"following": sk.patterns.count()}, marks="following"
+    Follow, into=FollowCounts, by=("user",), values={"following": sk.patterns.count()}, checkpoints="following"
 )
 FOLLOWERS: Final = sk.patterns.aggregate(
-    Follow, into=FollowCounts, by={"user": "followed"}, values={"followers": sk.patterns.count()}, marks="followers"
+    Follow,
+    into=FollowCounts,
+    by={"user": "followed"},
+    values={"followers": sk.patterns.count()},
+    checkpoints="followers",
 )

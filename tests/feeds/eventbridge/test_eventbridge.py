@@ -17,7 +17,7 @@ from moto import mock_aws
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.patterns.schedules.timer import Timer
+from sortkey.patterns.timer_book import Timer
 from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, inserted, modified, opened, removed
 
 TARGET = "arn:aws:lambda:eu-west-1:123456789012:function:reminders-due"

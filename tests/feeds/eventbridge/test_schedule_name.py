@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.feeds.eventbridge.schedule_name import schedule_name
-from sortkey.patterns.schedules.occurrence import Occurrence
+from sortkey.patterns.schedules import Occurrence
 
 # As the API's reference has it.
 ALLOWED = re.compile(r"[0-9a-zA-Z-_.]{1,64}", re.ASCII)

@@ -23,8 +23,7 @@ import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.feeds.timers.metrics import TimerMetrics
 from sortkey.feeds.timers.timer_call import TimerCall, Tries
-from sortkey.patterns.schedules.timer import TIMERS, Timer, day_of
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.patterns.timer_book import TIMERS, Timer, TimerBook, day_of
 from tests.patterns.schedules.reminders import NOON, Reminder, clock_at, inserted, modified, opened, removed
 
 SCHEDULE = sk.patterns.schedule("properties", Reminder, at="at", by=("user",), where={"active": True}, shards=2)

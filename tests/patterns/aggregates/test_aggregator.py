@@ -80,8 +80,8 @@ def test_a_modification_moves_and_adjusts(db: sk.AsyncSession, runner: asyncio.R
     runner.run(play())
 
 
-# A batch of +1 and −1 leaves a mark: an owner that froze with the +1 alone must not apply it later.
-def test_changes_that_cancel_out_are_marked(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+# A batch of +1 and −1 leaves a checkpoint: an owner that froze with the +1 alone must not apply it later.
+def test_changes_that_cancel_out_leave_a_checkpoint(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         marked, unmarked = change(1, None, NOPI), change(2, NOPI, None)
         await apply(db, marked, unmarked)
@@ -100,7 +100,7 @@ def test_a_change_of_nothing_that_counts_writes_nothing(db: sk.AsyncSession, run
 
 
 # Shards are counted apart: their sequence numbers have nothing to do with each other.
-def test_each_shard_has_its_own_mark(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+def test_each_shard_has_its_own_checkpoint(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         await apply(db, change(9, None, NOPI, "shardId-00000000000000000001-0000000a"))
         await apply(db, change(1, None, sk.replace(NOPI, user="bob"), "shardId-00000000000000000002-0000000b"))

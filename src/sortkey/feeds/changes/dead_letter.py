@@ -37,8 +37,8 @@ class DeadLetter(Item, table=DEAD_LETTERS):
     sequence: str
     """The sequence number, with zeros before it; of a timer, `Due.key`."""
     record: str
-    """The record of the stream as DynamoDB JSON, which `sk.feeds.read_record(json.loads(letter.record), Order)` reads. Of a
-    timer, a JSON object: its schedule, the values of its group, and its time."""
+    """The record of the stream as DynamoDB JSON, which `sk.feeds.read_record(json.loads(letter.record), Order)` reads.
+    Of a timer, a JSON object: its schedule, the values of its group, and its time."""
     reason: str
     at: datetime
     """When it was given up."""

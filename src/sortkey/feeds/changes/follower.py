@@ -23,7 +23,7 @@ from sortkey.feeds.timers.timers import Timers
 from sortkey.http.prometheus import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedules.timer import TIMERS
+from sortkey.patterns.timer_book import TIMERS
 
 LEASE_SECONDS: Final = 10.0
 _NOT_RUNNING: Final = "the follower is not running; use it as `async with sk.feeds.Follower(…) as follower`"

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from sortkey.model.errors import DecodeError
-from sortkey.patterns.schedules.declaration import Schedule
-from sortkey.patterns.schedules.occurrence import Occurrence
+from sortkey.patterns.schedules import Occurrence, Schedule
 
 
 class DueEvent(msgspec.Struct, frozen=True):

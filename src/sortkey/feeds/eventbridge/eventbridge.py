@@ -10,7 +10,7 @@ from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.eventbridge.schedule_writer import Destination, ScheduleWriter
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedules.declaration import Schedule
+from sortkey.patterns.schedules import Schedule
 
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:([a-z0-9-]*):[0-9]*:\S+")
 _GROUP: Final = re.compile(r"[0-9a-zA-Z_.-]{1,64}")
@@ -61,8 +61,8 @@ class EventBridge:
         self.destination = Destination(target, role, group, zone, dead_letters)
 
     def feed(self, schedule: Schedule[Any], session: AsyncSession, *, client: Any = None) -> ChangeFeed[Any]:
-        """The change feed that makes and deletes the schedules, for `sk.feeds.lambda_handler` or `sk.feeds.Follower`. `client` is
-        boto3's of `scheduler`, by default one of the target's region."""
+        """The change feed that makes and deletes the schedules, for `sk.feeds.lambda_handler` or `sk.feeds.Follower`.
+        `client` is boto3's of `scheduler`, by default one of the target's region."""
         writer = ScheduleWriter(self.destination, schedule, session, client)
         # Not the feed of timers, which others may run at the same time.
         return ChangeFeed(f"{schedule.name}.eventbridge", schedule.source.cls, writer.on_changes)

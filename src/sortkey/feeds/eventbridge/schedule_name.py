@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from sortkey.patterns.schedules.occurrence import Occurrence
+from sortkey.patterns.schedules import Occurrence
 
 LONGEST: Final = 64
 _HASH_BYTES: Final = 16

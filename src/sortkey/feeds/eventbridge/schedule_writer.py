@@ -25,9 +25,8 @@ from sortkey.feeds.eventbridge.schedule_name import schedule_name
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.sessions.steps import code_of
 from sortkey.model.streams.change import Change
-from sortkey.patterns.schedules.declaration import Schedule
-from sortkey.patterns.schedules.occurrence import Occurrence
-from sortkey.patterns.schedules.timer_book import asked_by, asked_in_table, given_up_by
+from sortkey.patterns.schedules import Occurrence, Schedule
+from sortkey.patterns.timer_book import asked_by, asked_in_table, given_up_by
 
 PARALLEL: Final = 10
 """Requests at the same time: botocore has as many connections."""

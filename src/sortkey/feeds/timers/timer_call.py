@@ -18,8 +18,7 @@ from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.timers.metrics import TimerMetrics
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.sessions.steps import Pacing
-from sortkey.patterns.schedules.timer import Timer
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.patterns.timer_book import Timer, TimerBook
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=60.0)
 """Between attempts at a timer."""

@@ -17,8 +17,7 @@ from sortkey.feeds.timers.timer_shard import ShardSettings, TimerShard
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.streams.change import Change
-from sortkey.patterns.schedules.timer import Timer, day_of
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.patterns.timer_book import Timer, TimerBook, day_of
 
 WATCH_SECONDS: Final = 0.1
 """Between two looks at the timers of other workers."""

@@ -18,8 +18,7 @@ from sortkey.feeds.changes.lease_runner import STORE_PACING
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.stopping import stopped_within
 from sortkey.feeds.timers.timer_call import TimerCall, Tries
-from sortkey.patterns.schedules.timer import Timer
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.patterns.timer_book import Timer, TimerBook
 
 BATCH: Final = 256
 """Timers that are read at once."""

@@ -13,10 +13,8 @@ from sortkey.feeds.changes.lease_book import LeaseBook
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedules.declaration import Schedule
-from sortkey.patterns.schedules.due import Due
-from sortkey.patterns.schedules.timer import TIMERS
-from sortkey.patterns.schedules.timer_book import TimerBook, asked_in_table
+from sortkey.patterns.schedules import Due, Schedule
+from sortkey.patterns.timer_book import TIMERS, TimerBook, asked_in_table
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -33,8 +31,8 @@ class Timers(Generic[ItemT]):
 
         timers = sk.feeds.Timers(reminders, on_due)
 
-    `sk.feeds.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time; if it
-    dies, another one does. What was due while nobody ran is handled late.
+    `sk.feeds.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time;
+    if it dies, another one does. What was due while nobody ran is handled late.
 
     A call that raises is tried again, with longer and longer pauses; one that raised `attempts` times goes to the dead
     letters, and `dead_letters`, if given, is called with it too. With `attempts=None` it is tried for ever. Errors of

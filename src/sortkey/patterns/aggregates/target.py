@@ -19,10 +19,8 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.sessions.skipped_rows import key_text
-from sortkey.patterns.aggregates.extremes import Extreme, Kept, StoredExtreme
-from sortkey.patterns.aggregates.ranges import AnyWindow
-from sortkey.patterns.aggregates.step import Group
-from sortkey.patterns.aggregates.values import Sum, zero_of
+from sortkey.patterns.aggregates.values import Extreme, Group, Kept, StoredExtreme, Sum, zero_of
+from sortkey.patterns.aggregates.windows import AnyWindow
 
 _CACHED_ITEMS: Final = 16_384
 
@@ -57,7 +55,7 @@ class Target:
         self.group = group
         """The fields of the key."""
         self.prefix = prefix
-        """Of the attributes with marks."""
+        """Of the attributes with checkpoints."""
         self.positions = {name: position for position, name in enumerate(values)}
         """Of the values, in shares."""
         self.sums = {name: value for name, value in values.items() if isinstance(value, Sum)}

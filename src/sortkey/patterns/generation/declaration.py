@@ -20,8 +20,7 @@ from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.table import Table
 from sortkey.patterns.generation.load import GenerationLoad
-from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import GENERATIONS, PointerBook, Served, Superseded
 from sortkey.patterns.generation.reader import GenerationReader
 from sortkey.patterns.generation.removal import Removal, Removed, Remover
 

@@ -20,8 +20,7 @@ from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.patterns.generation.pointer import Served
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import PointerBook, Served
 
 T = TypeVar("T", bound=Item)
 

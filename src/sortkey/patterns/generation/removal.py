@@ -22,8 +22,7 @@ from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer, PointerBook
 
 _PART: Final = 400
 """Rows that are deleted at once: 16 batches."""
@@ -83,7 +82,7 @@ class Removal:
         over = [each for each in marked if each is not None and each.retired and each.retired + self._grace <= now]
         if not over:
             return []
-        # From here on, a load that read the pointer before the mark cannot publish: see pointer.py.
+        # From here on, a load that read the pointer before it was discarded cannot publish: see pointer.py.
         pointer = await self._book.session.update(Pointer.key(of=self._book.of), {"version": add(1)})
         return [each for each in over if each.id not in pointer.ids]
 

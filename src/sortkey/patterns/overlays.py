@@ -1,29 +1,44 @@
 """`sk.patterns.overlay`: which items lie over which base, what they replace there, and when they are newer.
 
-A declaration sends nothing; `OverlayReader` reads by it. All mistakes are rejected at import.
+    base       Person(as_of=03:00, goals=[Goal("SAVINGS", saved=320, status="IN_PROGRESS"), …])
+    overlay    Pending(goal="SAVINGS", updated=14:23, balance=370, status="PENDING")
+    shown      Person(as_of=03:00, goals=[Goal("SAVINGS", saved=370, status="PENDING"), …])
+
+Items that have expired, and those that are not after the base's instant, are as good as deleted. Of the others for one
+part, the newest decides; it replaces nothing if it does not match the overlay's `where`.
+
+A declaration sends nothing; `OverlayReader` reads a base item and its overlay at the same time, and `OverlayMerge`
+merges them. All mistakes are rejected at import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from inspect import Parameter, signature
+from operator import attrgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origin
 
+from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.codec import Codec, codec_of
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.items.records import is_record
+from sortkey.model.items.records import is_record, replace_fields
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.patterns.overlays.merge import OverlayMerge, ReplacedPart
-from sortkey.patterns.overlays.reader import OverlayReader, ReadBase
 
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 BaseT = TypeVar("BaseT", bound=Item)
 OverT = TypeVar("OverT", bound=Item)
+OtherT = TypeVar("OtherT", bound=Item)
+ReadBase = Callable[..., Awaitable[BaseT | None]]
+"""Reads the base item with these fields of its key, given by name."""
 Replace = Mapping[str, str | Callable[..., Any]]
 """The fields that are replaced, and the field of the overlay's item that each is taken from, or a function of it, or of
 it and the base."""
@@ -147,6 +162,159 @@ def overlay(
     return Overlay(
         items, over, newer, than, replace, None if part is None or by is None else ReplacedPart(part, by), where
     )
+
+
+class OverlayReader(Generic[BaseT, OverT]):
+    """An overlay in one store. `Overlay.reader` makes it."""
+
+    def __init__(
+        self,
+        session: AsyncSession,
+        items: type[OverT],
+        key: BoundKey[OverT],
+        merge: OverlayMerge,
+        read_base: ReadBase[BaseT],
+        consistent: bool,
+        undecodable: Undecodable,
+    ) -> None:
+        self._session = session
+        self._context = context_of(session)
+        self._items = items
+        self._key = key
+        self._merge = merge
+        self._read_base = read_base
+        self._consistent = consistent
+        self._undecodable: Undecodable = undecodable
+        # In the process there is nothing to wait for, so tasks would only cost.
+        self._in_parallel = self._context.capabilities is not EMBEDDED
+
+    async def get(self, /, **fields: Any) -> BaseT | None:
+        """The base item with this key, as newer items of the overlay show it; None if there is no base item."""
+        base, items = await self._read(fields, self._path(fields))
+        return None if base is None else self._shown(base, items)
+
+    async def get_with(self, beside: type[OtherT], /, **fields: Any) -> tuple[BaseT, list[OtherT]] | None:
+        """As `get`, with the items of another class that are in the partition of the overlay's items: the same Query
+        reads both. They are not merged, and the overlay's TTL and times do not concern them."""
+        base, items = await self._read(fields, self._path(fields).of_all_classes())
+        if base is None:
+            return None
+        over = [each for each in items if isinstance(each, self._items)]
+        return self._shown(base, over), [each for each in items if isinstance(each, beside)]
+
+    def _shown(self, base: BaseT, over: list[OverT]) -> BaseT:
+        shown: BaseT = self._merge(base, over, self._context.moment)
+        return shown
+
+    async def _read(self, fields: dict[str, Any], path: AccessPath[OtherT]) -> tuple[BaseT | None, list[OtherT]]:
+        if self._in_parallel:
+            return await self._read_both(fields, path)
+        base = await self._read_base(**fields)
+        return base, [] if base is None else await self._read_overlay(path)
+
+    async def _read_both(self, fields: dict[str, Any], path: AccessPath[OtherT]) -> tuple[BaseT | None, list[OtherT]]:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                over = tasks.create_task(self._read_overlay(path))
+                base = await self._read_base(**fields)
+        except BaseExceptionGroup as errors:
+            # The other read was cancelled because of the first error.
+            raise errors.exceptions[0] from None
+        return base, over.result()
+
+    async def _read_overlay(self, path: AccessPath[OtherT]) -> list[OtherT]:
+        read = self._session.iterate(path, consistent=self._consistent, undecodable=self._undecodable)
+        return [item async for item in read]
+
+    def _path(self, fields: dict[str, Any]) -> AccessPath[OverT]:
+        return self._key(**{name: fields[name] for name in self._key.layout.partition_fields if name in fields})
+
+
+class ReplacedPart(NamedTuple):
+    """The field of the base whose elements are replaced, and the field that tells them apart."""
+
+    field: str
+    by: str
+
+
+class OverlayMerge:
+    def __init__(
+        self,
+        newer: str,
+        than: str,
+        replaced: Mapping[str, str | Callable[..., Any]],
+        part: ReplacedPart | None,
+        expires: str | None,
+        accepts: Callable[[Any], bool] | None,
+    ) -> None:
+        self._newer = newer
+        self._than = than
+        self._replaced = {field: _reads(read) for field, read in replaced.items()}
+        self._part = part
+        self._expires = expires
+        self._accepts = accepts
+
+    def __call__(self, base: Any, items: Iterable[Any], now: datetime) -> Any:
+        newest = self._newest(items, getattr(base, self._than), now)
+        if not newest:
+            return base
+        if self._part is None:
+            return self._replace(base, newest[None], base)
+        return replace_fields(base, **{self._part.field: self._replace_each(base, self._part, newest)})
+
+    def _newest(self, items: Iterable[Any], seen: datetime, now: datetime) -> dict[Hashable, Any]:
+        """For each part, the newest item, if it replaces anything."""
+        newest: dict[Hashable, tuple[datetime, Any]] = {}
+        for item in items:
+            instant = getattr(item, self._newer)
+            if instant <= seen or self._has_expired(item, now):
+                continue
+            part = None if self._part is None else getattr(item, self._part.by)
+            if part not in newest or newest[part][0] < instant:
+                newest[part] = instant, item
+        return {part: item for part, (_, item) in newest.items() if self._accepts is None or self._accepts(item)}
+
+    def _has_expired(self, item: Any, now: datetime) -> bool:
+        expires = None if self._expires is None else getattr(item, self._expires)
+        if expires is None:
+            return False
+        return bool(expires < (now if isinstance(expires, datetime) else now.timestamp()))
+
+    def _replace_each(self, base: Any, part: ReplacedPart, newest: Mapping[Hashable, Any]) -> Any:
+        elements = getattr(base, part.field)
+        if isinstance(elements, Mapping):
+            return {
+                key: self._replace(element, newest[key], base) if key in newest else element
+                for key, element in elements.items()
+            }
+        shown = []
+        for element in elements:
+            item = newest.get(getattr(element, part.by))
+            shown.append(element if item is None else self._replace(element, item, base))
+        return shown
+
+    def _replace(self, record: Any, item: Any, base: Any) -> Any:
+        return replace_fields(record, **{field: read(item, base) for field, read in self._replaced.items()})
+
+
+def _reads(read: str | Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """A function of the overlay's item and the base."""
+    if isinstance(read, str):
+        of_item = attrgetter(read)
+        return lambda item, _: of_item(item)
+    if takes_base(read):
+        return read
+    return lambda item, _: read(item)
+
+
+def takes_base(read: Callable[..., Any]) -> bool:
+    """Whether a function has a second parameter, which it needs."""
+    try:
+        parameters = signature(read).parameters.values()
+    except ValueError:
+        return False  # of a builtin that does not say
+    needed = [each for each in parameters if each.default is Parameter.empty and each.kind in _POSITIONAL]
+    return len(needed) == 2
 
 
 def _primary_key(cls: type[Any]) -> BoundKey[Any]:

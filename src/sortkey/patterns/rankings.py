@@ -1,9 +1,9 @@
 """`sk.patterns.ranking`: top lists, and the rank of one item without walking those above it.
 
 The rank is one more than the number of items with a larger number. An aggregate counts the items of each range of
-numbers (`sk.patterns.ranges`), at five levels, and the rank is a sum of those counts: five short queries for ten items or ten
-million. What remains is the item's own range, if that has more than one number: its rows above are read from the index,
-up to a bound, and beyond it estimated.
+numbers (`sk.patterns.ranges`), at five levels, and the rank is a sum of those counts: five short queries for ten items
+or ten million. What remains is the item's own range, if that has more than one number: its rows above are read from the
+index, up to a bound, and beyond it estimated.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sortkey.model.keys.template import Template
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.aggregates.declaration import Aggregate, aggregate
-from sortkey.patterns.aggregates.ranges import SLOTS, Range, bounds_of, ranges, ranges_of, stored_between
 from sortkey.patterns.aggregates.values import count as items_counted
+from sortkey.patterns.aggregates.windows import SLOTS, Range, bounds_of, ranges, ranges_of, stored_between
 
 T = TypeVar("T", bound=Item)
 
@@ -175,8 +175,9 @@ def ranking(index: BoundKey[T], *, into: type[Item], count: str = "count", read:
         board = sk.patterns.ranking(Score.top, into=ScoreRange, count="players")
 
     A change feed of the items keeps the counts, with `board.aggregate.aggregator(db).on_changes`. `await board.top(db,
-    100, game="chess")` is a list of `sk.patterns.Ranked`, `await board.rank(db, score)` a `sk.patterns.Rank`. A rank reads at most `read`
-    rows of the index; where these are not all, it is an estimate, and not `exact`. See docs/patterns.md.
+    100, game="chess")` is a list of `sk.patterns.Ranked`, `await board.rank(db, score)` a `sk.patterns.Rank`. A rank
+    reads at most `read` rows of the index; where these are not all, it is an estimate, and not `exact`. See
+    docs/patterns.md.
     """
     if not isinstance(index, BoundKey):
         raise DeclarationError(f"sk.patterns.ranking takes an index, such as Score.top, not {index!r}")

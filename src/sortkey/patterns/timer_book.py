@@ -1,22 +1,35 @@
-"""Sets, finds and deletes the timers of one schedule in one store."""
+"""`TimerBook` sets, finds and deletes the timers of one schedule, in the table `sortkey-timers`.
+
+    SCHEDULE#price-changes#02#2026-08-24 | 2026-08-24T10:00:00Z#5f0c…     group, version
+
+The partition is a shard of a schedule and a day, in UTC; the sort key is the instant and a hash of the group. So what
+is due is the beginning of a partition, and a worker reads those of today and of earlier days that are not empty.
+The days keep a worker from reading where thousands of timers were deleted, which is slow in some stores.
+
+An occurrence in the past goes to the partition of the day on which it is set: earlier ones may be closed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing
+from sortkey.model.items.item import Item
+from sortkey.model.keys.key import Key
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.streams.change import Change
-from sortkey.patterns.schedules.declaration import Schedule
-from sortkey.patterns.schedules.occurrence import Occurrence
-from sortkey.patterns.schedules.timer import CLOSING, Timer, day_of, end_of, timer_path
+from sortkey.model.tables.table import Table
+from sortkey.patterns.schedules import Occurrence, Schedule
 
+TIMERS: Final = Table("sortkey-timers")
+CLOSING: Final = timedelta(hours=1)
+"""After a day's end its partitions may still get timers, of processes whose clocks are slow."""
 PARALLEL: Final = 32
 """Writes at the same time."""
 PARALLEL_EMBEDDED: Final = 256
@@ -24,6 +37,24 @@ PARALLEL_EMBEDDED: Final = 256
 _PART: Final = 1000
 """Occurrences that are set at once when a table is read."""
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Timer(Item, table=TIMERS):
+    schedule: str
+    shard: int
+    day: date
+    at: datetime
+    group_id: str
+    group: str
+    """As in `Occurrence`."""
+    version: int = 0
+    """Grows each time that a change asks for it; it is deleted only in the version that was handled."""
+
+    key = Key("SCHEDULE#{schedule}#{shard:03}#{day}", "{at}#{group_id}")
+
+    @property
+    def occurrence(self) -> Occurrence:
+        return Occurrence(self.group, self.at)
 
 
 class TimerBook:
@@ -105,6 +136,18 @@ class TimerBook:
         return Timer.key(schedule=self.schedule.name, shard=shard, day=day)
 
 
+def timer_path(schedule: str, shards: int, occurrence: Occurrence, now: datetime) -> AccessPath[Timer]:
+    """Where the timer of an occurrence is when it is set now."""
+    group_id = occurrence.group_id
+    return Timer.key(
+        schedule=schedule,
+        shard=int(group_id[:8], 16) % shards,
+        day=day_of(max(occurrence.at, now)),
+        at=occurrence.at,
+        group_id=group_id,
+    )
+
+
 def asked_by(schedule: Schedule[Any], change: Change[Any]) -> frozenset[Occurrence]:
     """What the item asks for after the change, and did not before. Raises ValueError for a time without a zone."""
     occurrences = schedule.source.occurrences
@@ -131,3 +174,11 @@ async def asked_in_table(schedule: Schedule[Any], session: AsyncSession) -> Asyn
 def days(first: date, last: date) -> Iterator[date]:
     for number in range((last - first).days + 1):
         yield first + timedelta(days=number)
+
+
+def day_of(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()
+
+
+def end_of(day: date) -> datetime:
+    return datetime.combine(day + timedelta(days=1), time(), UTC)
