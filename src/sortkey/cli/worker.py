@@ -27,8 +27,7 @@ from sortkey.feeds.kafka.kafka_settings import (
 )
 from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FAMILIES
-from sortkey.feeds.kafka.subscription import WorkerFailed
-from sortkey.feeds.kafka.worker import KafkaWorker
+from sortkey.feeds.kafka.worker import KafkaWorker, WorkerFailed
 from sortkey.feeds.status_server import StatusServer
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import SystemClock
-from sortkey.feeds.changes.dead_letter import RECORD_BYTES
 from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
-from sortkey.feeds.changes.passing_errors import is_passing
+from sortkey.feeds.shards.dead_letter import RECORD_BYTES
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
+from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.sessions.steps import Pacing
 from tests.feeds.changes.parcels import Kept, Parcel, caught_up, number_of, opened
 

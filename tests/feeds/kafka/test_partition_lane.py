@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from sortkey.clock import SystemClock
 from sortkey.feeds.kafka.message import Message
-from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.metrics import KafkaMetrics
 from sortkey.feeds.kafka.partition_lane import BATCH, Handled, MessageChunk, PartitionLane
 from sortkey.model.sessions.steps import Pacing
 from tests.feeds.kafka.working import QUICK, Recorder
@@ -26,8 +27,8 @@ class Bench:
     def __init__(self, pacing: Pacing = QUICK) -> None:
         self.recorder = Recorder()
         self.reports: list[Handled] = []
-        self.metrics = FeedMetrics()
-        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.metrics, pacing)
+        self.metrics = KafkaMetrics()
+        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.metrics, pacing, SystemClock())
 
     @property
     def offsets(self) -> list[int]:

@@ -54,7 +54,7 @@ def consume(kafka: KafkaSettings, end: int = MESSAGES) -> list[int]:
 
 
 def replace_consumer(monkeypatch: pytest.MonkeyPatch, consumer: type[Consumer]) -> None:
-    monkeypatch.setattr("sortkey.feeds.kafka.subscription.KafkaConsumer", consumer)
+    monkeypatch.setattr("sortkey.feeds.kafka.worker.KafkaConsumer", consumer)
 
 
 def delivering(stale: list[Message], deliver: Deliver) -> type[Consumer]:

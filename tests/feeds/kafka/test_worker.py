@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sortkey.feeds.kafka.flow_control import PARTITION_LOAD, TOTAL_LOAD
 from sortkey.feeds.kafka.message import Message
-from sortkey.feeds.kafka.subscription import RECEIVED, WorkerFailed
-from sortkey.feeds.kafka.worker import KafkaWorker
+from sortkey.feeds.kafka.partition_lane import PARTITION_LOAD, TOTAL_LOAD
+from sortkey.feeds.kafka.worker import RECEIVED, KafkaWorker, WorkerFailed
 from tests.feeds.kafka.working import QUICK, SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.changes.lease_book import HeldLease
+from sortkey.feeds.shards.leases import HeldLease
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up
 from tests.patterns.schedules.reminders import HOUR, NOON, REMINDERS, Reminder, clock_at, opened
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.changes.lease import ShardLease
+from sortkey.feeds.shards.leases import ShardLease
 from sortkey.patterns.timer_book import Timer
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, opened

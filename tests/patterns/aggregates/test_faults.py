@@ -12,7 +12,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.engine.streams.shards import reshard
-from sortkey.feeds.changes.handled import handled_by
+from sortkey.feeds.shards.leases import handled_by
 from tests.patterns.aggregates.favourites import (
     COUNTED,
     COUNTS,
@@ -86,7 +86,7 @@ def test_counts_are_right_in_the_end(seed: int) -> None:
             left = [each async for each in db.scan(Favourite, consistent=True)]
             assert await counted(db, RESTAURANTS) == truth(left)
             for aggregator, feed in zip((counts, ranges), feeds, strict=True):
-                assert (await aggregator.recount(repair=True, handled=await handled_by(db, feed))).is_clean
+                assert (await aggregator.recount(repair=True, handled=await handled_by(db, feed.name))).is_clean
             for restaurant in RESTAURANTS:
                 spent = [each.spent for each in left if each.restaurant == restaurant]
                 found = await db.get(SpendingRange.key(restaurant=restaurant))

@@ -15,7 +15,7 @@ import pytest
 from moto import mock_aws
 
 import sortkey as sk
-from sortkey.feeds.changes.dead_letter import as_json
+from sortkey.feeds.shards.dead_letter import as_json
 from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.service import Pricing
 from sortkey_services.pricing.types import ChangeInput, PriceChange

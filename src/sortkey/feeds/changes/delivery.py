@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from sortkey.clock import Clock
+from sortkey.clock import WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.dead_letter import DeadLetter, dead_letter
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
-from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record
-from sortkey.feeds.changes.stopping import stopped_within
+from sortkey.feeds.shards.dead_letter import DeadLetter, dead_letter
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
+from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.errors import DecodeError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.steps import Pacing
@@ -56,7 +54,7 @@ class Delivery:
         session: AsyncSession,
         metrics: ChangeFeedMetrics,
         stopping: asyncio.Event,
-        clock: Clock,
+        clock: WaitingClock,
         sinks: Sequence[Callable[[DeadLetter], Awaitable[None]]] = (),
         pacing: Pacing = PACING,
     ) -> None:
@@ -101,7 +99,7 @@ class Delivery:
                 pause,
                 exc_info=error,
             )
-            if await stopped_within(self._stopping, pause):
+            if await self._clock.wait(self._stopping, pause):
                 return False
         if len(entries) == 1:
             return await self._give_up(entries[0], f"{type(error).__name__}: {error}")
@@ -112,13 +110,13 @@ class Delivery:
         return True
 
     async def _try(self, entries: Sequence[RecordEntry]) -> Exception | None:
-        began = perf_counter()
+        began = self._clock.monotonic()
         try:
             await self._feed.on_changes([entry.change for entry in entries if entry.change is not None])
         except Exception as error:  # noqa: BLE001 - the program's own code may raise anything
             self._metrics.retries += 1
             return error
-        self._metrics.batch_seconds.count(perf_counter() - began)
+        self._metrics.batch_seconds.count(self._clock.monotonic() - began)
         self._metrics.batches += 1
         self._metrics.handled += len(entries)
         return None
@@ -140,7 +138,7 @@ class Delivery:
                 _logger.warning(
                     "%s: cannot write a dead letter; retry in %.1f s", self._feed.name, pause, exc_info=True
                 )
-                if await stopped_within(self._stopping, pause):
+                if await self._clock.wait(self._stopping, pause):
                     return False
             else:
                 self._metrics.dead += 1

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
+from sortkey.clock import SystemClock
 from sortkey.feeds.changes.change_feed import ATTEMPTS
-from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
-from sortkey.feeds.changes.lease import FEEDS, NOBODY
-from sortkey.feeds.changes.lease_book import LeaseBook
+from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
+from sortkey.feeds.shards.leases import FEEDS, NOBODY, LeaseBook
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
@@ -73,7 +72,7 @@ class Timers(Generic[ItemT]):
         it for more than a day. Reads the whole table. Items in the past that still match are handled again."""
         await session.create_tables(FEEDS, DEAD_LETTERS, TIMERS)
         book = TimerBook(session, self.schedule)
-        await LeaseBook(session, self.leases, NOBODY, monotonic).started(book.now)
+        await LeaseBook(session, self.leases, NOBODY, SystemClock()).started(book.now)
         number = 0
         async for part in asked_in_table(self.schedule, session):
             number += len(await book.set(part))

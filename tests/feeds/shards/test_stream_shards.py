@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.feeds.changes.stream_shards import ShardKey, StreamShard, may_start
+from sortkey.feeds.shards.leases import ShardKey, StreamShard, may_start
 
 
 def shard(name: str, parent: str | None = None, stream: str = "old") -> StreamShard:

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.feeds.eventbridge.schedule_name import schedule_name
+from sortkey.feeds.aws.eventbridge import schedule_name
 from sortkey.patterns.schedules import Occurrence
 
 # As the API's reference has it.

@@ -1,5 +1,7 @@
 """`sk.feeds.due_handler`: a schedule's handler as an AWS Lambda function that EventBridge Scheduler calls.
 
+A schedule sends a `DueEvent` to its target: as its `Input`, which Lambda passes as the event, and SQS as the body.
+
 Scheduler and Lambda repeat what raises, and know the queue of what fails for good. They call at least once, perhaps
 twice at the same time. So the handler has neither leases nor dead letters; it checks that an item still asks.
 """
@@ -10,22 +12,22 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from sortkey.feeds.eventbridge.due_event import occurrence_of
-from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
+from sortkey.clock import SystemClock, WaitingClock
+from sortkey.feeds.aws.lambda_handler import LambdaLoop, seconds_left
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, ModelError
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.tables.table import Table
+from sortkey.patterns.schedules import Occurrence, Schedule
 
 EARLY: Final = timedelta(minutes=1)
 """How much an event may come before its time: the function waits. Clocks differ."""
-
 _logger = logging.getLogger(__name__)
 
 
@@ -47,16 +49,19 @@ def due_handler(
     Of the timers, the schedule and `on_due` count. What raises is raised, so that it is called again; of a queue's
     messages, the answer names those that failed, and the event source mapping needs `ReportBatchItemFailures`.
     """
-    return DueHandler(timers, LambdaLoop(store, tuple(tables)))
+    return DueHandler(timers, LambdaLoop(store, tuple(tables)), SystemClock())
 
 
 class DueHandler:
     """Calls `on_due` with what an event says is due."""
 
-    def __init__(self, timers: Timers[Any] | Callable[[AsyncSession], Timers[Any]], loop: LambdaLoop) -> None:
+    def __init__(
+        self, timers: Timers[Any] | Callable[[AsyncSession], Timers[Any]], loop: LambdaLoop, clock: WaitingClock
+    ) -> None:
         self._timers = timers if isinstance(timers, Timers) else None
         self._make = timers
         self._loop = loop
+        self._clock = clock
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         return self._loop.run(self._handle(event, seconds_left(context)))
@@ -101,11 +106,44 @@ class DueHandler:
         if early > EARLY:
             raise ModelError(f"{timers.name}: an event came {early} before its time, {occurrence.at.isoformat()}")
         if early > timedelta():
-            await asyncio.sleep(early.total_seconds())
+            await self._clock.sleep(early.total_seconds())
         if not await timers.schedule.finder.is_asked_for(session, occurrence):
             return False
         await timers.on_due(timers.schedule.due(session, occurrence))
         return True
+
+
+class DueEvent(msgspec.Struct, frozen=True):
+    schedule: str
+    group: dict[str, Any]
+    """The fields of the group."""
+    at: datetime
+
+
+def event_text(schedule: Schedule[Any], occurrence: Occurrence) -> str:
+    event = DueEvent(schedule.name, schedule.source.fields(occurrence.group), occurrence.at)
+    return msgspec.json.encode(event).decode()
+
+
+def occurrence_of(schedule: Schedule[Any], event: Any) -> Occurrence:
+    """What an event tells. Raises DecodeError for another event, and for one of another schedule."""
+    try:
+        found = msgspec.convert(event, DueEvent)
+        if found.schedule != schedule.name:
+            raise DecodeError(
+                f"the event is of the schedule {found.schedule!r}, and this function is for {schedule.name!r}"
+            )
+        group = schedule.source.group(found.group)
+    except (msgspec.ValidationError, KeyError) as error:
+        raise DecodeError(
+            f"an event of the schedule {schedule.name} has schedule, group with {', '.join(schedule.source.by)}, and "
+            f"at; this one is {event!r}: {error}"
+        ) from None
+    if found.at.utcoffset() is None:
+        raise DecodeError(f"an event of the schedule {schedule.name} has a time zone; this one has at={found.at!r}")
+    # Its fields have the types that the schedule declares.
+    schedule.source.fields(group)
+    return Occurrence(group, found.at.astimezone(UTC))
 
 
 def _content(message: Mapping[str, Any]) -> Any:

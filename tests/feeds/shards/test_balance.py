@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.feeds.changes.balance import LeasePlan, Sightings, plan
-from sortkey.feeds.changes.lease import NOBODY, ShardLease
-from sortkey.feeds.changes.stream_shards import ShardKey
+from sortkey.feeds.shards.lease_runner import LeasePlan, Sightings, plan
+from sortkey.feeds.shards.leases import NOBODY, ShardKey, ShardLease
 
 
 def key(name: str) -> ShardKey:

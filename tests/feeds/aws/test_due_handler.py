@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.eventbridge.due_event import event_text, occurrence_of
+from sortkey.feeds.aws.due_handler import event_text, occurrence_of
 from tests.patterns.schedules.reminders import NOON, REMINDERS, Reminder, opened
 
 BY_USER = sk.patterns.schedule("lambda-by-user", Reminder, at="at", by=("user",), where={"active": True})

@@ -2,6 +2,11 @@
 
 Every quarter of the lease time there is a *round*: list the shards and the leases, take what is free, ask for what is
 due, renew what is held. A consumer that ends starts a round at once: what follows its shard is not delayed.
+
+Followers do not know of each other but by the leases: an owner lives as long as one of its counters moves. `plan`
+decides so that they share the shards evenly. Each follower takes leases without a living owner up to its share, which
+is rounded up, so that all are taken. A follower with less than its share asks the owner of the most leases for one of
+them. That owner finishes its batch and hands it over, so no change is handled twice.
 """
 
 from __future__ import annotations
@@ -10,17 +15,16 @@ import asyncio
 import logging
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from sortkey.clock import Clock
-from sortkey.feeds.changes.balance import Sightings, plan
-from sortkey.feeds.changes.dead_letter import DeadLetter
-from sortkey.feeds.changes.lease import NOBODY, ShardLease
-from sortkey.feeds.changes.lease_book import HeldLease, LeaseBook
-from sortkey.feeds.changes.passing_errors import is_passing
-from sortkey.feeds.changes.stopping import stopped_within
-from sortkey.feeds.changes.stream_shards import ShardKey, StreamShard, may_start
+from sortkey.clock import WaitingClock
+from sortkey.feeds.shards.dead_letter import DeadLetter
+from sortkey.feeds.shards.leases import NOBODY, HeldLease, LeaseBook, ShardKey, ShardLease, StreamShard, may_start
+from sortkey.feeds.shards.metrics import ShardMetrics
+from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.steps import Pacing
 
@@ -30,24 +34,14 @@ FORGET_SECONDS: Final = 3600.0
 """A lease is deleted when its shard has not been listed for this long."""
 STORE_PACING: Final = Pacing(first_pause=0.1, longest_pause=5.0)
 """Between attempts to read a shard or to write a lease."""
-
 _logger = logging.getLogger(__name__)
 
 
 class RunnerSettings(NamedTuple):
     lease_seconds: float
-    now: Callable[[], float]
-    """The monotonic clock."""
-    clock: Clock
+    clock: WaitingClock
     dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None
     """Is called with each dead letter, besides the feed's own."""
-
-
-class LeaseCounts(Protocol):
-    """Where takeovers and losses are counted."""
-
-    takeovers: int
-    lost: int
 
 
 class LeasedConsumer(Protocol):
@@ -68,17 +62,18 @@ ConsumerT = TypeVar("ConsumerT", bound=LeasedConsumer)
 
 class LeaseRunner(ABC, Generic[ConsumerT]):
     def __init__(
-        self, session: AsyncSession, name: str, leases: str, me: str, settings: RunnerSettings, counts: LeaseCounts
+        self, session: AsyncSession, name: str, leases: str, me: str, settings: RunnerSettings, metrics: ShardMetrics
     ) -> None:
         """`leases` is the name under which the leases are kept."""
         self.name = name
-        self.book = LeaseBook(session, leases, me, settings.now)
+        self.book = LeaseBook(session, leases, me, settings.clock)
         self.consumers: dict[ShardKey, ConsumerT] = {}
         self.changed = asyncio.Event()
         """Set when a consumer starts or ends."""
         self._session = session
         self._settings = settings
-        self._counts = counts
+        self._metrics = metrics
+        self._clock = settings.clock
         self._sightings = Sightings(settings.lease_seconds)
         self._unlisted: dict[ShardKey, float] = {}
         """Since when the shards of these leases are not listed."""
@@ -114,7 +109,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
                 _logger.warning(
                     "%s: leases cannot be kept now; retry in %.1f s: %s", self.name, pause, error, exc_info=True
                 )
-                await stopped_within(self._stopping, pause)
+                await self._clock.wait(self._stopping, pause)
                 self._round_now.set()
 
     def stop(self) -> None:
@@ -140,12 +135,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         return self._settings.lease_seconds / 4
 
     async def _next_round(self, seconds: float) -> None:
-        waiting = asyncio.ensure_future(self._round_now.wait())
-        either: set[asyncio.Future[Any]] = {waiting, self._failed}
-        try:
-            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
+        await self._clock.wait(self._round_now, seconds)
         self._round_now.clear()
         if self._failed.done():
             await self._failed
@@ -155,7 +145,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
 
     async def _renew(self) -> None:
         """Renew what was not saved lately, and stop the consumers whose leases others want."""
-        due = self._settings.now() - self._settings.lease_seconds / 5
+        due = self._clock.monotonic() - self._settings.lease_seconds / 5
         held = [consumer for consumer in self.consumers.values() if consumer.lease.saved_at <= due]
         await asyncio.gather(*(consumer.lease.save() for consumer in held))
         for consumer in list(self.consumers.values()):
@@ -165,7 +155,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
     async def _round(self) -> None:
         streams = await self.list_shards()
         leases = await self.book.leases()
-        expired = self._sightings.expired(leases, self._settings.now()) - self.consumers.keys()
+        expired = self._sightings.expired(leases, self._clock.monotonic()) - self.consumers.keys()
         ended = {key for key, lease in leases.items() if lease.has_ended}
         startable = [shard.key for shard in may_start(streams, ended)]
         # Followers that start together should not all try the same shards.
@@ -189,7 +179,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         if lease is None:
             return
         if known is not None and known.owner not in (NOBODY, self.book.me):
-            self._counts.takeovers += 1
+            self._metrics.takeovers += 1
             _logger.warning("%s: took %s over from %s", self.name, key.shard, known.owner)
         consumer = self.consumers[lease.key] = await self._consumer(lease)
         task = asyncio.create_task(self._consume(consumer), name=f"{self.name} {lease.key.shard}")
@@ -202,7 +192,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
             await consumer.run()
         finally:
             await self._leave(consumer)
-            self._counts.lost += consumer.lease.is_lost
+            self._metrics.lost += consumer.lease.is_lost
             self.changed.set()
             self._round_now.set()
 
@@ -211,6 +201,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         error = None if task.cancelled() else task.exception()
         if error is not None and not self._failed.done():
             self._failed.set_exception(error)
+            self._round_now.set()
 
     async def _leave(self, consumer: ConsumerT) -> None:
         try:
@@ -224,7 +215,57 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
 
     async def _forget(self, listed: set[ShardKey], leases: dict[ShardKey, ShardLease]) -> None:
         """Delete leases of shards that are gone."""
-        now = self._settings.now()
+        now = self._clock.monotonic()
         self._unlisted = {key: self._unlisted.get(key, now) for key in leases if key not in listed}
         gone = [key for key, since in self._unlisted.items() if now - since >= FORGET_SECONDS]
         await self.book.forget(leases[key] for key in gone)
+
+
+class _Sight(NamedTuple):
+    owner: str
+    counter: int
+    at: float
+
+
+@dataclass
+class Sightings:
+    """When this follower first saw each lease as it is."""
+
+    seconds: float
+    """The lease time."""
+    _seen: dict[ShardKey, _Sight] = field(default_factory=dict)
+
+    def expired(self, leases: Mapping[ShardKey, ShardLease], now: float) -> set[ShardKey]:
+        """The leases without a living owner. `now` is monotonic."""
+        before, self._seen = self._seen, {}
+        for key, lease in leases.items():
+            sight = before.get(key)
+            if sight is None or (sight.owner, sight.counter) != (lease.owner, lease.counter):
+                sight = _Sight(lease.owner, lease.counter, now)
+            self._seen[key] = sight
+        return {key for key, sight in self._seen.items() if sight.owner == NOBODY or now - sight.at >= self.seconds}
+
+
+class LeasePlan(NamedTuple):
+    take: list[ShardKey]
+    ask: ShardKey | None
+    """The lease to ask its owner for."""
+
+
+def plan(
+    me: str, shards: Sequence[ShardKey], leases: Mapping[ShardKey, ShardLease], expired: set[ShardKey]
+) -> LeasePlan:
+    """`shards` are those that may be followed, in the order in which to take them."""
+    owned = {key: leases[key] for key in shards if key in leases and key not in expired}
+    held = Counter(lease.owner for lease in owned.values())
+    mine = held.pop(me, 0)
+    followers = len(held) + 1
+    free = [key for key in shards if key not in owned]
+    take = free[: max(0, -(-len(shards) // followers) - mine)]
+    if free or not held:
+        return LeasePlan(take, None)
+    if any(lease.wanted_by == me for lease in owned.values() if lease.owner != me):
+        return LeasePlan(take, None)  # one at a time
+    richest, most = max(held.items(), key=lambda each: (each[1], each[0]))
+    asked = (key for key, lease in owned.items() if lease.owner == richest and lease.wanted_by == NOBODY)
+    return LeasePlan(take, next(asked, None) if most > mine + 1 else None)

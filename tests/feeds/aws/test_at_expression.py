@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.feeds.eventbridge.at_expression import AtExpression, at_expression, fires_at, instant_of, whole_minute
+from sortkey.feeds.aws.eventbridge import AtExpression, at_expression, fires_at, instant_of, whole_minute
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia"]

@@ -9,7 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.engine.streams.shards import reshard
-from sortkey.feeds.changes.lease import FEEDS, SHARD_END, ShardLease
+from sortkey.feeds.shards.leases import FEEDS, SHARD_END, ShardLease
 from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, caught_up, opened
 
 SHARED = ["disk", "endpoint", pytest.param("local", marks=pytest.mark.oracle)]
@@ -205,7 +205,7 @@ def test_leases_of_shards_that_are_gone_are_deleted(monkeypatch: pytest.MonkeyPa
                 await caught_up(follower)
                 # A list may be late, so they are kept for a while.
                 assert len(await leases(db)) == 2
-            monkeypatch.setattr("sortkey.feeds.changes.lease_runner.FORGET_SECONDS", 0.0)
+            monkeypatch.setattr("sortkey.feeds.shards.lease_runner.FORGET_SECONDS", 0.0)
             async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, Kept())]) as follower:
                 await caught_up(follower)
             assert [lease.stream == "gone" for lease in await leases(db)] == [False]

@@ -6,18 +6,16 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from sortkey.clock import SystemClock
-from sortkey.feeds.changes.catching_up import caught_up
+from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
 from sortkey.feeds.changes.feed_runner import FeedRunner
-from sortkey.feeds.changes.lease import FEEDS
-from sortkey.feeds.changes.lease_runner import RunnerSettings
+from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
+from sortkey.feeds.shards.lease_runner import RunnerSettings
+from sortkey.feeds.shards.leases import FEEDS
 from sortkey.feeds.timers.timer_runner import TimerRunner
 from sortkey.feeds.timers.timers import Timers
 from sortkey.http.prometheus import Samples
@@ -38,8 +36,9 @@ class Follower:
             await follower.caught_up()
 
     Leaving the block finishes the current batches and calls, and gives the shards up at once. `dead_letters`, if given,
-    is called with the dead letters of all feeds, besides the feeds' own. The tables `sortkey-feeds` and
-    `sortkey-dead-letters`, and with timers `sortkey-timers`, are created if they do not exist.
+    is called with the dead letters of all feeds, besides the feeds' own. `clock` is for tests: leases, pauses and waits
+    go by an `sk.testing.ManualClock`. The tables `sortkey-feeds` and `sortkey-dead-letters`, and with timers
+    `sortkey-timers`, are created if they do not exist.
     """
 
     def __init__(
@@ -49,6 +48,7 @@ class Follower:
         *,
         lease_seconds: float = LEASE_SECONDS,
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
+        clock: WaitingClock | None = None,
     ) -> None:
         names = [feed.name for feed in feeds]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -60,7 +60,7 @@ class Follower:
         """The name under which it has leases."""
         self._session = session
         self._feeds = tuple(feeds)
-        self._settings = RunnerSettings(lease_seconds, monotonic, SystemClock(), dead_letters)
+        self._settings = RunnerSettings(lease_seconds, clock or SystemClock(), dead_letters)
         self._runners: list[FeedRunner | TimerRunner] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._running: asyncio.Future[list[None]] | None = None
@@ -148,8 +148,8 @@ class Follower:
 
     async def _all_caught_up(self) -> None:
         """Feeds first, because they set timers."""
-        await asyncio.gather(*(caught_up(each) for each in self._runners if isinstance(each, FeedRunner)))
-        await asyncio.gather(*(each.caught_up() for each in self._runners if isinstance(each, TimerRunner)))
+        for kind in (FeedRunner, TimerRunner):
+            await asyncio.gather(*(each.caught_up() for each in self._runners if isinstance(each, kind)))
 
     def samples(self) -> Samples:
         """The metrics, by feed."""

@@ -3,6 +3,8 @@
 Lambda keeps the position in the stream, repeats what failed, and knows the destination of what fails for good. So the
 handler has neither leases nor dead letters. It tells Lambda the first change that was not handled; Lambda delivers that
 one and all after it again.
+
+`LambdaLoop` is the event loop and the session of a function, which stand still between two events.
 """
 
 from __future__ import annotations
@@ -10,18 +12,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import RecordEntry, entry_of
-from sortkey.feeds.changes.passing_errors import is_passing
-from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
+from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.model.tables.table import Table
 
+T = TypeVar("T")
+ANSWER_SECONDS: Final = 1.0
+"""Left for the answer when the function's time is nearly over."""
 _logger = logging.getLogger(__name__)
 
 
@@ -133,3 +137,32 @@ class _Batch:
             _logger.warning("%s: %d changes raised", self._feed.name, len(entries), exc_info=True)
             return error
         return None
+
+
+class LambdaLoop:
+    def __init__(self, store: str | os.PathLike[str] | None, tables: Sequence[type[Item] | Table]) -> None:
+        self._store = store
+        self._tables = tables
+        self._session: AsyncSession | None = None
+        self._runner = asyncio.Runner()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    async def session(self) -> AsyncSession:
+        """Opened when it is first asked for, and kept."""
+        if self._session is None:
+            assert self._store is not None
+            self._session = await async_connect(self._store, tables=self._tables)
+        return self._session
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._runner.run(self._session.close())
+        self._runner.close()
+
+
+def seconds_left(context: Any) -> float | None:
+    """None if the context does not tell, as in tests."""
+    remaining = getattr(context, "get_remaining_time_in_millis", None)
+    return None if remaining is None else max(0.0, remaining() / 1000 - ANSWER_SECONDS)

@@ -208,7 +208,7 @@ def test_an_unexpected_error_ends_the_follower(monkeypatch: pytest.MonkeyPatch) 
         feeds = [sk.feeds.ChangeFeed("one", Parcel, one), sk.feeds.ChangeFeed("two", Parcel, two)]
         async with opened("memory:") as db:
             with monkeypatch.context() as broken:
-                broken.setattr("sortkey.feeds.changes.shard_consumer.entry_of", fail)
+                broken.setattr("sortkey.feeds.changes.feed_runner.entry_of", fail)
                 await db.put(Parcel(number=1))
                 with pytest.raises(RuntimeError, match="unexpected"):
                     await asyncio.wait_for(sk.feeds.Follower(db, feeds).run(), SECONDS)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.changes import topic_dead_letters
-from sortkey.feeds.changes.topic_dead_letters import KafkaUnusable, open_topic
+from sortkey.feeds.kafka import dead_letters
+from sortkey.feeds.kafka.dead_letters import KafkaUnusable, open_topic
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything
 from tests.maven import free_port
@@ -42,10 +42,10 @@ def test_a_letter_arrives_with_its_reason(broker: Broker) -> None:
 
 # The feed then tries again, and does not go on.
 def test_a_letter_that_the_broker_does_not_take_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_dead_letters, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(dead_letters, "SEND_SECONDS", 0.2)
     nowhere = {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
     with (
-        topic_dead_letters.TopicDeadLetters(nowhere, "letters") as send,
+        dead_letters.TopicDeadLetters(nowhere, "letters") as send,
         pytest.raises(TimeoutError, match=r"within 0\.2 s"),
     ):
         asyncio.run(send(LETTER))
