@@ -46,7 +46,7 @@ def run(folder: Path, *options: str) -> str:
 @pytest.mark.slow
 def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> None:
     options = [] if store == "memory" else ["--store", request.getfixturevalue(store)]
-    assert "\n7 passed" in run(folder, *options)
+    assert "\n8 passed" in run(folder, *options)
 
 
 @pytest.mark.slow

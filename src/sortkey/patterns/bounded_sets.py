@@ -72,8 +72,9 @@ from sortkey.model.sessions.writes import DeleteOrCheck
 Outcome = Literal["added", "present", "full", "removed", "absent"]
 ParentT = TypeVar("ParentT", bound=Item)
 ChildT = TypeVar("ChildT", bound=Item)
-_CONDITION: Final = "ConditionalCheckFailed"
 ItemT = TypeVar("ItemT", bound=Item)
+
+_CONDITION: Final = "ConditionalCheckFailed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.model.sessions.item_decoder import Undecodable
 
-_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 BaseT = TypeVar("BaseT", bound=Item)
 OverT = TypeVar("OverT", bound=Item)
 OtherT = TypeVar("OtherT", bound=Item)
@@ -42,6 +41,8 @@ ReadBase = Callable[..., Awaitable[BaseT | None]]
 Replace = Mapping[str, str | Callable[..., Any]]
 """The fields that are replaced, and the field of the overlay's item that each is taken from, or a function of it, or of
 it and the base."""
+
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Overlay(Generic[BaseT, OverT]):

@@ -29,6 +29,7 @@ from sortkey.model.sessions.async_session import AsyncSession
 At = str | Callable[[Any], datetime | Iterable[datetime] | None]
 """The field with the time, or a function from an item to its time or times."""
 ItemT = TypeVar("ItemT", bound=Item)
+
 SHARDS: Final = 4
 MAX_SHARDS: Final = 256
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,80}")

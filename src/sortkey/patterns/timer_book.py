@@ -28,8 +28,10 @@ from sortkey.model.tables.table import Table
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")
+
 CLOSING: Final = timedelta(hours=1)
 """After a day's end its partitions may still get timers, of processes whose clocks are slow."""
+
 PARALLEL: Final = 32
 """Writes at the same time."""
 PARALLEL_EMBEDDED: Final = 256

@@ -10,7 +10,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.feeds.kafka import dead_letters
-from sortkey.feeds.kafka.dead_letters import KafkaUnusable, open_topic
+from sortkey.feeds.kafka.dead_letters import open_topic
+from sortkey.feeds.kafka.kafka_settings import KafkaUnusable
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything
 from tests.maven import free_port

@@ -28,6 +28,7 @@ from sortkey.patterns.schedules import Occurrence, Schedule
 
 EARLY: Final = timedelta(minutes=1)
 """How much an event may come before its time: the function waits. Clocks differ."""
+
 _logger = logging.getLogger(__name__)
 
 

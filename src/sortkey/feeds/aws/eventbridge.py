@@ -45,18 +45,20 @@ from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules import Occurrence, Schedule
 from sortkey.patterns.timer_book import asked_by, asked_in_table, given_up_by
 
+PARALLEL: Final = 10
+"""Requests at the same time: botocore has as many connections."""
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:([a-z0-9-]*):[0-9]*:\S+")
+_GROUP: Final = re.compile(r"[0-9a-zA-Z_.-]{1,64}")
+
 LONGEST: Final = 64
 _HASH_BYTES: Final = 16
 _OTHERS: Final = re.compile(r"[^0-9A-Za-z_-]+", re.ASCII)
+
 SOONEST: Final = timedelta(minutes=1)
 """How far ahead an expression is at least. EventBridge's clock may differ, and it has its own delay."""
 _FORM: Final = re.compile(r"at\((\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\)", re.ASCII)
 _MINUTE: Final = timedelta(minutes=1)
 _UTC: Final = ZoneInfo("UTC")
-PARALLEL: Final = 10
-"""Requests at the same time: botocore has as many connections."""
-_ARN: Final = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:([a-z0-9-]*):[0-9]*:\S+")
-_GROUP: Final = re.compile(r"[0-9a-zA-Z_.-]{1,64}")
 
 
 class EventBridge:

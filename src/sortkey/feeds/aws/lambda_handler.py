@@ -24,8 +24,10 @@ from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
+
 ANSWER_SECONDS: Final = 1.0
 """Left for the answer when the function's time is nearly over."""
+
 _logger = logging.getLogger(__name__)
 
 

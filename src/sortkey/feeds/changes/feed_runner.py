@@ -17,7 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sortkey.clock import WaitingClock
+from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
 from sortkey.feeds.changes.shard_reader import Record, ShardReader, pace_of
@@ -37,10 +37,11 @@ IDLE_SECONDS: Final = 30.0
 """How long it waits for records at once."""
 SLICE_RECORDS: Final = 50
 """Records that are read in one go, in about a millisecond."""
-_logger = logging.getLogger(__name__)
 LATEST_MARGIN: Final = timedelta(seconds=60)
 """If the first follower of a feed from now on dies before it has handled anything, the next one begins this much before
 the start: the store's clock may differ."""
+
+_logger = logging.getLogger(__name__)
 
 
 class ConsumerSettings(NamedTuple):
@@ -247,8 +248,7 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
 
     async def last_sequence(self, key: ShardKey, lease: ShardLease) -> str:
         """The padded number of the last record that the shard has now; that of the checkpoint if there is none."""
-        pace = pace_of(self._session.capabilities)
-        reader = ShardReader(self._session.client, key, pace, self.metrics, self._clock, lease.checkpoint, latest=False)
+        reader = self._reader(key, lease.checkpoint, latest=False)
         last = lease.checkpoint
         while True:
             records = await reader.read(STREAM_RECORDS)
@@ -290,8 +290,7 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
                 if padded(leases[key].checkpoint) >= targets[key]:
                     done.add(key)
             if not done.issuperset(left):
-                # Another follower may have gone on.
-                await self._clock.wait(self.changed, WATCH_SECONDS if others else self.round_seconds)
+                await self.watch(WATCH_SECONDS if others else self.round_seconds)
 
     def _is_after_start(self, record: Record) -> bool:
         if self._since is None or self.feed.start != "now":
@@ -311,15 +310,7 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
 
     async def _consumer(self, lease: HeldLease) -> ShardConsumer:
         start = lease.start
-        reader = ShardReader(
-            self._session.client,
-            lease.key,
-            pace_of(self._session.capabilities),
-            self.metrics,
-            self._clock,
-            start.checkpoint,
-            start.from_latest,
-        )
+        reader = self._reader(lease.key, start.checkpoint, start.from_latest)
         if start.from_latest:
             # The position is fixed before anybody is told that the feed has begun. If this follower dies before its
             # first checkpoint, the next one reads from the horizon, and drops what is older than the start.
@@ -338,6 +329,10 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
             stopping,
             ConsumerSettings(settings.lease_seconds, settings.clock, self._since),
         )
+
+    def _reader(self, key: ShardKey, after: str, latest: bool) -> ShardReader:
+        pace = pace_of(self._session.capabilities)
+        return ShardReader(self._session.client, key, pace, self.metrics, SystemClock(), after, latest)
 
     def _lag(self) -> float:
         # Another thread may ask, for /metrics.

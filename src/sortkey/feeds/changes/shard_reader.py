@@ -54,7 +54,7 @@ class ShardReader:
         latest: bool,
     ) -> None:
         """Reads what comes `after` a sequence number; if it is empty, from the horizon, or what comes from now on if
-        `latest`."""
+        `latest`. The `clock` is the system's but in tests of the pace: the store's time does not stand still."""
         self.has_ended = False
         self._client = client
         self._key = key

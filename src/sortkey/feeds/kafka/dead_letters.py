@@ -33,7 +33,6 @@ from sortkey.feeds.shards.dead_letter import DeadLetter
 
 HEADER: Final = "sortkey-"
 REASON_BYTES: Final = 4096
-__all__ = ["KafkaUnusable", "TopicDeadLetters", "open_topic"]
 SEND_SECONDS: Final = 10.0
 
 

@@ -25,12 +25,13 @@ from sortkey.model.sessions.steps import Pacing
 
 BATCH: Final = 1000
 """The most messages in a batch, unless a single chunk has more."""
-_logger = logging.getLogger(__name__)
 PARTITION_LOAD: Final = 4_000
 TOTAL_LOAD: Final = 16_000
 PATIENCE_SECONDS: Final = 0.5
 """How long a partition may be full before it is paused."""
 WEIGHED_BYTES: Final = 4096
+
+_logger = logging.getLogger(__name__)
 
 
 class MessageChunk(NamedTuple):

@@ -41,6 +41,8 @@ from sortkey.feeds.kafka.partition_lane import (
 )
 from sortkey.model.sessions.steps import Pacing
 
+Report = Callable[[Handled], None]
+
 RECEIVED: Final = 500
 """The most messages received at once."""
 POLL_SECONDS: Final = 0.1
@@ -55,10 +57,10 @@ PLACE_SECONDS: Final = 1.0
 WATERMARK_SECONDS: Final = 1.0
 REPEAT_SECONDS: Final = 30.0
 """Between two log lines for the same error code."""
-Report = Callable[[Handled], None]
-_logger = logging.getLogger(__name__)
 PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)
 """Between attempts at a batch."""
+
+_logger = logging.getLogger(__name__)
 
 
 class WorkerFailed(Exception):

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from sortkey.clock import WaitingClock
+from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.shards.dead_letter import DeadLetter
 from sortkey.feeds.shards.leases import NOBODY, HeldLease, LeaseBook, ShardKey, ShardLease, StreamShard, may_start
 from sortkey.feeds.shards.metrics import ShardMetrics
@@ -34,6 +34,7 @@ FORGET_SECONDS: Final = 3600.0
 """A lease is deleted when its shard has not been listed for this long."""
 STORE_PACING: Final = Pacing(first_pause=0.1, longest_pause=5.0)
 """Between attempts to read a shard or to write a lease."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -69,7 +70,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         self.book = LeaseBook(session, leases, me, settings.clock)
         self.consumers: dict[ShardKey, ConsumerT] = {}
         self.changed = asyncio.Event()
-        """Set when a consumer starts or ends."""
+        """Set when a consumer starts or ends, or has something to tell to `caught_up`."""
         self._session = session
         self._settings = settings
         self._metrics = metrics
@@ -129,6 +130,11 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
             await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._failed.done():
             self._failed.exception()  # `run` has raised it, or it was cancelled before it could
+
+    async def watch(self, seconds: float) -> None:
+        """Wait until `changed`, or for so long: what other processes do can only be looked at again and again. By the
+        system's clock, so that a test whose clock stands still can wait until the rest is done."""
+        await SystemClock().wait(self.changed, seconds)
 
     @property
     def round_seconds(self) -> float:

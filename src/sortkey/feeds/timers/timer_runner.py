@@ -33,12 +33,13 @@ from sortkey.patterns.timer_book import Timer, TimerBook, day_of
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=60.0)
 """Between attempts at a timer."""
-_logger = logging.getLogger(__name__)
 READ: Final = 256
 """Timers that are read at once."""
 WATCH_SECONDS: Final = 0.1
 """Between two looks at the timers of other workers."""
 _SHARDS: Final = "timers"
+
+_logger = logging.getLogger(__name__)
 
 
 class Tries(NamedTuple):
@@ -134,6 +135,8 @@ class ShardSettings(NamedTuple):
     """The first day that may have timers, unless the lease knows a later one."""
     parallel: int
     poll: float
+    done: Callable[[], None]
+    """Is called when a call has ended."""
 
 
 class TimerShard:
@@ -234,6 +237,7 @@ class TimerShard:
                 raise
         finally:
             self._woken.set()
+            self._settings.done()
 
     async def _seconds(self) -> float:
         """Until something may be due."""
@@ -294,8 +298,10 @@ class TimerRunner(LeaseRunner[TimerShard]):
     async def caught_up(self) -> None:
         """Wait until what is due now was handled, by this process or by others."""
         now = self._book.now
+        self.changed.clear()
         while await self._is_due(now):
-            await self._clock.sleep(WATCH_SECONDS)
+            await self.watch(WATCH_SECONDS)
+            self.changed.clear()
 
     async def _is_due(self, now: datetime) -> bool:
         for key, lease in (await self.book.leases()).items():
@@ -317,12 +323,10 @@ class TimerRunner(LeaseRunner[TimerShard]):
         timers, settings = self.timers, self._settings
         sinks = [sink for sink in (timers.dead_letters, settings.dead_letters) if sink is not None]
         call = TimerCall(timers, self._book, self.metrics, settings.clock, sinks)
-        return TimerShard(
-            self._book,
-            lease,
-            call,
-            ShardSettings(settings.lease_seconds, settings.clock, self._since, timers.parallel, timers.poll),
+        of_shard = ShardSettings(
+            settings.lease_seconds, settings.clock, self._since, timers.parallel, timers.poll, self.changed.set
         )
+        return TimerShard(self._book, lease, call, of_shard)
 
     def _shards(self) -> list[ShardKey]:
         return [_shard_key(shard) for shard in range(self.timers.schedule.shards)]

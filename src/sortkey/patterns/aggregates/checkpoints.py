@@ -28,6 +28,7 @@ from sortkey.patterns.aggregates.values import Group
 
 _SHARD: Final = re.compile(r"shardId-(\d{20})-([0-9a-f]{8})")
 _BEFORE_A: Final = ord("A") - 1
+
 ROUND: Final = 3600.0
 """The seconds between two lists of the shards."""
 _ROUNDS_MISSING: Final = 2

@@ -37,6 +37,8 @@ from sortkey.patterns.aggregates.shares import CountedSource, Shares, after_chec
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import Group, Share, Step, StoredExtreme, sum_exactly
 
+ShowRows = Callable[[int], None]
+
 _PARALLEL: Final = 16
 _EMPTY_ANSWERS: Final = 5
 _PAUSE: Final = 1.0
@@ -45,7 +47,6 @@ _GONE: Final = frozenset({"TrimmedDataAccessException", "ResourceNotFoundExcepti
 _SLACK: Final = timedelta(minutes=15)
 """By how much the clocks of the store and of the program may differ."""
 _PROGRESS: Final = 500
-ShowRows = Callable[[int], None]
 
 
 class Recount(NamedTuple):

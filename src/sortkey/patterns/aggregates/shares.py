@@ -35,10 +35,11 @@ from sortkey.patterns.aggregates.windows import AnyWindow
 Shares = Mapping[Group, Share]
 By = Mapping[str, str | Callable[[Any], Any]]
 """The fields of an aggregate's items, and the field of the counted items that each is taken from, or a function."""
-NOTHING: Final[Shares] = {}
-_CACHED_WINDOWS: Final = 4096
 Steps = dict[Group, list[Step]]
 """The steps of each group, by sequence number upward."""
+
+NOTHING: Final[Shares] = {}
+_CACHED_WINDOWS: Final = 4096
 
 
 class CountedSource:

@@ -24,6 +24,11 @@ from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.annotation import Annotation
 from sortkey.model.items.codec import Codec
 
+Group = tuple[Any, ...]
+"""The values of the fields in the key of an aggregate's item."""
+Share = tuple[Any, ...]
+"""What one counted item has for each of the aggregate's values."""
+
 _EXACT: Final = Context(
     prec=300, traps=[Clamped, Inexact, InvalidOperation, Overflow, Rounded, Subnormal, Underflow], capitals=1
 )
@@ -33,10 +38,6 @@ _SUMMED: Final[dict[type, frozenset[type]]] = {
     timedelta: frozenset({timedelta}),
 }
 """The types of a field, and those of a field that can hold their sum."""
-Group = tuple[Any, ...]
-"""The values of the fields in the key of an aggregate's item."""
-Share = tuple[Any, ...]
-"""What one counted item has for each of the aggregate's values."""
 _ORDERED: Final = (int, Decimal, timedelta, datetime, date, str)
 
 

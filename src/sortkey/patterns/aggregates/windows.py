@@ -30,14 +30,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sortkey.model.errors import DeclarationError, suggestion
 
 WindowKind = Literal["ALL_TIME", "YEAR", "MONTH", "DAY", "HOUR"]
+
 ALL_TIME: Final = "ALL_TIME"
 _LENGTHS: Final[Mapping[str, int]] = {"YEAR": 4, "MONTH": 7, "DAY": 10, "HOUR": 13}
 """How much of an ISO time names the window."""
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
 LEVELS: Final = 5
 _BITS: Final = 5
 SLOTS: Final = 1 << _BITS
 """Ranges in a block."""
+
 _EXACT_BITS: Final = 18
 """Numbers of so many binary digits have a range of their own."""
 _HALF: Final = 1 << (_EXACT_BITS - 1)
@@ -48,6 +51,7 @@ _COARSE: Final = 1 << 12
 _FIRST_COARSE: Final = (_FINE_BITS - _EXACT_BITS + 2) * _HALF
 _MIDDLE: Final = 1 << (LEVELS * _BITS - 1)
 """The position of 0 among the ranges of level 0."""
+
 _MOST: Final = 10**126
 """The first power of ten that DynamoDB cannot store."""
 _DIGITS: Final = 38
