@@ -161,7 +161,7 @@ def test_an_event_that_comes_long_before_its_time_is_an_error(store: str) -> Non
 
 # EventBridge's clock may be ahead of the function's.
 def test_an_event_that_comes_a_moment_before_its_time_waits(store: str) -> None:
-    sender, at = Sender(), datetime.now(UTC) + timedelta(seconds=0.3)
+    sender, at = Sender(), datetime.now(UTC) + timedelta(seconds=0.1)
 
     async def put() -> None:
         async with opened(store) as db:
@@ -190,7 +190,7 @@ def test_messages_that_are_not_handled_in_time_come_again(store: str) -> None:
 
     messages = [message(1), message(2, json.dumps(event(group={"user": "bo"}))), message(3)]
     with closing(sk.feeds.due_handler(sk.feeds.Timers(BY_USER, for_ever), store)) as handler:
-        answer = handler({"Records": messages}, Context(1_200))
+        answer = handler({"Records": messages}, Context(1_050))
     assert [each["itemIdentifier"][-2:] for each in answer["batchItemFailures"]][-2:] == ["02", "03"]
 
 

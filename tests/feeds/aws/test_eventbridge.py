@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ UNCHECKED = sk.patterns.schedule("aws-unchecked", Reminder, at="at", by=("user",
 Program = Callable[["Scheduler"], Awaitable[None]]
 
 
+@cache
+def client() -> Any:
+    """One for all tests, because it takes long to make; moto empties itself."""
+    return boto3.client("scheduler", "eu-west-1")
+
+
 class Scheduler:
     """A feed that makes schedules in moto, and the items that it reads."""
 
@@ -38,7 +45,7 @@ class Scheduler:
         self.clock = clock
         self.aws = sk.feeds.EventBridge(target=TARGET, role=ROLE, **settings)
         self.schedule = BY_USER
-        self.client: Any = boto3.client("scheduler", "eu-west-1")
+        self.client = client()
 
     async def changes(self, *changes: sk.Change[Reminder]) -> None:
         """The items are in the store before the feed has their changes."""
@@ -143,7 +150,7 @@ def test_a_stream_event_of_lambda_makes_a_schedule(tmp_path: Path) -> None:
     with closing(sk.feeds.lambda_handler(lambda db: aws.feed(BY_USER, db), store)) as handler:
         assert handler({"Records": [json.loads(RECORD)]}, None) == {"batchItemFailures": []}
         assert handler({"Records": [json.loads(RECORD)]}, None) == {"batchItemFailures": []}
-    (made,) = boto3.client("scheduler", "eu-west-1").list_schedules()["Schedules"]
+    (made,) = client().list_schedules()["Schedules"]
     assert made["Name"].startswith("aws-by-user_ana_21260824T130000Z.")
 
 

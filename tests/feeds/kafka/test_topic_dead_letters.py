@@ -43,18 +43,18 @@ def test_a_letter_arrives_with_its_reason(broker: Broker) -> None:
 
 # The feed then tries again, and does not go on.
 def test_a_letter_that_the_broker_does_not_take_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dead_letters, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(dead_letters, "SEND_SECONDS", 0.1)
     nowhere = {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
     with (
         dead_letters.TopicDeadLetters(nowhere, "letters") as send,
-        pytest.raises(TimeoutError, match=r"within 0\.2 s"),
+        pytest.raises(TimeoutError, match=r"within 0\.1 s"),
     ):
         asyncio.run(send(LETTER))
 
 
 def test_settings_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(KafkaUnusable, match="cannot reach Kafka at"):
-        open_topic(f"127.0.0.1:{free_port()}", "letters", None, 0.5)
+        open_topic(f"127.0.0.1:{free_port()}", "letters", None, 0.1)
     config = tmp_path / "kafka.properties"
     config.write_text("no.such.property=1\n")
     with pytest.raises(KafkaUnusable, match="the Kafka properties are invalid"):

@@ -8,14 +8,13 @@ from collections import Counter
 import pytest
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.engine.streams.shards import reshard
 from sortkey.feeds.shards.leases import FEEDS, SHARD_END, ShardLease
 from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, caught_up, opened
+from tests.passing_time import TURN, while_time_passes
 
-SHARED = ["disk", "endpoint", pytest.param("local", marks=pytest.mark.oracle)]
-
-QUICK = 0.4
-"""A lease time, in seconds."""
+SHARED = ["disk", pytest.param("endpoint", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.oracle)]
 
 
 async def leases(db: sk.AsyncSession, feed: str = "parcels") -> list[ShardLease]:
@@ -24,9 +23,14 @@ async def leases(db: sk.AsyncSession, feed: str = "parcels") -> list[ShardLease]
 
 async def until_leases(db: sk.AsyncSession, owners: dict[str, int]) -> None:
     """Wait until the open shards are shared so."""
-    async with asyncio.timeout(SECONDS):
-        while Counter(each.owner for each in await leases(db) if not each.has_ended) != owners:
-            await asyncio.sleep(QUICK / 4)
+    while Counter(each.owner for each in await leases(db) if not each.has_ended) != owners:
+        await asyncio.sleep(TURN)
+
+
+async def until_lost(follower: sk.feeds.Follower) -> None:
+    """Wait until it has found out that it has lost a lease."""
+    while not follower.samples()['sortkey_change_feed_lost_leases_total{feed="parcels"}']:
+        await asyncio.sleep(TURN)
 
 
 def test_a_clean_stop_gives_the_leases_up(store: str) -> None:
@@ -45,7 +49,7 @@ def test_a_clean_stop_gives_the_leases_up(store: str) -> None:
 # A process that was killed renews nothing; its leases name it for ever.
 def test_the_shards_of_a_dead_follower_are_taken_over(store: str) -> None:
     async def program() -> None:
-        kept = Kept()
+        clock, kept = ManualClock(), Kept()
         feed = sk.feeds.ChangeFeed("parcels", Parcel, kept)
         async with opened(store) as db:
             await db.put(Parcel(number=1))
@@ -54,8 +58,8 @@ def test_the_shards_of_a_dead_follower_are_taken_over(store: str) -> None:
             for lease in await leases(db):
                 await db.update(lease.key, {"owner": "dead"})
             await db.put(Parcel(number=2))
-            async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as follower:
-                await kept.until(2)
+            async with sk.feeds.Follower(db, [feed], clock=clock) as follower:
+                await while_time_passes(clock, kept.until(2), step=0.5)
                 taken = follower.samples()['sortkey_change_feed_takeovers_total{feed="parcels"}']
         assert kept.numbers == [1, 2]
         assert taken >= 1
@@ -66,46 +70,41 @@ def test_the_shards_of_a_dead_follower_are_taken_over(store: str) -> None:
 # A frozen process finds out at its next write, and does no more.
 def test_a_follower_that_lost_its_lease_stops(store: str) -> None:
     async def program() -> None:
-        kept = Kept()
+        clock, kept = ManualClock(), Kept()
         async with opened(store) as db:
             await db.put(Parcel(number=1))
-            async with sk.feeds.Follower(
-                db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK
-            ) as follower:
+            feed = sk.feeds.ChangeFeed("parcels", Parcel, kept)
+            async with sk.feeds.Follower(db, [feed], clock=clock) as follower:
                 await kept.until(1)
                 for lease in await leases(db):
                     await db.update(lease.key, {"owner": "thief"})
-                async with asyncio.timeout(SECONDS):
-                    while not follower.samples()['sortkey_change_feed_lost_leases_total{feed="parcels"}']:
-                        await asyncio.sleep(QUICK / 4)
-                # The thief does not renew, so the shard comes back.
+                await while_time_passes(clock, until_lost(follower), step=0.5)
+                # The thief does not renew, so the shard comes back. The first change may come again.
                 await db.put(Parcel(number=2))
-                async with asyncio.timeout(SECONDS):
-                    while 2 not in kept.numbers:
-                        await asyncio.sleep(QUICK / 4)
+                await while_time_passes(clock, kept.until_number(2), step=0.5)
 
     asyncio.run(program())
 
 
 def test_a_newcomer_gets_its_share() -> None:
     async def program() -> None:
-        kept = Kept()
+        clock, kept = ManualClock(), Kept()
         feed = sk.feeds.ChangeFeed("parcels", Parcel, kept)
         async with opened("memory:") as db:
             database = db.client.database
             assert database is not None
             reshard(database, PARCELS.name, 4)
-            async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as first:
-                await until_leases(db, {first.id: 4})
-                async with sk.feeds.Follower(db, [feed], lease_seconds=QUICK) as second:
-                    await until_leases(db, {first.id: 2, second.id: 2})
+            async with sk.feeds.Follower(db, [feed], clock=clock) as first:
+                await while_time_passes(clock, until_leases(db, {first.id: 4}))
+                async with sk.feeds.Follower(db, [feed], clock=clock) as second:
+                    await while_time_passes(clock, until_leases(db, {first.id: 2, second.id: 2}))
                     await db.batch(put=[Parcel(number=number) for number in range(100)])
-                    await caught_up(first)
+                    await while_time_passes(clock, first.caught_up())
                     assert sorted(kept.numbers) == list(range(100))
                     # Handed over, not stolen: nobody lost a lease while it worked.
                     lost = 'sortkey_change_feed_lost_leases_total{feed="parcels"}'
                     assert first.samples()[lost] == second.samples()[lost] == 0
-                await until_leases(db, {first.id: 4})
+                await while_time_passes(clock, until_leases(db, {first.id: 4}))
 
     asyncio.run(program())
 
@@ -143,9 +142,7 @@ def test_a_stream_that_was_disabled_and_enabled_again(store: str) -> None:
             await db.put(Parcel(number=2))
             await enable_stream(db, True)
             await db.put(Parcel(number=3))
-            async with sk.feeds.Follower(
-                db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)], lease_seconds=QUICK
-            ) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept)]) as follower:
                 await caught_up(follower)
         # What is written without a stream is not recorded.
         assert kept.numbers == [1, 3]

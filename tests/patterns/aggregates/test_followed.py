@@ -6,7 +6,9 @@ import asyncio
 from decimal import Decimal
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.feeds.shards.leases import handled_by
+from tests.passing_time import while_time_passes
 from tests.patterns.aggregates.favourites import COUNTED, START, Favourite, counted, truth
 
 
@@ -27,13 +29,14 @@ async def write(db: sk.AsyncSession, user: int) -> None:
 # The second follower takes shards over from the first, and some changes come again.
 def test_followers_keep_the_counts(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
-        async with sk.feeds.Follower(db, [feed_of(db, 3)]) as follower:
+        clock = ManualClock()
+        async with sk.feeds.Follower(db, [feed_of(db, 3)], clock=clock) as follower:
             await asyncio.gather(*(write(db, user) for user in range(40)))
             await follower.caught_up()
-            async with sk.feeds.Follower(db, [feed_of(db, 7)]) as other:
+            async with sk.feeds.Follower(db, [feed_of(db, 7)], clock=clock) as other:
                 await asyncio.gather(*(write(db, user) for user in range(20, 60)))
                 follower.stop()
-                await other.caught_up()
+                await while_time_passes(clock, other.caught_up())
         left = [each async for each in db.scan(Favourite, consistent=True)]
         assert await counted(db, ["nopi"]) == truth(left)
         report = await COUNTED.aggregator(db).recount(handled=await handled_by(db, feed_of(db).name))
