@@ -16,7 +16,7 @@ from tests.patterns.schedules.reminders import HOUR, NOON, REMINDERS, Reminder, 
 BY_ITEM = sk.patterns.schedule("faulty-timers", Reminder, at="at")
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_everything_is_handled_by_a_store_with_faults(seed: int) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
