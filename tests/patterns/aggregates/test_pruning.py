@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.model.sessions.steps import Pacing
 from sortkey.patterns.aggregates.checkpoints import ROUND, CheckpointPruner
 from tests.patterns.aggregates.favourites import COUNTED, COUNTS, FAVOURITES, START, Favourite, change, row_of
@@ -19,17 +20,9 @@ ITEM = {"m:1-0000000a": {"S": "A1"}, "m:2-0000000b": {"S": "A1"}, "count": {"N":
 NEW = "shardId-00000000000000000002-0000000b"
 
 
-class Hours:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
 def pruner() -> CheckpointPruner:
-    return CheckpointPruner("m", Hours())
+    return CheckpointPruner("m", Pacing())
 
 
 def test_a_checkpoint_is_dead_after_two_more_lists_without_its_shard(pruner: CheckpointPruner) -> None:
@@ -69,10 +62,10 @@ def favourite(n: int) -> Favourite:
 
 # The shards of the real stream are listed; GONE is not one of them.
 def test_dead_checkpoints_are_removed_by_writes(store: str, runner: asyncio.Runner) -> None:
-    clock = Hours()
+    clock = ManualClock()
 
     async def play() -> None:
-        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(now=clock)) as db:
+        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(now=clock.monotonic)) as db:
             await db.create_tables()
             await db.put(favourite(0))
             table = (await db.client.describe_table(TableName=FAVOURITES.name))["Table"]
@@ -80,13 +73,13 @@ def test_dead_checkpoints_are_removed_by_writes(store: str, runner: asyncio.Runn
             listed = stream["StreamDescription"]["Shards"][0]["ShardId"]
             aggregator = COUNTED.aggregator(db)
             await aggregator.on_changes([change(1, None, favourite(1), GONE)])
-            clock.seconds += ROUND
+            clock.advance(ROUND)
             checkpoints = []
             for n in range(2, 8):
                 await aggregator.on_changes([change(n, None, favourite(n), listed)])
                 row = await row_of(db, "nopi", "ALL_TIME")
                 checkpoints.append(sum(name.startswith("m:") for name in row))
-                clock.seconds += ROUND
+                clock.advance(ROUND)
             # The first list comes after the first change of a listed shard. The checkpoint is seen, missing in two more
             # lists, seen again, and removed.
             assert checkpoints == [2, 2, 2, 2, 1, 1]
@@ -106,12 +99,12 @@ def test_a_change_of_a_shard_that_is_gone_is_rejected(db: sk.AsyncSession, runne
 # A list without the shard that was just read is not to be trusted.
 def test_a_list_without_the_present_shard_prunes_nothing(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
-        clock = Hours()
+        clock = ManualClock()
         aggregator = COUNTED.aggregator(db)
-        aggregator._pruner = pruner = CheckpointPruner("m", clock)
+        aggregator._pruner = pruner = CheckpointPruner("m", Pacing(now=clock.monotonic))
         for n in range(1, 8):
             await aggregator.on_changes([change(n, None, favourite(n), GONE)])
-            clock.seconds += ROUND
+            clock.advance(ROUND)
         assert not pruner.wants(("nopi", "ALL_TIME"))
         assert (await row_of(db, "nopi", "ALL_TIME"))["count"] == {"N": "7"}
 

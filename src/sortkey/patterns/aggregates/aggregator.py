@@ -66,7 +66,7 @@ class Aggregator:
         embedded = self._context.capabilities is EMBEDDED
         self._parallel = parallel or (PARALLEL_EMBEDDED if embedded else PARALLEL)
         self._update = ItemUpdate(target)
-        self._pruner = CheckpointPruner(target.prefix, self._context.pacing.now)
+        self._pruner = CheckpointPruner(target.prefix, self._context.pacing)
         self._existing: set[Group] = set()
         """Groups whose items were written before, so that they are there, unless someone has deleted them."""
         self._metered = f"aggregate {target.schema.name}"

@@ -19,11 +19,11 @@ nothing, and its dead checkpoints are removed by the item's next write.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.items.codec import Row
-from sortkey.model.sessions.steps import Call, Context, Steps
+from sortkey.model.sessions.steps import Call, Context, Pacing, Steps
 from sortkey.patterns.aggregates.values import Group
 
 _SHARD: Final = re.compile(r"shardId-(\d{20})-([0-9a-f]{8})")
@@ -62,10 +62,10 @@ def checkpoints_in(prefix: str, row: Row) -> Iterator[tuple[str, str]]:
 
 
 class CheckpointPruner:
-    def __init__(self, prefix: str, now: Callable[[], float]) -> None:
+    def __init__(self, prefix: str, pacing: Pacing) -> None:
         self._prefix = prefix
-        self._now = now
-        self._next_list = now()
+        self._pacing = pacing
+        self._next_list = pacing.now()
         self._round = 0
         self._listed: frozenset[str] = frozenset()
         self._missing: dict[str, int] = {}
@@ -77,11 +77,11 @@ class CheckpointPruner:
     @property
     def is_due(self) -> bool:
         """Whether the shards are to be listed again."""
-        return self._now() >= self._next_list
+        return self._pacing.now() >= self._next_list
 
     def postpone(self) -> None:
         """Lets the present round last."""
-        self._next_list = self._now() + ROUND
+        self._next_list = self._pacing.now() + ROUND
 
     def begin_round(self, shards: Iterable[str]) -> None:
         """Begins a round with the shards that are listed now."""
