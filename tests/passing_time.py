@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 T = TypeVar("T")
 

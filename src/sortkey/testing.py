@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from sortkey.client import Faults
 from sortkey.clock import Clock, ManualClock
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
-from sortkey.model.sessions.sync_session import Session, connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect, connect
+from sortkey.model.sessions.session import Session
 from sortkey.model.tables.table import Table
 
 __all__ = ["Faults", "ManualClock", "async_local", "local"]
@@ -18,7 +19,7 @@ __all__ = ["Faults", "ManualClock", "async_local", "local"]
 @contextmanager
 def local(*tables: type[Item] | Table, clock: Clock | None = None, faults: Faults | None = None) -> Iterator[Session]:
     """A session of a new store in memory, with these tables. `clock` is the session's, such as an
-    `sk.testing.ManualClock`; `faults` are the store's (docs/faults.md).
+    `sk.testing.ManualClock`; `faults` are the store's (docs/guides/faults.md).
 
         @pytest.fixture
         def db() -> Iterator[sk.Session]:

@@ -3,7 +3,7 @@
     sortkey load pricing prices.parquet --store ./data
 
 The file is checked as a whole before anything is written. A load that was interrupted is continued by the same command.
-See docs/pricing.md.
+See docs/services/pricing.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
 from sortkey_services.pricing.checks import Mistake, check_requester

@@ -37,6 +37,14 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 
 from msgspec import NODEFAULT
 
+from sortkey.model.calls.conditional_writes import Prepared, carry_out
+from sortkey.model.calls.get_many import get_many
+from sortkey.model.calls.item_decoder import decode_written
+from sortkey.model.calls.lookups import get
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.transaction import Action, Transaction, transact
+from sortkey.model.calls.updates import Update
+from sortkey.model.calls.writes import DeleteOrCheck
 from sortkey.model.changes.condition import EITHER, Condition, Results
 from sortkey.model.changes.conditions import above, at_least, attribute_of, below, contains, sized
 from sortkey.model.changes.operators import Discard, Operator, add, discard
@@ -58,16 +66,8 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.conditional_writes import Prepared, carry_out
-from sortkey.model.sessions.either_session import run_in
-from sortkey.model.sessions.get_many import get_many
-from sortkey.model.sessions.item_decoder import decode_written
-from sortkey.model.sessions.lookups import get
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.sync_session import Session
-from sortkey.model.sessions.transaction import Action, Transaction, transact
-from sortkey.model.sessions.updates import Update
-from sortkey.model.sessions.writes import DeleteOrCheck
+from sortkey.model.sessions.pattern_steps import run_in
+from sortkey.model.sessions.session import Session
 
 Outcome = Literal["added", "present", "full", "removed", "absent"]
 ParentT = TypeVar("ParentT", bound=Item)
@@ -234,7 +234,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/patterns.md.
+    limited. See docs/guides/patterns.md.
     """
     name = field_name(field)
     schema = schema_of(cls)
@@ -414,7 +414,7 @@ def bounded_rows(
 
     With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
     that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
-    See docs/patterns.md.
+    See docs/guides/patterns.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
     name = field_name(count)

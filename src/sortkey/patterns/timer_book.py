@@ -22,7 +22,8 @@ from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import Key
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.streams.change import Change
 from sortkey.model.tables.table import Table
 from sortkey.patterns.schedules import Occurrence, Schedule

@@ -9,7 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.feeds.shards.leases import FEEDS, SHARD_END, ShardLease
 from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, caught_up, opened
 from tests.passing_time import TURN, while_time_passes

@@ -9,7 +9,7 @@ import pytest
 
 from sortkey.feeds.shards.metrics import FAMILIES
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "guides"
 
 
 # What the page tells to watch exists, and nothing else does.

@@ -225,10 +225,10 @@ def test_an_error_of_the_store_is_raised(db: sk.AsyncSession, runner: asyncio.Ru
 
     async def play() -> None:
         for writes in range(10):
-            session.client = FailingClient(healthy, writes)
+            session._runner.client = FailingClient(healthy, writes)
             with pytest.raises(ClientError, match="InternalServerError"):
                 await apply(db, *batch, *more[:writes])
-        session.client = healthy
+        session._runner.client = healthy
         await apply(db, *batch, *more)
         final = [HONEY, sk.replace(NOPI, user="bob"), *(sk.replace(HONEY, user=f"u{n}") for n in range(10))]
         assert await counted(db, ["nopi", "honey"]) == truth(final)

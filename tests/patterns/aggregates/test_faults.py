@@ -12,7 +12,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.feeds.shards.leases import handled_by
 from tests.passing_time import BRIEF, while_time_passes
 from tests.patterns.aggregates.favourites import (

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from sortkey.patterns.aggregates.checkpoints import ROUND, CheckpointPruner
 from tests.patterns.aggregates.favourites import COUNTED, COUNTS, FAVOURITES, START, Favourite, change, row_of
 
@@ -116,7 +116,7 @@ def test_shards_that_cannot_be_listed_prune_nothing(
     db: sk.AsyncSession, runner: asyncio.Runner, caplog: pytest.LogCaptureFixture
 ) -> None:
     session: Any = db
-    session.client = NoStreams(db.client)
+    session._runner.client = NoStreams(db.client)
 
     async def play() -> None:
         await COUNTED.aggregator(db).on_changes([change(1, None, favourite(1))])

@@ -38,9 +38,10 @@ from botocore.exceptions import ClientError
 
 from sortkey.feeds.aws.due_handler import event_text
 from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.model.calls.steps import code_of
 from sortkey.model.errors import DeclarationError
-from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.model.sessions.steps import code_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules import Occurrence, Schedule
 from sortkey.patterns.timer_book import asked_by, asked_in_table, given_up_by
@@ -78,7 +79,7 @@ class EventBridge:
     `target` is the ARN of a Lambda function or an SQS queue that gets the events, `role` the role that may call it.
     `group` is the group of the schedules, which must exist. `time_zone` is the one that they are shown in; the
     instants do not depend on it. `dead_letters` is the ARN of an SQS queue for events that the target did not take.
-    See docs/lambda.md.
+    See docs/guides/lambda.md.
     """
 
     def __init__(

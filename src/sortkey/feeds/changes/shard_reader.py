@@ -17,7 +17,7 @@ from sortkey.clock import WaitingClock
 from sortkey.feeds.shards.leases import ShardKey
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
 from sortkey.limits import STREAM_RECORDS
-from sortkey.model.sessions.steps import code_of
+from sortkey.model.calls.steps import code_of
 
 Record = dict[str, Any]
 

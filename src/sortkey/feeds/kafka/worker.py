@@ -39,7 +39,7 @@ from sortkey.feeds.kafka.partition_lane import (
     next_turn,
     weight,
 )
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 Report = Callable[[Handled], None]
 

@@ -25,8 +25,8 @@ from sortkey.feeds.shards.dead_letter import DeadLetter
 from sortkey.feeds.shards.leases import NOBODY, HeldLease, LeaseBook, ShardKey, ShardLease, StreamShard, may_start
 from sortkey.feeds.shards.metrics import ShardMetrics
 from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import Pacing
 
 GRACE_SECONDS: Final = 20.0
 """For what is under way to end when the runner stops."""

@@ -26,8 +26,8 @@ from sortkey.feeds.shards.leases import HeldLease, ShardKey, StreamShard
 from sortkey.feeds.shards.metrics import TimerMetrics
 from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.feeds.timers.timers import Timers
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import Pacing
 from sortkey.model.streams.change import Change
 from sortkey.patterns.timer_book import Timer, TimerBook, day_of
 

@@ -22,8 +22,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from sortkey.model.calls.steps import Call, Context, Pacing, Steps
 from sortkey.model.items.codec import Row
-from sortkey.model.sessions.steps import Call, Context, Pacing, Steps
 from sortkey.patterns.aggregates.values import Group
 
 _SHARD: Final = re.compile(r"shardId-(\d{20})-([0-9a-f]{8})")

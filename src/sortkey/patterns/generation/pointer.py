@@ -28,7 +28,8 @@ import msgspec
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item, replace
 from sortkey.model.keys.key import Key
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.tables.table import Table
 
 GENERATIONS: Final = Table("sortkey-generations")
