@@ -54,6 +54,7 @@ ONE_WAY = (
     "feeds",
     "graphql",
     "http",
+    "model",
     "patterns",
     "server",
     "storage",

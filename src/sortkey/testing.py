@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, contextmanager
 from sortkey.client import Faults
 from sortkey.clock import Clock, ManualClock
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect, connect
 from sortkey.model.sessions.session import Session
-from sortkey.model.tables.table import Table
 
 __all__ = ["Faults", "ManualClock", "async_local", "local"]
 

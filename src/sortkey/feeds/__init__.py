@@ -10,4 +10,4 @@ from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
 from sortkey.feeds.shards.dead_letter import DeadLetter as DeadLetter
 from sortkey.feeds.timers.timers import Timers as Timers
-from sortkey.model.streams.change import read_record as read_record
+from sortkey.model.calls.change import read_record as read_record

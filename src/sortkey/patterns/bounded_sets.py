@@ -37,10 +37,10 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 
 from msgspec import NODEFAULT
 
+from sortkey.model.calls.arguments import require_item, require_path
 from sortkey.model.calls.conditional_writes import Prepared, carry_out
-from sortkey.model.calls.get_many import get_many
 from sortkey.model.calls.item_decoder import decode_written
-from sortkey.model.calls.lookups import get
+from sortkey.model.calls.lookups import get, get_many
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.transaction import Action, Transaction, transact
 from sortkey.model.calls.updates import Update
@@ -58,13 +58,12 @@ from sortkey.model.errors import (
     TransactionFailed,
     suggestion,
 )
-from sortkey.model.items.codec import Codec, Field, Row
-from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Codec, Field, Row
+from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import Value
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session

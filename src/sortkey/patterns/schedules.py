@@ -21,9 +21,9 @@ import msgspec
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, DecodeError, NoAccessPath, suggestion
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 
 At = str | Callable[[Any], datetime | Iterable[datetime] | None]

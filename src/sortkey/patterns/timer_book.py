@@ -17,15 +17,15 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.model.calls.change import Change
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.model.streams.change import Change
-from sortkey.model.tables.table import Table
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")

@@ -8,7 +8,7 @@ from typing import Final
 from sortkey.feeds.shards.metrics import FAMILIES as FEED_FAMILIES
 from sortkey.http.metrics import ServerMetrics, families
 from sortkey.http.prometheus import Families, Samples
-from sortkey.model.paths.meter import Reading
+from sortkey.model.costs.meter import Reading
 
 _PREFIX: Final = "sortkey_http"
 _LABEL: Final = "route"

@@ -65,7 +65,7 @@ def test_dead_checkpoints_are_removed_by_writes(store: str, runner: asyncio.Runn
     clock = ManualClock()
 
     async def play() -> None:
-        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(now=clock.monotonic)) as db:
+        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(monotonic=clock.monotonic)) as db:
             await db.create_tables()
             await db.put(favourite(0))
             table = (await db.client.describe_table(TableName=FAVOURITES.name))["Table"]
@@ -101,7 +101,7 @@ def test_a_list_without_the_present_shard_prunes_nothing(db: sk.AsyncSession, ru
     async def play() -> None:
         clock = ManualClock()
         aggregator = COUNTED.aggregator(db)
-        aggregator._pruner = pruner = CheckpointPruner("m", Pacing(now=clock.monotonic))
+        aggregator._pruner = pruner = CheckpointPruner("m", Pacing(monotonic=clock.monotonic))
         for n in range(1, 8):
             await aggregator.on_changes([change(n, None, favourite(n), GONE)])
             clock.advance(ROUND)

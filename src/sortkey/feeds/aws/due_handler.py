@@ -22,9 +22,9 @@ from sortkey.feeds.aws.lambda_handler import LambdaLoop, seconds_left
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, ModelError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.model.tables.table import Table
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 EARLY: Final = timedelta(minutes=1)

@@ -38,11 +38,11 @@ from botocore.exceptions import ClientError
 
 from sortkey.feeds.aws.due_handler import event_text
 from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.model.calls.change import Change
 from sortkey.model.calls.steps import code_of
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules import Occurrence, Schedule
 from sortkey.patterns.timer_book import asked_by, asked_in_table, given_up_by
 

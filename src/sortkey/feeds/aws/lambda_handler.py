@@ -20,9 +20,9 @@ from sortkey.feeds.changes.delivery import RecordEntry, entry_of
 from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
-from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 

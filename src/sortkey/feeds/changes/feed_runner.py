@@ -26,9 +26,9 @@ from sortkey.feeds.shards.leases import NOBODY, HeldLease, ShardKey, ShardLease,
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
 from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.limits import STREAM_RECORDS
+from sortkey.model.calls.change import padded
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import padded
 
 SAVE_SECONDS: Final = 1.0
 WATCH_SECONDS: Final = 0.25

@@ -21,15 +21,15 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.interface import AsyncClient
 from sortkey.clock import WaitingClock
+from sortkey.model.calls.change import SEQUENCE_DIGITS, padded
 from sortkey.model.calls.steps import code_of
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import SEQUENCE_DIGITS, padded
-from sortkey.model.tables.table import Table
 
 FEEDS: Final = Table("sortkey-feeds")
 SHARD_END: Final = "SHARD_END"

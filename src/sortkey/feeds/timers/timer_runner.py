@@ -26,9 +26,9 @@ from sortkey.feeds.shards.leases import HeldLease, ShardKey, StreamShard
 from sortkey.feeds.shards.metrics import TimerMetrics
 from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.feeds.timers.timers import Timers
+from sortkey.model.calls.change import Change
 from sortkey.model.calls.steps import Pacing
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import Change
 from sortkey.patterns.timer_book import Timer, TimerBook, day_of
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=60.0)

@@ -24,12 +24,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.calls import steps as requests
+from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
-from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.checkpoints import CheckpointPruner, checkpoint_attribute, listed_shards
 from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.recount import ShowRows, count_anew

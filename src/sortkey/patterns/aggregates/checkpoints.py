@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.calls.steps import Call, Context, Pacing, Steps
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.patterns.aggregates.values import Group
 
 _SHARD: Final = re.compile(r"shardId-(\d{20})-([0-9a-f]{8})")
@@ -65,7 +65,7 @@ class CheckpointPruner:
     def __init__(self, prefix: str, pacing: Pacing) -> None:
         self._prefix = prefix
         self._pacing = pacing
-        self._next_list = pacing.now()
+        self._next_list = pacing.monotonic()
         self._round = 0
         self._listed: frozenset[str] = frozenset()
         self._missing: dict[str, int] = {}
@@ -77,11 +77,11 @@ class CheckpointPruner:
     @property
     def is_due(self) -> bool:
         """Whether the shards are to be listed again."""
-        return self._pacing.now() >= self._next_list
+        return self._pacing.monotonic() >= self._next_list
 
     def postpone(self) -> None:
         """Lets the present round last."""
-        self._next_list = self._pacing.now() + ROUND
+        self._next_list = self._pacing.monotonic() + ROUND
 
     def begin_round(self, shards: Iterable[str]) -> None:
         """Begins a round with the shards that are listed now."""

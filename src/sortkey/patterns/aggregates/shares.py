@@ -22,12 +22,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
+from sortkey.model.calls.change import Change
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, DecodeError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.checkpoints import checkpoint_of
 from sortkey.patterns.aggregates.values import Extreme, Group, Kept, Share, Step
 from sortkey.patterns.aggregates.windows import AnyWindow

@@ -21,8 +21,8 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.codec import Codec
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.codec import Codec
 
 Group = tuple[Any, ...]
 """The values of the fields in the key of an aggregate's item."""

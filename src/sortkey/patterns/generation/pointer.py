@@ -27,10 +27,10 @@ import msgspec
 
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item, replace
-from sortkey.model.keys.key import Key
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.model.tables.table import Table
 
 GENERATIONS: Final = Table("sortkey-generations")
 LOADING: Final = "LOADING"
