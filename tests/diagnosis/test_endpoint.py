@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import sortkey
-from sortkey.client import Client, capabilities, store_url
-from sortkey.client.store_url import Remote
+from sortkey.client import Client, stores
+from sortkey.client.stores import Remote
 from sortkey.clock import SystemClock
 from sortkey.diagnosis import endpoint, written_item
 from sortkey.diagnosis.finding import Finding
@@ -43,7 +43,7 @@ def url() -> Iterator[str]:
 
 
 def remote(url: str) -> Remote:
-    found = store_url.parse(url).remote
+    found = stores.parse(url).remote
     assert found is not None
     return found
 
@@ -161,8 +161,8 @@ def test_an_answer_without_a_date() -> None:
 
 
 def test_products() -> None:
-    assert endpoint.judge_product(capabilities.ALTERNATOR).found.startswith("ScyllaDB Alternator; without transactions")
-    assert endpoint.judge_product(capabilities.UNKNOWN).status == "warn"
+    assert endpoint.judge_product(stores.ALTERNATOR).found.startswith("ScyllaDB Alternator; without transactions")
+    assert endpoint.judge_product(stores.UNKNOWN).status == "warn"
 
 
 def test_credentials_are_named_by_their_source_only(monkeypatch: pytest.MonkeyPatch, url: str) -> None:

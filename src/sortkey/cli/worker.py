@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.feeds.kafka.kafka_settings import (
     DEAD_LETTERS_SUFFIX,
     KafkaSettings,

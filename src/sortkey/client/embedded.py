@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Self
 
-from sortkey.client import capabilities, errors, parameters, store_url
+from sortkey.client import errors, parameters, stores
 from sortkey.client.boto3_shapes import Unparsed, date_records, to_boto3, with_unparsed_items
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient, Client, warn_unclosed
 from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.row_puts import RowPuts
+from sortkey.client.stores import Capabilities
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.fast.get_item import row_by_key
@@ -27,7 +27,7 @@ from sortkey.errors import DynamoDBError
 class AnyEmbeddedClient(AnyClient[R]):
     """What the sync and the async client have in common: a handle to a database, and calls that block."""
 
-    def __init__(self, store: store_url.Store, faults: Faults | None = None) -> None:
+    def __init__(self, store: stores.Store, faults: Faults | None = None) -> None:
         self._handle = open_database(store, faults)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 
@@ -107,7 +107,7 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
     _call_unparsed = AnyEmbeddedClient._execute_unparsed
 
     def capabilities(self) -> Capabilities:
-        return capabilities.EMBEDDED
+        return stores.EMBEDDED
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from sortkey.client import capabilities, errors, parameters
-from sortkey.client.capabilities import Capabilities
+from sortkey.client import errors, parameters, stores
 from sortkey.client.embedded import AnyEmbeddedClient, boto3_answer
 from sortkey.client.interface import AsyncClient
+from sortkey.client.stores import Capabilities
 from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
 from sortkey.engine.streams import record_wait
@@ -42,7 +42,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         return self._execute_unparsed(operation, members, binary)
 
     async def capabilities(self) -> Capabilities:
-        return capabilities.EMBEDDED
+        return stores.EMBEDDED
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessPuts, InProcessReads
 from sortkey.client.methods import R
+from sortkey.client.stores import Capabilities
 from sortkey.client.table_names import TableNames
 from sortkey.engine.database import Database
 

@@ -13,12 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
-from sortkey.client import capabilities
-from sortkey.client.capabilities import AWS, UNKNOWN, Capabilities
-from sortkey.client.deadline import DEADLINE
+from sortkey.client import stores
+from sortkey.client.interface import DEADLINE
 from sortkey.client.remote import RemoteClient
 from sortkey.client.remote_connection import connection, credentials_of_this_machine
-from sortkey.client.store_url import Remote
+from sortkey.client.stores import AWS, UNKNOWN, Capabilities, Remote
 from sortkey.clock import Clock
 from sortkey.diagnosis.amounts import seconds_text
 from sortkey.diagnosis.finding import Finding, fail, ok, warn
@@ -74,7 +73,7 @@ def examine_endpoint(url: str, remote: Remote, clock: Clock) -> list[Finding]:
     client = RemoteClient(url, remote)
     try:
         answered = ask(client, clock)
-        known = connection(remote).capabilities or capabilities.of_answer({"ResponseMetadata": answered.metadata})
+        known = connection(remote).capabilities or stores.capabilities_of({"ResponseMetadata": answered.metadata})
         found = [judge_answer(url, answered), credentials, judge_product(known), judge_clock(answered)]
         return found if answered.error is not None else [*found, examine_latency(client)]
     except Unfit as unfit:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.remote import RemoteClient
-from sortkey.client.store_url import Remote
+from sortkey.client.stores import Remote
 from sortkey.diagnosis.amounts import seconds_text
 from sortkey.diagnosis.endpoint import time_limit
 from sortkey.diagnosis.finding import Finding, fail, ok

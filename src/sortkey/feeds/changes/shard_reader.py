@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
 from sortkey.client.interface import AsyncClient
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.stream_shards import ShardKey
 from sortkey.limits import STREAM_RECORDS

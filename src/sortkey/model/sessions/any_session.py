@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AnyClient
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.items.item import Item
 from sortkey.model.paths.access_path import AccessPath

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Faults, async_client
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.clock import Clock
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock
 from sortkey.model.errors import DeadlineExceeded, Unsupported
 from sortkey.model.items.item import Item, schema_of

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 
 from sortkey.client import Client, Faults
 from sortkey.client import client as open_client
-from sortkey.client.capabilities import EMBEDDED
-from sortkey.client.deadline import DEADLINE
+from sortkey.client.interface import DEADLINE
+from sortkey.client.stores import EMBEDDED
 from sortkey.clock import Clock
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes

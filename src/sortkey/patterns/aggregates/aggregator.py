@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions import steps as requests

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
 from sortkey.model.sessions.steps import Call, Context, Pause, Steps, code_of
 from sortkey.model.streams.change import Change, ChangeReader

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.paths.access_path import AccessPath
