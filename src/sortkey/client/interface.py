@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
 
-    from sortkey.client.async_pages import AsyncPaginator
-
 DEADLINE: Final[ContextVar[float | None]] = ContextVar("DEADLINE", default=None)
 """When a call through the sync remote client must be done, on the monotonic clock; None waits as long as botocore does.
 
@@ -174,9 +172,9 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
     async def close(self) -> None:
         """Release the store; later calls raise. The last client of a folder closes it."""
 
-    def get_paginator(self, operation_name: str) -> AsyncPaginator:
+    def get_paginator(self, operation_name: str) -> paginators.AsyncPaginator:
         """botocore's paginator of a method, given by its name; its pages are an async iterator."""
-        return paginators.async_paginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
+        return paginators.AsyncPaginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
         """botocore's waiter, such as `table_exists`; its `wait` is awaited."""
