@@ -40,7 +40,7 @@ def fetched(name: str, wanted: list[str], seconds: float | None = None) -> Path:
     if folder.is_dir() and (seconds is None or time.time() - folder.stat().st_mtime < seconds):
         return folder
     fresh = folder.with_name(f"{name}.{os.getpid()}")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", fresh, *wanted]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(fresh), *wanted]
     done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
     if done.returncode == 0:
         shutil.rmtree(folder, ignore_errors=True)

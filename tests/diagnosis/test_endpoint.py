@@ -17,7 +17,7 @@ import sortkey
 from sortkey.client import Client, stores
 from sortkey.client.stores import Remote
 from sortkey.clock import SystemClock
-from sortkey.diagnosis import endpoint, written_item
+from sortkey.diagnosis import endpoint
 from sortkey.diagnosis.finding import Finding
 from tests.wire.serving import ServerProcess
 
@@ -205,12 +205,12 @@ def create_table(url: str) -> Iterator[Callable[..., Client]]:
 def test_a_written_item_is_read_and_deleted(url: str, create_table: Callable[..., Any], keys: dict[str, str]) -> None:
     table = "written-" + "".join(keys.values())
     client = create_table(table, **keys)
-    found = written_item.examine_write(url, remote(url), table)
+    found = endpoint.examine_write(url, remote(url), table)
     assert (found.status, found.subject) == ("ok", "write")
     assert client.scan(TableName=table)["Count"] == 0
 
 
 def test_a_table_that_does_not_exist(url: str) -> None:
-    found = written_item.examine_write(url, remote(url), "absent")
+    found = endpoint.examine_write(url, remote(url), "absent")
     assert found.status == "fail"
     assert "ResourceNotFoundException" in found.found

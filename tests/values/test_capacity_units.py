@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.values.capacity_units import read_units, transactional_read_units, transactional_write_units, write_units
+from sortkey.values.size import read_units, transactional_read_units, transactional_write_units, write_units
 
 
 # Reading a missing item costs as much as reading a small one.

@@ -13,7 +13,7 @@ import pytest
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
 from sortkey.engine.write_batch import WriteBatch
-from sortkey.http.outbox import Outbox
+from sortkey.http.sending import Outbox
 from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.metrics import Metrics

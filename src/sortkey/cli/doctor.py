@@ -20,11 +20,10 @@ from sortkey.cli.messages import print_error
 from sortkey.client import stores
 from sortkey.client.stores import Store
 from sortkey.clock import Clock, SystemClock
-from sortkey.diagnosis.endpoint import examine_endpoint
+from sortkey.diagnosis.endpoint import examine_endpoint, examine_write
 from sortkey.diagnosis.finding import Finding, Status
 from sortkey.diagnosis.folder import examine_folder
 from sortkey.diagnosis.machine import ClockWatch, examine_machine
-from sortkey.diagnosis.written_item import examine_write
 
 _SUBJECT_WIDTH: Final = 15
 

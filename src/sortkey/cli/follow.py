@@ -24,9 +24,8 @@ from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
 from sortkey.feeds.status_server import StatusServer
 from sortkey.feeds.timers import metrics as timer_metrics
 from sortkey.http import process
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
-from sortkey.http.prometheus import render
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition

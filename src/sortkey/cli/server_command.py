@@ -16,15 +16,14 @@ from sortkey.cli.config_file import settings_of
 from sortkey.cli.demo_progress import DemoProgress
 from sortkey.cli.messages import announce, print_error
 from sortkey.client import stores
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
 from sortkey.server import lifecycle, tokens
 from sortkey.server.access_log import CannotLog, open_log
 from sortkey.server.lifecycle import CannotStart, Endpoint, Plan
 from sortkey.server.tokens import BadTokens, NoTokens, Tokens
 from sortkey.services.interface import BadSettings, ServiceDefinition
-from sortkey.wire.keys_file import BadKeysFile
-from sortkey.wire.serve_database import Options, authentication_for
+from sortkey.wire.keys import BadKeysFile
+from sortkey.wire.server import Options, authentication_for
 from sortkey_services.registry import SERVICES
 
 OpenEndpoint = Callable[[ExitStack], Endpoint | None]

@@ -30,10 +30,9 @@ from sortkey.feeds.kafka.metrics import FAMILIES
 from sortkey.feeds.kafka.subscription import WorkerFailed
 from sortkey.feeds.kafka.worker import Worker
 from sortkey.feeds.status_server import StatusServer
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.http.process import tune_interpreter
-from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition

@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from sortkey.client import stores
-from sortkey.client.embedded import EmbeddedClient
-from sortkey.client.embedded_async import AsyncEmbeddedClient
+from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
 from sortkey.client.stores import AwsAccess

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from sortkey.client import paginators, waiters
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.errors import EXCEPTIONS, Exceptions
-from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import Methods, R
-from sortkey.client.service_model import OPERATION_OF
+from sortkey.client.service_model import OPERATION_OF, ClientMeta
 from sortkey.client.stores import Capabilities
 from sortkey.engine.database import Database
 

@@ -11,8 +11,8 @@ from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from sortkey.client.interface import AnyClient, warn_unclosed
-from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import R
+from sortkey.client.service_model import ClientMeta
 from sortkey.client.stores import AWS, STORES, AwsAccess, Capabilities, Remote
 
 _CONNECTIONS: Final = 64

@@ -12,8 +12,7 @@ from importlib import metadata
 from typing import Final
 
 from sortkey.clock import Clock
-from sortkey.diagnosis.amounts import bytes_text, seconds_text
-from sortkey.diagnosis.finding import Finding, fail, ok, warn
+from sortkey.diagnosis.finding import Finding, bytes_text, fail, ok, seconds_text, warn
 from sortkey.extras import EXTRAS
 from sortkey.storage.environment import MAP_BYTES, SMALLEST_MAP_BYTES
 

@@ -13,7 +13,7 @@ from sortkey.engine.write_batch import WriteBatch
 from sortkey.limits import MIB
 from sortkey.storage import after_prefix, ascending
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
+from sortkey.values.size import READ_UNIT_BYTES, read_units
 
 GIB: Final = 1 << 30
 WALKED_ROWS: Final = 256

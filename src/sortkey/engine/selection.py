@@ -22,7 +22,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.storage import are_sound
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 _INVALID = "One or more parameter values were invalid: "
 INVALID_START = "The provided starting key is invalid"

@@ -5,25 +5,46 @@ before it are answered, unless its handler allows an overlap.
 
 Memory stays bounded whatever the client does: nothing more is read from a client that does not take its answers, or
 whose requests wait in large number or size. Bodies that are arriving share a limit with those of other connections.
+
+TCP's keep-alive probes: they detect within two minutes that a peer has vanished.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 import msgspec
 
-from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
-from sortkey.http.keepalive import keep_alive
 from sortkey.http.metrics import ServerMetrics
-from sortkey.http.outbox import Outbox
-from sortkey.http.receiving_turns import DISCARDED, ReceivingTurns
+from sortkey.http.receiving import DISCARDED, ArrivingBodies, ArrivingBody, ReceivingTurns
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.sending import Outbox, UnsentAnswers
 from sortkey.limits import KIB, MIB
+
+if sys.platform == "darwin":
+    IDLE: Final = socket.TCP_KEEPALIVE
+else:
+    IDLE: Final = socket.TCP_KEEPIDLE
+
+OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, IDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)
+
+
+def keep_alive(connected: socket.socket | None) -> None:
+    """Switch the probes on. A socket that is not TCP needs none."""
+    if connected is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
+        for option in OPTIONS:
+            connected.setsockopt(*option)
+
 
 CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 

@@ -13,12 +13,26 @@ grows as pages are used, so the only limit in practice is the disk.
 A program may have many stores in memory, and all of them share the process's address space. So their maps start small.
 LMDB can enlarge a map only while no snapshot is open; instead, a full environment is copied to a larger one, which
 takes its place. Snapshots of the old one stay valid, and it goes with the last of them.
+
+The file of LMDB's locks and readers, `lock.mdb`, made with all of its space.
+
+LMDB makes the file without content and writes to it through a map, page by page as readers come. Where such a page
+finds no space on the disk, the system kills the process (SIGBUS). So the file is made here first, full of zeros, and a
+lack of space is an error. LMDB accepts a file that it finds, and initialises it.
+
+The file is made under another name and then linked. It must not be opened once it is there: closing it would release
+the locks that LMDB holds in this process.
+
+Key ranges, read in either direction.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import resource
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,10 +44,67 @@ from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import lmdb
 
-from sortkey.storage import folder_check, lock_file
-from sortkey.storage.folder_check import DATA_FILE
-from sortkey.storage.gradual_check import GradualCheck
-from sortkey.storage.meta_pages import Damage
+from sortkey.storage import gradual_check
+from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
+from sortkey.storage.pages import Damage
+
+NAME: Final = "lock.mdb"
+
+READER_BYTES: Final = 64
+HEADER_BYTES: Final = 128
+FIRST_BYTES: Final = 64 << 10
+"""More than LMDB writes to its other file when it creates it. Half a file would be taken for a damaged one."""
+
+BLOCK_BYTES: Final = 512
+"""In which `stat` counts."""
+
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def reserve(folder: Path, readers: int) -> None:
+    """Make the file if it is missing. Raises OSError if the disk has no space for it.
+
+    Other errors are left to LMDB, which may do without the file, for example on a read-only disk.
+    """
+    file = folder / NAME
+    try:
+        if file.exists():
+            _check_space(file)
+        else:
+            _make(file, HEADER_BYTES + readers * READER_BYTES)
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise
+
+
+def _check_space(file: Path) -> None:
+    """A file of another program, or one that was copied without its zeros, may lack pages."""
+    found, disk = file.stat(), os.statvfs(file)
+    if found.st_blocks * BLOCK_BYTES < found.st_size and disk.f_bavail * disk.f_frsize < found.st_size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _make(file: Path, size: int) -> None:
+    other = file.with_name(f"{NAME}.{secrets.token_hex(4)}")
+    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        try:
+            _write_zeros(handle, size + FIRST_BYTES)
+            os.ftruncate(handle, size)
+        finally:
+            os.close(handle)
+        # Another process may have made it meanwhile.
+        with contextlib.suppress(FileExistsError):
+            os.link(other, file)
+    finally:
+        other.unlink()
+
+
+def _write_zeros(handle: int, size: int) -> None:
+    """A write may end where the disk does; the next one raises OSError."""
+    while size:
+        size -= os.write(handle, bytes(size))
+
 
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
@@ -120,7 +191,7 @@ def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
     environment = _open(path, sync=True)
     check: GradualCheck | None = None
     try:
-        check = folder_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        check = gradual_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
         if check is not None:
             check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
@@ -152,7 +223,7 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
         if check_pages:
-            folder_check.check_read_only(environment, path)
+            gradual_check.check_read_only(environment, path)
         with environment.begin() as snapshot:
             found = snapshot.get(FORMAT_KEY)
         if found is None:
@@ -223,7 +294,7 @@ def _open(
     smallest: int = SMALLEST_MAP_BYTES,
 ) -> lmdb.Environment:
     if lock:
-        lock_file.reserve(path, READERS)
+        reserve(path, READERS)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
@@ -303,3 +374,34 @@ def _require_format(found: bytes, path: Path) -> None:
             f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format "
             f"{FORMAT.decode()}: open it with the version that wrote it"
         )
+
+
+def ascending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Rows with low <= key < high, smallest key first."""
+    cursor = transaction.cursor()
+    if not cursor.set_range(low):
+        return
+    for key, value in cursor.iternext():
+        if key >= high:
+            return
+        yield key, value
+
+
+def descending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Rows with low <= key < high, greatest key first."""
+    cursor = transaction.cursor()
+    found = cursor.prev() if cursor.set_range(high) else cursor.last()
+    if not found:
+        return
+    for key, value in cursor.iterprev():
+        if key < low:
+            return
+        yield key, value
+
+
+def after_prefix(prefix: bytes) -> bytes:
+    """The smallest key greater than every key that begins with `prefix`."""
+    kept = prefix.rstrip(b"\xff")
+    if not kept:
+        raise ValueError("no key is greater than every key that begins with only 0xff bytes")
+    return kept[:-1] + bytes([kept[-1] + 1])

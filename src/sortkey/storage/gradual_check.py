@@ -25,6 +25,11 @@ found to be sound is noted by keys (`sound_keys`), and stays so in every later c
   checked its leaf later.
 
 Long values that are older than the opening must not be on pages that were free then: LMDB may use those.
+
+Checks the pages of a folder's `data.mdb`, while other processes may write to it.
+
+The check follows a snapshot, whose pages LMDB does not use again. Only the meta pages can change meanwhile, so damage
+counts when it is seen again while no process can commit.
 """
 
 from __future__ import annotations
@@ -41,13 +46,20 @@ from typing import Final, TypeVar, cast
 
 import lmdb
 
-from sortkey.storage.leaf_search import END, START, Branches, DamagedRange, LeafSearch, Place, checked
-from sortkey.storage.meta_pages import Damage, meta_of, newest_meta
-from sortkey.storage.page_tree import TreeWalk, take_free_pages
-from sortkey.storage.page_use import PageUse
+from sortkey.storage.leaf_search import (
+    END,
+    START,
+    Bounds,
+    Branches,
+    DamagedRange,
+    LeafSearch,
+    Place,
+    SoundKeys,
+    checked,
+)
+from sortkey.storage.page_tree import PageUse, TreeWalk, check_trees, take_free_pages
+from sortkey.storage.pages import Damage, Pages, meta_of, newest_meta
 from sortkey.storage.sealed import SEAL_BYTES, key_sum_at, sum_of_key
-from sortkey.storage.sound_keys import Bounds, SoundKeys
-from sortkey.storage.tree_pages import Pages
 
 STEP_SECONDS: Final = 0.001
 """How long the background checks before it pauses. Other threads wait for it, because Python runs one at a time."""
@@ -261,3 +273,52 @@ class GradualCheck:
             found = key_sum_at(page, seal) if not is_long else key_sum_at(pages.read_long(seal, SEAL_BYTES), 0)
             if (found[0] != key_sum or length < SEAL_BYTES) and key != self._unsealed:
                 raise Damage(f"record {key.hex()} on page {number} is damaged, or its key is")
+
+
+DATA_FILE: Final = "data.mdb"
+PASSES: Final = 5
+
+
+def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    """Raise Damage if the folder is damaged.
+
+    The leaves of a file larger than `most_bytes` are left to the check that is returned.
+    """
+    try:
+        return _begin_check(environment, path, most_bytes, unsealed)
+    except Damage:
+        transaction = environment.begin(write=True)
+        try:
+            return _begin_check(environment, path, most_bytes, unsealed)
+        finally:
+            transaction.abort()
+
+
+def _begin_check(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    if (path / DATA_FILE).stat().st_size > most_bytes:
+        return GradualCheck(environment, path / DATA_FILE, unsealed)
+    _check_snapshot(environment, path)
+    return None
+
+
+def check_read_only(environment: lmdb.Environment, path: Path) -> None:
+    """The same with all leaves, for an environment that cannot stop other processes: tries again instead."""
+    for left in reversed(range(PASSES)):
+        try:
+            _check_snapshot(environment, path)
+        except Damage:
+            if not left:
+                raise
+        else:
+            return
+
+
+def _check_snapshot(environment: lmdb.Environment, path: Path) -> None:
+    # Beginning a snapshot reads no page of a tree.
+    with environment.begin() as snapshot:
+        file = os.open(path / DATA_FILE, os.O_RDONLY)
+        try:
+            read = partial(os.pread, file)
+            check_trees(read, meta_of(read, snapshot.id()), os.fstat(file).st_size)
+        finally:
+            os.close(file)

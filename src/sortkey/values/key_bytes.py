@@ -10,12 +10,16 @@ suffix of index rows.
         follows, otherwise how many of the eight are real (0 only for the empty value)
 
 The longest sort key, 1,024 bytes, takes 1,152 bytes as B and 1,025 as S.
+
+The keys of a batch read whose partition keys and sort keys are combined: every pair of the two.
 """
 
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
+from itertools import product
 from typing import Final
 
 from sortkey.values import number
@@ -80,3 +84,27 @@ def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
     group, real = low[-_GROUP - 1 : -1], low[-1]
     # The bytes after the prefix in its last group, and the marker, are all below FF.
     return low, low[: -_GROUP - 1] + group[:real].ljust(_GROUP + 1, b"\xff")
+
+
+class KeyProduct(Collection[tuple[str, str]]):
+    """Every pair of a partition key and a sort key, both strings, partition by partition. It stores only the two
+    sequences, which are much shorter than the list of pairs."""
+
+    __slots__ = ("partitions", "sorts")
+
+    def __init__(self, partitions: Sequence[str], sorts: Sequence[str]) -> None:
+        self.partitions = partitions
+        self.sorts = sorts
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return product(self.partitions, self.sorts)
+
+    def __len__(self) -> int:
+        return len(self.partitions) * len(self.sorts)
+
+    def __contains__(self, pair: object) -> bool:
+        return isinstance(pair, tuple) and len(pair) == 2 and pair[0] in self.partitions and pair[1] in self.sorts
+
+    @property
+    def distinct(self) -> bool:
+        return len(set(self.partitions)) == len(self.partitions) and len(set(self.sorts)) == len(self.sorts)

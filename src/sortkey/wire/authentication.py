@@ -8,12 +8,11 @@ from typing import Protocol
 from sortkey.clock import Clock
 from sortkey.engine.requests.shapes import Shape
 from sortkey.errors import AccessDeniedException
-from sortkey.http.allowed_hosts import AllowedHosts, rejection
+from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.keys_file import Key
+from sortkey.wire.keys import Key, Rights
 from sortkey.wire.protocol import CoralError
-from sortkey.wire.rights import Rights
 
 
 class Caller(Protocol):

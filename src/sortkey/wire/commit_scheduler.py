@@ -28,11 +28,11 @@ from sortkey.engine.database import Database
 from sortkey.engine.fast import FastWork
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.http.connection import PendingAnswer
-from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Request
+from sortkey.http.sending import Outbox
 from sortkey.limits import KIB, MIB
 from sortkey.storage import QueueClosed, Ticket
-from sortkey.wire.route import Route
+from sortkey.wire.protocol import Route
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""

@@ -27,21 +27,23 @@ from sortkey.engine.requests.pieces import BATCHES, PIECE_BYTES, decode_in_piece
 from sortkey.engine.slices import Slices
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer, PendingAnswer
-from sortkey.http.metrics import OK, RequestMetrics
-from sortkey.http.prometheus import Samples, render
+from sortkey.http.metrics import OK, RequestMetrics, Samples, render
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
-from sortkey.wire.costly_writes import CostlyWrites
-from sortkey.wire.large_requests import ITEM_BODY_BYTES, LARGE_BYTES, LargeRequests
 from sortkey.wire.metrics import FAMILIES, Metrics
-from sortkey.wire.protocol import CoralError
-from sortkey.wire.response import TEXT, Responses
-from sortkey.wire.route import Route
-from sortkey.wire.slice_scheduler import PendingRead, SliceScheduler
+from sortkey.wire.protocol import TEXT, CoralError, Responses, Route
+from sortkey.wire.slice_scheduler import (
+    ITEM_BODY_BYTES,
+    LARGE_BYTES,
+    CostlyWrites,
+    LargeRequests,
+    PendingRead,
+    SliceScheduler,
+)
 
 QUEUED_WRITES: Final = 10_000
 UNDER_WAY_BYTES: Final = 64 * MIB

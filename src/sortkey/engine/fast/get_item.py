@@ -15,7 +15,7 @@ from sortkey.engine.rows.records import damaged, damaged_page
 from sortkey.engine.rows.stored_item import size, text
 from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 class FastGet(Shape, kw_only=True, forbid_unknown_fields=True):

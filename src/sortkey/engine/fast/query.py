@@ -19,7 +19,7 @@ from sortkey.engine.rows.stored_item import text, texts
 from sortkey.engine.slices import ROW_UNITS, SLICE_UNITS, Slices
 from sortkey.engine.tables.table import Table
 from sortkey.expressions import KeyRange, fast_form
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 class FastQuery(Shape, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from sortkey.engine.tables.catalog import not_found
 from sortkey.engine.tables.table import Table
 from sortkey.expressions import Projection
 from sortkey.storage import is_sound
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:

@@ -17,8 +17,8 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
 from sortkey.values.key_bytes import prefix_bounds, sort_bytes
+from sortkey.values.size import read_units
 
 EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
 LEGACY = ("attributes_to_get", "query_filter", "conditional_operator", "key_conditions")

@@ -19,7 +19,7 @@ from sortkey.engine.transactions import transaction
 from sortkey.errors import ValidationException
 from sortkey.limits import TRANSACTION_BYTES
 from sortkey.storage import Transaction, are_sound
-from sortkey.values.capacity_units import transactional_read_units
+from sortkey.values.size import transactional_read_units
 
 
 class _Get:

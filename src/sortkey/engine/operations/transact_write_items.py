@@ -16,7 +16,7 @@ from sortkey.engine.transactions.action import Action, Prepared, action_of
 from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.limits import TRANSACTION_BYTES
-from sortkey.values.capacity_units import transactional_read_units
+from sortkey.values.size import transactional_read_units
 
 
 def transact_write_items(core: Core, request: TransactWriteItems) -> Work:

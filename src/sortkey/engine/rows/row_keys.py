@@ -17,8 +17,7 @@ from sortkey.engine.rows.spaces import SPACE_BYTES
 from sortkey.expressions import KeyAttribute
 from sortkey.limits import SORT_KEY_BYTES
 from sortkey.values.attribute import Item
-from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, partition_hash
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, KeyProduct, partition_hash
 
 SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4
 """A text of this length fits into any key, because no character takes more than four bytes."""

@@ -18,8 +18,7 @@ from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Update, update
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import write_units
-from sortkey.values.size import item_size
+from sortkey.values.size import item_size, write_units
 
 Request = transactions.Put | transactions.Update | transactions.Delete | transactions.ConditionCheck
 

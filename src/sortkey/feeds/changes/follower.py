@@ -20,7 +20,7 @@ from sortkey.feeds.changes.lease import FEEDS
 from sortkey.feeds.changes.lease_runner import RunnerSettings
 from sortkey.feeds.timers.timer_runner import TimerRunner
 from sortkey.feeds.timers.timers import Timers
-from sortkey.http.prometheus import Samples
+from sortkey.http.metrics import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedules.timer import TIMERS

@@ -13,7 +13,7 @@ from sortkey.model.items.generated_function import generate_function
 from sortkey.model.keys.each import Each
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute, SortCondition
 from sortkey.model.keys.sharded_attribute import ShardedAttribute
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 TextKeys = Collection[tuple[str, str]]

@@ -11,7 +11,7 @@ from sortkey.model.maintenance.scan_source import ScanSource
 from sortkey.model.paths import prices
 from sortkey.model.sessions.create_tables import require_description
 from sortkey.model.sessions.steps import Context, Steps
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from sortkey.model.paths import prices
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.html_table import html_table
 from sortkey.model.paths.meter import Reading
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
-from sortkey.values.size import item_size
+from sortkey.values.size import READ_UNIT_BYTES, item_size, read_units
 
 GUESSED_ROWS: Final = 50
 GUESSED_BYTES: Final = 512

@@ -21,7 +21,7 @@ from sortkey.model.paths.arguments import reject_key, reject_path
 from sortkey.model.paths.meter import Meter
 from sortkey.model.sessions.item_decoder import decode_item, decode_items, decode_items_by_key
 from sortkey.model.sessions.requested_partitions import partition_of_key
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import KeyProduct
 
 T = TypeVar("T")
 R = TypeVar("R")
