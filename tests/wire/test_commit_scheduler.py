@@ -119,7 +119,7 @@ def test_but_not_for_ever(database: Database) -> None:
 # Otherwise the first of many occasional writers would wait for the last.
 def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count()
-    monkeypatch.setattr(commit_scheduler, "perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(commit_scheduler, "monotonic", lambda: float(next(seconds)))
 
     async def story() -> None:
         writes = Writes(database)

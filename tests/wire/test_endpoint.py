@@ -17,10 +17,10 @@ from sortkey.http.listener import AllowedHosts
 from sortkey.wire import endpoint as limits
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.metrics import Metrics
 from sortkey.wire.protocol import Responses
-from sortkey.wire.slice_scheduler import LargeRequests, SliceScheduler
 from tests.http.connecting import Host, Transport, connect
 from tests.wire.serving import item, request
 

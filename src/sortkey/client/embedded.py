@@ -1,19 +1,10 @@
-"""The embedded client: boto3's low-level DynamoDB client, without a network.
-
-Puts of many rows into a store in this process, without a request for every twenty-five of them.
-
-The async embedded client: the same methods, awaited.
-
-Reads run inline: they take microseconds, less than a switch to another thread. Writes wait for the disk, so the
-writer's thread carries them out and wakes the event loop when they are durable.
-"""
+"""The embedded clients, sync and async: boto3's low-level DynamoDB client, without a network."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
-from time import perf_counter
 from typing import Any, Self
 
 from sortkey.client import errors, service_model, stores
@@ -30,6 +21,7 @@ from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.service_model import ClientMeta, response_metadata
 from sortkey.client.stores import Capabilities
+from sortkey.clock import monotonic
 from sortkey.engine.bulk_put import BulkPut
 from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
@@ -44,95 +36,6 @@ from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import DynamoDBError
 from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item
-
-
-class RowPuts:
-    """Rows that are put together, in one commit. A set of rows is submitted once."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._puts = BulkPut(database)
-
-    def __len__(self) -> int:
-        return len(self._puts)
-
-    @property
-    def bytes(self) -> int:
-        """The size of the rows."""
-        return self._puts.bytes
-
-    def add(self, table: str, row: dict[str, Any]) -> None:
-        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
-        try:
-            try:
-                self._puts.add(table, row)
-            except DynamoDBError:
-                # Most rows have no binary. To convert only those that have saves a tenth of the time.
-                converted = _dynamodb_json(table, row)
-                if converted is row:
-                    raise
-                self._puts.add(table, converted)
-        except DynamoDBError as error:
-            raise errors.client_error("PutItem", {"TableName": table, "Item": row}, error) from None
-
-    def submit(self) -> PendingPuts:
-        """Put the rows without waiting."""
-        pending = PendingPuts(self._database.store.queue)
-
-        def work(batch: WriteBatch) -> Answer:
-            began = perf_counter()
-            answer = self._puts.work(batch)
-            pending.ran(perf_counter() - began)
-            return answer
-
-        self._database.submit_work(work, pending.done)
-        return pending
-
-
-class PendingPuts:
-    """Rows that are on their way to the disk. Its two futures are completed on the writer's thread."""
-
-    def __init__(self, queue: WriteQueue[WriteBatch]) -> None:
-        self._queue = queue
-        self.turn: Future[dict[str, Any]] = Future()
-        self.answer: Future[dict[str, Any]] = Future()
-        for future in (self.turn, self.answer):
-            # A commit that has begun cannot be taken back.
-            future.set_running_or_notify_cancel()
-        self.work_seconds = self.sync_seconds = 0.0
-        self.writes_before = 0
-        self.others_wait = False
-        self._ran_at = perf_counter()
-
-    def ran(self, seconds: float) -> None:
-        self.work_seconds = seconds
-        self._ran_at = perf_counter()
-        # The work runs again if the map was full.
-        if not self.turn.done():
-            self.turn.set_result({})
-
-    def done(self, answer: Answer | None, error: BaseException | None) -> None:
-        self.sync_seconds = perf_counter() - self._ran_at
-        # This work leaves the queue when it is answered.
-        self.others_wait = len(self._queue) > 1
-        self.writes_before = self._queue.answered
-        if not self.turn.done():
-            self.turn.set_result({})
-        if error is None:
-            self.answer.set_result(answer or {})
-        elif isinstance(error, DynamoDBError):
-            self.answer.set_exception(errors.client_error("BatchWriteItem", {}, error))
-        else:
-            self.answer.set_exception(error)
-
-
-def _dynamodb_json(table: str, row: dict[str, Any]) -> Item:
-    try:
-        return to_dynamodb_json(row)
-    except NeedsBotocore:
-        request: Any = service_model.request("PutItem", {"TableName": table, "Item": row})
-        item: Item = request.item
-        return item
 
 
 class AnyEmbeddedClient(AnyClient[R]):
@@ -206,7 +109,7 @@ class AnyEmbeddedClient(AnyClient[R]):
         if database is None:
             raise self._handle.closed_error()
         try:
-            return database.execute(operation, service_model.request(operation, members, binary))
+            return database.execute(operation, service_model.typed_request(operation, members, binary))
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
 
@@ -222,7 +125,7 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
-            service_model.request("GetRecords", members)
+            service_model.typed_request("GetRecords", members)
             return record_wait.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
@@ -239,7 +142,12 @@ def boto3_answer(operation: str, answer: Answer) -> dict[str, Any]:
 
 
 class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
-    """Any number of event loops may share one client.
+    """The same methods, awaited.
+
+    Reads run inline: they take microseconds, less than a switch to another thread. Writes wait for the disk, so the
+    writer's thread carries them out and wakes the event loop when they are durable.
+
+    Any number of event loops may share one client.
 
     A write whose task is cancelled happens as a whole or not at all.
     """
@@ -250,7 +158,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         database = self.database
         pending = _PendingWrite()
         try:
-            database.submit(operation, service_model.request(operation, members), pending.done)
+            database.submit(operation, service_model.typed_request(operation, members), pending.done)
             answer = await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
@@ -264,7 +172,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
-            service_model.request("GetRecords", members)
+            service_model.typed_request("GetRecords", members)
             return await record_wait.wait_for_records_async(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
@@ -293,3 +201,95 @@ class _PendingWrite:
             self.future.set_exception(error)
         else:
             self.future.set_result(answer or {})
+
+
+class RowPuts:
+    """Puts of many rows into a store in this process, without a request for every twenty-five of them.
+
+    Rows that are put together, in one commit. A set of rows is submitted once.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._puts = BulkPut(database)
+
+    def __len__(self) -> int:
+        return len(self._puts)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the rows."""
+        return self._puts.bytes
+
+    def add(self, table: str, row: dict[str, Any]) -> None:
+        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
+        try:
+            try:
+                self._puts.add(table, row)
+            except DynamoDBError:
+                # Most rows have no binary. To convert only those that have saves a tenth of the time.
+                converted = _dynamodb_json(table, row)
+                if converted is row:
+                    raise
+                self._puts.add(table, converted)
+        except DynamoDBError as error:
+            raise errors.client_error("PutItem", {"TableName": table, "Item": row}, error) from None
+
+    def submit(self) -> PendingPuts:
+        """Put the rows without waiting."""
+        pending = PendingPuts(self._database.store.queue)
+
+        def work(batch: WriteBatch) -> Answer:
+            began = monotonic()
+            answer = self._puts.work(batch)
+            pending.ran(monotonic() - began)
+            return answer
+
+        self._database.submit_work(work, pending.done)
+        return pending
+
+
+class PendingPuts:
+    """Rows that are on their way to the disk. Its two futures are completed on the writer's thread."""
+
+    def __init__(self, queue: WriteQueue[WriteBatch]) -> None:
+        self._queue = queue
+        self.turn: Future[dict[str, Any]] = Future()
+        self.answer: Future[dict[str, Any]] = Future()
+        for future in (self.turn, self.answer):
+            # A commit that has begun cannot be taken back.
+            future.set_running_or_notify_cancel()
+        self.work_seconds = self.sync_seconds = 0.0
+        self.writes_before = 0
+        self.others_wait = False
+        self._ran_at = monotonic()
+
+    def ran(self, seconds: float) -> None:
+        self.work_seconds = seconds
+        self._ran_at = monotonic()
+        # The work runs again if the map was full.
+        if not self.turn.done():
+            self.turn.set_result({})
+
+    def done(self, answer: Answer | None, error: BaseException | None) -> None:
+        self.sync_seconds = monotonic() - self._ran_at
+        # This work leaves the queue when it is answered.
+        self.others_wait = len(self._queue) > 1
+        self.writes_before = self._queue.answered
+        if not self.turn.done():
+            self.turn.set_result({})
+        if error is None:
+            self.answer.set_result(answer or {})
+        elif isinstance(error, DynamoDBError):
+            self.answer.set_exception(errors.client_error("BatchWriteItem", {}, error))
+        else:
+            self.answer.set_exception(error)
+
+
+def _dynamodb_json(table: str, row: dict[str, Any]) -> Item:
+    try:
+        return to_dynamodb_json(row)
+    except NeedsBotocore:
+        request: Any = service_model.typed_request("PutItem", {"TableName": table, "Item": row})
+        item: Item = request.item
+        return item

@@ -68,7 +68,7 @@ EXCEPTIONS: Final = Exceptions()
 def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) -> ClientError:
     """The error of a call. Raises ParamValidationError instead if boto3 would not have sent the request."""
     if error.code in _REQUEST_ERRORS:
-        service_model.check(operation, members)
+        service_model.check_parameters(operation, members)
     response: Any = {
         "Error": {"Message": error.message, "Code": error.code},
         "ResponseMetadata": response_metadata(error.status),
@@ -84,7 +84,7 @@ def remote_error(operation: str, members: dict[str, Any], error: ClientError) ->
     ParamValidationError as `client_error` does: requests are not fully checked before they are sent."""
     code = error.response["Error"]["Code"]
     if code in _REQUEST_ERRORS:
-        service_model.check(operation, members)
+        service_model.check_parameters(operation, members)
     return EXCEPTIONS.from_code(code)(error.response, error.operation_name)
 
 

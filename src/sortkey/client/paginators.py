@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore import xform_name
 from botocore.exceptions import OperationNotPageableError
 
-from sortkey.client.service_model import OPERATION_OF, load, operation_model
+from sortkey.client.service_model import OPERATION_OF, load_data, operation_model
 from sortkey.engine.requests import OPERATIONS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def paginator(method: str, call: Call) -> Paginator[dict[str, Any]]:
 
 @cache
 def _configurations() -> dict[str, dict[str, Any]]:
-    paginated = load("dynamodb", "paginators-1")["pagination"]
+    paginated = load_data("dynamodb", "paginators-1")["pagination"]
     return {xform_name(operation): config for operation, config in paginated.items() if operation in OPERATIONS}
 
 

@@ -1,10 +1,4 @@
-"""Clients that add a prefix to table names and hide it from callers, over any other client.
-
-The prefix of table names: added in requests, stripped from answers, so that callers never see it.
-
-Only members that DynamoDB defines as table names are changed; an item may have attributes of any name. ARNs stay as
-they are: they come from answers and hold the stored name. Error messages hold the stored name, too.
-"""
+"""Clients that add a prefix to table names and hide it from callers, over any other client."""
 
 from __future__ import annotations
 
@@ -26,6 +20,12 @@ _BY_TABLE: Final = frozenset({"BatchGetItem", "BatchWriteItem", "TransactWriteIt
 
 
 class TableNames:
+    """The prefix of table names: added in requests, stripped from answers, so that callers never see it.
+
+    Only members that DynamoDB defines as table names are changed; an item may have attributes of any name. ARNs stay as
+    they are: they come from answers and hold the stored name. Error messages hold the stored name, too.
+    """
+
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
 

@@ -1,14 +1,11 @@
-"""botocore's service model of DynamoDB, loaded when first needed; most programs never need it.
-
-Loading takes some 50 ms, and importing the loader twice as long, so neither happens at import.
-
-The keyword arguments of a call, turned into a typed request.
+"""The parameters of DynamoDB's operations, as boto3 checks them.
 
 boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as it
 builds the engine's typed request. Only a request that fails is checked again, slowly, by botocore: so errors have
 botocore's words, and any value that boto3 accepts is accepted here.
 
-The metadata of answers (`ResponseMetadata`) and of clients (`client.meta`).
+botocore's service model is loaded when first needed; most programs never need it. Loading takes some 50 ms, and
+importing the loader twice as long, so neither happens at import.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShar
 
 @cache
 def service_model(service: str = "dynamodb") -> ServiceModel:
-    made: ServiceModel = import_module("botocore.model").ServiceModel(load(service, "service-2"), service)
+    made: ServiceModel = import_module("botocore.model").ServiceModel(load_data(service, "service-2"), service)
     return made
 
 
@@ -66,7 +63,7 @@ def _serialiser() -> Any:
     return import_module("botocore.serialize").create_serializer("json", include_validation=True)
 
 
-def load(service: str, file: str) -> Any:
+def load_data(service: str, file: str) -> Any:
     """One of botocore's data files about a service, such as `paginators-1`."""
     return import_module("botocore.loaders").Loader().load_service_model(service, file)
 
@@ -78,7 +75,7 @@ _EXPECTED: Final = {
 }
 
 
-def request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
+def typed_request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
     """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB rejects.
     `binary` tells whether binary may occur in the members."""
     shape, known = _EXPECTED[operation]
@@ -94,7 +91,7 @@ def request(operation: str, members: dict[str, Any], binary: bool = True) -> Sha
     return requests.decode(operation, body)
 
 
-def check(operation: str, members: dict[str, Any]) -> None:
+def check_parameters(operation: str, members: dict[str, Any]) -> None:
     """Raise botocore's ParamValidationError if boto3 would not have sent this."""
     serialise(operation, members)
 

@@ -1,13 +1,10 @@
-"""Whether an endpoint is fit: reachable, of which product, how far away, and whether its clock is ours.
-
-Whether an endpoint keeps what is written: one item is put into a table, read and deleted.
-"""
+"""Whether an endpoint is fit: reachable, of which product, how far away, whether its clock is ours, and whether it
+keeps what is written."""
 
 from __future__ import annotations
 
 import secrets
 import statistics
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -22,7 +19,7 @@ from sortkey.client.interface import DEADLINE
 from sortkey.client.remote import RemoteClient
 from sortkey.client.remote_connection import connection, credentials_of_this_machine
 from sortkey.client.stores import AWS, UNKNOWN, Capabilities, Remote
-from sortkey.clock import Clock
+from sortkey.clock import Clock, monotonic
 from sortkey.diagnosis.finding import Finding, fail, ok, seconds_text, warn
 
 LONGEST_SECONDS: Final = 10.0
@@ -64,7 +61,7 @@ class Answered(NamedTuple):
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    limited = DEADLINE.set(time.monotonic() + LONGEST_SECONDS)
+    limited = DEADLINE.set(monotonic() + LONGEST_SECONDS)
     try:
         yield
     finally:
@@ -168,9 +165,9 @@ def examine_latency(client: RemoteClient) -> Finding:
     try:
         with time_limit():
             for _ in range(ROUND_TRIPS):
-                began = time.perf_counter()
+                began = monotonic()
                 client.list_tables(Limit=1)
-                seconds.append(time.perf_counter() - began)
+                seconds.append(monotonic() - began)
     except (BotoCoreError, ClientError, TimeoutError) as error:
         return fail("latency", f"request {len(seconds) + 2} failed: {error}", "look at the endpoint's log and metrics")
     return judge_latency(statistics.median(seconds), max(seconds))
@@ -188,6 +185,7 @@ _ADVICE: Final = "look at the table's name, the key's rights and the endpoint's 
 
 
 def examine_write(url: str, remote: Remote, table: str) -> Finding:
+    """Put one item into a table, read it and delete it."""
     client = RemoteClient(url, remote)
     try:
         with time_limit():
@@ -201,12 +199,12 @@ def examine_write(url: str, remote: Remote, table: str) -> Finding:
 def _round_trip(client: RemoteClient, table: str) -> Finding:
     key = new_key(client.describe_table(TableName=table)["Table"])
     names = {"#key": next(iter(key))}
-    began = time.perf_counter()
+    began = monotonic()
     # The condition protects an item that has this key by a coincidence.
     client.put_item(
         TableName=table, Item=key, ConditionExpression="attribute_not_exists(#key)", ExpressionAttributeNames=names
     )
-    put = time.perf_counter() - began
+    put = monotonic() - began
     read = client.get_item(TableName=table, Key=key, ConsistentRead=True).get("Item")
     client.delete_item(TableName=table, Key=key)
     if read != key:

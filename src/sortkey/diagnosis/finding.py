@@ -1,7 +1,5 @@
-"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not.
-
-Bytes and seconds as people read them.
-"""
+"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not; with bytes and
+seconds as people read them."""
 
 from __future__ import annotations
 

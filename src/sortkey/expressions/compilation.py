@@ -1,10 +1,9 @@
-"""The state of compiling one expression: what it has read so far, and the checks that each request must pass.
+"""Compiles the operands of expressions to closures: the value of a path, a placeholder or `size(…)`, for an item and
+its bindings.
 
 An expression is compiled once per text and serves all requests with that text, so closures take the request's bindings
 along with the item. Errors that depend on the request become checks, in the order in which DynamoDB looks for them, so
 that a request gets the same error whether its text was cached or not.
-
-Operands compiled to closures: the value of a path, a placeholder or `size(…)`, for an item and its bindings.
 """
 
 from __future__ import annotations
@@ -47,6 +46,8 @@ def cached_by_text(compile_text: Callable[[str], Compiled]) -> Callable[[str], C
 
 
 class Compilation:
+    """The state of compiling one expression: what it has read so far, and the checks that each request must pass."""
+
     def __init__(self) -> None:
         self._operators = 0
         self.evaluations = 0

@@ -1,4 +1,4 @@
-"""Text to tree, by recursive descent.
+"""Text to tokens to tree, by recursive descent.
 
     condition   := conjunction (OR conjunction)*             AND binds tighter than OR, NOT tighter than AND
     conjunction := negation (AND negation)*
@@ -12,13 +12,8 @@ Whether a parenthesis opens a condition or an operand is known only after the fi
 
 Nesting is bounded, so that no text can exhaust the interpreter's stack: each level of parentheses that is not redundant
 contains an operator, each call and each NOT is one, and at most 300 operators are allowed. A level takes at most two
-calls here, and a node of the tree one call in the functions that walk it (`tree_checks`, `condition`, `assignments`).
-With 4 KB of text, that makes 650 calls at most; the interpreter allows 1000.
-
-Splits an expression's text into tokens.
-
-A token's type is "name", "#name", ":value", "index", "end" or "unknown" (a character that no expression may have).
-For keywords and signs it is the word itself in upper case.
+calls here, and a node of the tree one call in the functions that walk it (`tree_checks`, `condition`, `update`). With 4
+KB of text, that makes 650 calls at most; the interpreter allows 1000.
 """
 
 from __future__ import annotations
@@ -66,6 +61,9 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
+    """A token's type is "name", "#name", ":value", "index", "end" or "unknown" (a character that no expression may
+    have). For keywords and signs it is the word itself in upper case."""
+
     type: str
     text: str
     start: int

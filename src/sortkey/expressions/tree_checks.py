@@ -2,8 +2,6 @@
 
 Trees are walked in the order of their text, a function before its arguments, so that the first error found is the one
 that DynamoDB reports.
-
-DynamoDB's reserved words, which an expression may not use as attribute names, in upper or lower case.
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 Right-hand sides and list indexes refer to the item before. Unchanged parts are shared between the two items; nothing is
 changed in place.
-
-The right-hand side of SET: values, other attributes, `if_not_exists`, `list_append`, sums and differences.
-
-Changes at document paths, applied all at once to a copy of an item.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ before it are answered, unless its handler allows an overlap.
 
 Memory stays bounded whatever the client does: nothing more is read from a client that does not take its answers, or
 whose requests wait in large number or size. Bodies that are arriving share a limit with those of other connections.
-
-TCP's keep-alive probes: they detect within two minutes that a peer has vanished.
 """
 
 from __future__ import annotations
@@ -27,27 +25,26 @@ from sortkey.http.sending import Outbox, UnsentAnswers
 from sortkey.limits import KIB, MIB
 
 if sys.platform == "darwin":
-    IDLE: Final = socket.TCP_KEEPALIVE
+    _KEEPALIVE_IDLE: Final = socket.TCP_KEEPALIVE
 else:
-    IDLE: Final = socket.TCP_KEEPIDLE
-
-OPTIONS: Final = (
+    _KEEPALIVE_IDLE: Final = socket.TCP_KEEPIDLE
+KEEPALIVE_OPTIONS: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, IDLE, 60),
+    (socket.IPPROTO_TCP, _KEEPALIVE_IDLE, 60),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 )
 
 
 def keep_alive(connected: socket.socket | None) -> None:
-    """Switch the probes on. A socket that is not TCP needs none."""
+    """Switch on TCP's keep-alive probes, which detect within two minutes that a peer has vanished. A socket that is not
+    TCP needs none."""
     if connected is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
-        for option in OPTIONS:
+        for option in KEEPALIVE_OPTIONS:
             connected.setsockopt(*option)
 
 
 CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
 UNDER_WAY: Final = 64
 """Requests of one connection that may wait or be under way before reading from it pauses."""
 WAITING_BYTES: Final = MIB
@@ -56,7 +53,6 @@ TURN_BYTES: Final = 256 * KIB
 """Bytes of answers that one connection may add before other connections get their turn."""
 TURN_REQUESTS: Final = 64
 """Requests that one connection may begin before other connections get their turn."""
-
 REQUEST_SECONDS: Final = 60
 """From a request's first byte to its last."""
 IDLE_SECONDS: Final = 350

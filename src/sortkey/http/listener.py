@@ -1,12 +1,4 @@
-"""The socket that a server listens on.
-
-The names by which a server without tokens or keys may be addressed.
-
-Such a server trusts every program of its machine, and a browser is one of them: it runs pages of any site. It gives a
-page the answers of the page's own origin only. But the owner of a site can let its name lead to 127.0.0.1 after the
-page was loaded (DNS rebinding); then the page and the server have one origin. The request's `Host` still has the site's
-name. So only names that no site can have are served, and those that the operator allows.
-"""
+"""Where a server listens, and the names by which it may be addressed."""
 
 from __future__ import annotations
 
@@ -66,7 +58,15 @@ _HOST: Final = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<name>[^\s:/?#@\[\]]
 
 
 class AllowedHosts:
-    """Names of this machine, which are always allowed, and further ones."""
+    """The names by which a server without tokens or keys may be addressed.
+
+    Such a server trusts every program of its machine, and a browser is one of them: it runs pages of any site. It gives
+    a page the answers of the page's own origin only. But the owner of a site can let its name lead to 127.0.0.1 after
+    the page was loaded (DNS rebinding); then the page and the server have one origin. The request's `Host` still has
+    the site's name. So only names that no site can have are served, and those that the operator allows.
+
+    Names of this machine, which are always allowed, and further ones.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(name.lower().removesuffix(".") for name in names)

@@ -1,10 +1,8 @@
-"""What every server counts: requests by name and outcome, how long they took, connections, bytes.
+"""What every server counts, and how Prometheus reads it.
 
-Counting one request costs well under a microsecond.
-
-Prometheus's text format.
-
-A sample is the name of a series with its labels, and a number. Samples of several processes are merged by adding them.
+Requests are counted by name and outcome, with how long they took; connections and bytes as well. Counting one request
+costs well under a microsecond. A sample is the name of a series with its labels, and a number. Samples of several
+processes are merged by adding them.
 """
 
 from __future__ import annotations

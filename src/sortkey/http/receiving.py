@@ -1,24 +1,5 @@
-"""Which connections are read in a turn of the loop, of those that send large bodies.
-
-The loop reads all that has arrived on a connection, up to megabytes, before it looks at the next. Clients that send
-quickly would keep it busy: during a hundred bodies of 10 MB, others waited for a second. So the bytes of incomplete
-bodies are counted. When a turn has had `TURN_BYTES` of them, a connection that brings more has to wait for its turn.
-
-Each turn reads two of those that wait: the one whose body began first, so that bodies are completed one after the other
-and do not use up the memory together; and the one that has waited longest, so that a slow client delays nobody.
-
-A request that arrives in one piece is not counted.
-
-The bodies that are arriving, of all connections of a server, and which of them go when they take too much memory.
-
-A body counts with the bytes that have arrived: a length that is only announced takes no memory. When all bodies
-together exceed `ARRIVING_BYTES`, the heaviest are rejected until an eighth of the room is free. A body's weight is its
-size times the seconds that this size would take at its present pace. So a client that stalls goes before one that
-sends, a large body before a small one, and a newcomer is served.
-
-Time is counted in the server's ticks, about one a second. They stand still while the loop is busy, so that a client is
-not blamed for what the server has not read yet.
-"""
+"""How large bodies are received: which connections are read in a turn of the loop, and which bodies take too much
+memory."""
 
 from __future__ import annotations
 
@@ -44,7 +25,21 @@ class Sender(Protocol):
 
 
 class ReceivingTurns:
-    """Belongs to one event loop."""
+    """Which connections are read in a turn of the loop, of those that send large bodies.
+
+    The loop reads all that has arrived on a connection, up to megabytes, before it looks at the next. Clients that send
+    quickly would keep it busy: during a hundred bodies of 10 MB, others waited for a second. So the bytes of incomplete
+    bodies are counted. When a turn has had `TURN_BYTES` of them, a connection that brings more has to wait for its
+    turn.
+
+    Each turn reads two of those that wait: the one whose body began first, so that bodies are completed one after the
+    other and do not use up the memory together; and the one that has waited longest, so that a slow client delays
+    nobody.
+
+    A request that arrives in one piece is not counted.
+
+    Belongs to one event loop.
+    """
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._call_soon = call_soon
@@ -133,7 +128,19 @@ class ArrivingBody:
 
 
 class ArrivingBodies:
-    """Belongs to one event loop."""
+    """The bodies that are arriving, of all connections of a server, and which of them go when they take too much
+    memory.
+
+    A body counts with the bytes that have arrived: a length that is only announced takes no memory. When all bodies
+    together exceed `ARRIVING_BYTES`, the heaviest are rejected until an eighth of the room is free. A body's weight is
+    its size times the seconds that this size would take at its present pace. So a client that stalls goes before one
+    that sends, a large body before a small one, and a newcomer is served.
+
+    Time is counted in the server's ticks, about one a second. They stand still while the loop is busy, so that a client
+    is not blamed for what the server has not read yet.
+
+    Belongs to one event loop.
+    """
 
     def __init__(self, limit: int = ARRIVING_BYTES) -> None:
         self._limit = limit

@@ -1,7 +1,5 @@
-"""Answers as bytes, each in one piece, so that it is sent by one write.
-
-gzip of bodies: which answers to compress, and requests decompressed up to a limit.
-"""
+"""Answers as bytes, each in one piece, so that it is sent by one write; and gzip of bodies: which answers to compress,
+and requests decompressed up to a limit."""
 
 from __future__ import annotations
 

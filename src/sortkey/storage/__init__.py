@@ -9,15 +9,12 @@ from sortkey.storage.environment import (
     IncompatibleFormat,
     StorageError,
     Transaction,
-    after_prefix,
-    ascending,
     damaged_folder,
-    descending,
     open_existing,
 )
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
-from sortkey.storage.store import Store
+from sortkey.storage.store import Store, after_prefix, ascending, descending
 from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull, Ticket
 
 __all__ = [

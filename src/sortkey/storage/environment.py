@@ -13,17 +13,6 @@ grows as pages are used, so the only limit in practice is the disk.
 A program may have many stores in memory, and all of them share the process's address space. So their maps start small.
 LMDB can enlarge a map only while no snapshot is open; instead, a full environment is copied to a larger one, which
 takes its place. Snapshots of the old one stay valid, and it goes with the last of them.
-
-The file of LMDB's locks and readers, `lock.mdb`, made with all of its space.
-
-LMDB makes the file without content and writes to it through a map, page by page as readers come. Where such a page
-finds no space on the disk, the system kills the process (SIGBUS). So the file is made here first, full of zeros, and a
-lack of space is an error. LMDB accepts a file that it finds, and initialises it.
-
-The file is made under another name and then linked. It must not be opened once it is there: closing it would release
-the locks that LMDB holds in this process.
-
-Key ranges, read in either direction.
 """
 
 from __future__ import annotations
@@ -48,70 +37,11 @@ from sortkey.storage import gradual_check
 from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
 from sortkey.storage.pages import Damage
 
-NAME: Final = "lock.mdb"
-
-READER_BYTES: Final = 64
-HEADER_BYTES: Final = 128
-FIRST_BYTES: Final = 64 << 10
-"""More than LMDB writes to its other file when it creates it. Half a file would be taken for a damaged one."""
-
-BLOCK_BYTES: Final = 512
-"""In which `stat` counts."""
-
-_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-def reserve(folder: Path, readers: int) -> None:
-    """Make the file if it is missing. Raises OSError if the disk has no space for it.
-
-    Other errors are left to LMDB, which may do without the file, for example on a read-only disk.
-    """
-    file = folder / NAME
-    try:
-        if file.exists():
-            _check_space(file)
-        else:
-            _make(file, HEADER_BYTES + readers * READER_BYTES)
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise
-
-
-def _check_space(file: Path) -> None:
-    """A file of another program, or one that was copied without its zeros, may lack pages."""
-    found, disk = file.stat(), os.statvfs(file)
-    if found.st_blocks * BLOCK_BYTES < found.st_size and disk.f_bavail * disk.f_frsize < found.st_size:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _make(file: Path, size: int) -> None:
-    other = file.with_name(f"{NAME}.{secrets.token_hex(4)}")
-    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-    try:
-        try:
-            _write_zeros(handle, size + FIRST_BYTES)
-            os.ftruncate(handle, size)
-        finally:
-            os.close(handle)
-        # Another process may have made it meanwhile.
-        with contextlib.suppress(FileExistsError):
-            os.link(other, file)
-    finally:
-        other.unlink()
-
-
-def _write_zeros(handle: int, size: int) -> None:
-    """A write may end where the disk does; the next one raises OSError."""
-    while size:
-        size -= os.write(handle, bytes(size))
-
-
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 """A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
-
 DAMAGED_PAGE: Final = (
     lmdb.BadChecksumError,
     lmdb.CorruptedError,
@@ -123,11 +53,9 @@ DAMAGED_PAGE: Final = (
     lmdb.ProblemError,
 )
 """What LMDB raises where it notices that a page is damaged. It aborts what it was asked to do."""
-
 FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
-
 MAP_BYTES: Final = 1 << 44
 SMALLEST_MAP_BYTES: Final = 1 << 30
 MEMORY_MAP_BYTES: Final = 16 << 30
@@ -140,17 +68,22 @@ READERS: Final = 2048
 """The most snapshots open at once, over all processes."""
 SPARE_READERS: Final = 64
 """Read transactions kept for reuse. Beginning a new one takes three times as long."""
-
 CHECKED_BYTES: Final = 32 << 20
 """The pages of a file of at most this size are all checked when it is opened, which takes a fifth of a second.
 
 Those of a larger one are checked as they are read, and in the background (`gradual_check`)."""
-
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
 CREATION_STEPS: Final = 50
-
 MEMORY_FOLDER: Final = Path("/dev/shm")
+LOCK_FILE: Final = "lock.mdb"
+_READER_BYTES: Final = 64
+_HEADER_BYTES: Final = 128
+_FIRST_BYTES: Final = 64 << 10
+"""More than LMDB writes to its other file when it creates it. Half a file would be taken for a damaged one."""
+_BLOCK_BYTES: Final = 512
+"""In which `stat` counts."""
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StorageError(Exception):
@@ -294,7 +227,7 @@ def _open(
     smallest: int = SMALLEST_MAP_BYTES,
 ) -> lmdb.Environment:
     if lock:
-        reserve(path, READERS)
+        _reserve_lock_file(path, READERS)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
@@ -376,32 +309,54 @@ def _require_format(found: bytes, path: Path) -> None:
         )
 
 
-def ascending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Rows with low <= key < high, smallest key first."""
-    cursor = transaction.cursor()
-    if not cursor.set_range(low):
-        return
-    for key, value in cursor.iternext():
-        if key >= high:
-            return
-        yield key, value
+def _reserve_lock_file(folder: Path, readers: int) -> None:
+    """Make the file of LMDB's locks and readers, with all of its space, if it is missing. Raises OSError if the disk
+    has no space for it.
+
+    LMDB makes the file without content and writes to it through a map, page by page as readers come. Where such a page
+    finds no space on the disk, the system kills the process (SIGBUS). So the file is made here first, full of zeros,
+    and a lack of space is an error. LMDB accepts a file that it finds, and initialises it.
+
+    The file is made under another name and then linked. It must not be opened once it is there: closing it would
+    release the locks that LMDB holds in this process.
+
+    Other errors are left to LMDB, which may do without the file, for example on a read-only disk.
+    """
+    file = folder / LOCK_FILE
+    try:
+        if file.exists():
+            _check_space(file)
+        else:
+            _make_lock_file(file, _HEADER_BYTES + readers * _READER_BYTES)
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise
 
 
-def descending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Rows with low <= key < high, greatest key first."""
-    cursor = transaction.cursor()
-    found = cursor.prev() if cursor.set_range(high) else cursor.last()
-    if not found:
-        return
-    for key, value in cursor.iterprev():
-        if key < low:
-            return
-        yield key, value
+def _check_space(file: Path) -> None:
+    """A file of another program, or one that was copied without its zeros, may lack pages."""
+    found, disk = file.stat(), os.statvfs(file)
+    if found.st_blocks * _BLOCK_BYTES < found.st_size and disk.f_bavail * disk.f_frsize < found.st_size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def after_prefix(prefix: bytes) -> bytes:
-    """The smallest key greater than every key that begins with `prefix`."""
-    kept = prefix.rstrip(b"\xff")
-    if not kept:
-        raise ValueError("no key is greater than every key that begins with only 0xff bytes")
-    return kept[:-1] + bytes([kept[-1] + 1])
+def _make_lock_file(file: Path, size: int) -> None:
+    other = file.with_name(f"{LOCK_FILE}.{secrets.token_hex(4)}")
+    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        try:
+            _write_zeros(handle, size + _FIRST_BYTES)
+            os.ftruncate(handle, size)
+        finally:
+            os.close(handle)
+        # Another process may have made it meanwhile.
+        with contextlib.suppress(FileExistsError):
+            os.link(other, file)
+    finally:
+        other.unlink()
+
+
+def _write_zeros(handle: int, size: int) -> None:
+    """A write may end where the disk does; the next one raises OSError."""
+    while size:
+        size -= os.write(handle, bytes(size))

@@ -1,13 +1,4 @@
-"""Finds the leaves of one commit by key, and checks the pages above them on the way.
-
-The keys whose leaves are known to be sound, as runs of leaves that lie side by side.
-
-A lookup needs the leaf of its key and those beside it (`gradual_check` says why). So the first and the last leaf of a
-run are only neighbours, unless nothing is beyond them. The keys between the two are *inside* of the run.
-
-Leaves change from commit to commit, and runs are unions of leaves of several commits. The edges of a run stay right: a
-sound leaf has an entry, so the bound below it is below that entry, which is below the leaf's end.
-"""
+"""Finds the leaves of one commit by key, checks the pages above them on the way, and notes which leaves are sound."""
 
 from __future__ import annotations
 
@@ -115,6 +106,15 @@ Bounds = tuple[bytes, bytes]
 
 
 class SoundKeys:
+    """The keys whose leaves are known to be sound, as runs of leaves that lie side by side.
+
+    A lookup needs the leaf of its key and those beside it (`gradual_check` says why). So the first and the last leaf of
+    a run are only neighbours, unless nothing is beyond them. The keys between the two are *inside* of the run.
+
+    Leaves change from commit to commit, and runs are unions of leaves of several commits. The edges of a run stay
+    right: a sound leaf has an entry, so the bound below it is below that entry, which is below the leaf's end.
+    """
+
     def __init__(self) -> None:
         # Of each run, in the order of keys. Runs neither overlap nor touch.
         self._lows: list[bytes] = []

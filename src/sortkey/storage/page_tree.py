@@ -4,8 +4,6 @@ A damaged page can hide rows: a pointer to another page, a wrong number of entri
 The values' own checksums do not show that, because a row that is not found is not verified. So every page must be
 reached once, from one parent, with its keys inside the bounds that the parent gives; what is counted must be what the
 meta page says; and the pages that are free must be exactly the others.
-
-Which pages of a commit are used or free. Each must be one of the two, once.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _NUMBER: Final = struct.Struct("=Q")
 
 
 class PageUse:
-    """The pages that are known to be used or free."""
+    """The pages of a commit that are known to be used or free. Each must be one of the two, once."""
 
     def __init__(self, meta: Meta, file_bytes: int) -> None:
         # Free pages at the end may never have been written. The bound is on this check's own memory.

@@ -1,17 +1,16 @@
-"""LMDB's two meta pages, read from the file itself.
+"""The pages of an LMDB file, read from the file itself and checked one at a time, without LMDB, which believes what it
+reads.
 
-Each commit writes one of the two, the even numbers the first and the odd ones the second, and LMDB opens the one with
-the greater number. A damaged number could therefore bring back the commit before, in which everything else is sound.
-So the numbers must follow one another, and no tree may have a page that is newer than its meta page.
+There are two meta pages. Each commit writes one of the two, the even numbers the first and the odd ones the second, and
+LMDB opens the one with the greater number. A damaged number could therefore bring back the commit before, in which
+everything else is sound. So the numbers must follow one another, and no tree may have a page that is newer than its
+meta page.
 
     page header    page number(8) commit(8) unused(2) flags(2) lower(2) upper(2)
     meta page      header(24) magic(4) version(4) address(8) map size(8) free tree(48) main tree(48)
                    last page(8) commit(8)
     tree           page size, in the first(4) flags(2) depth(2) branch pages(8) leaf pages(8) overflow pages(8)
                    entries(8) root(8)
-
-The pages of LMDB's trees, read and checked one at a time, without LMDB, which believes what it reads.
-
     branch entry   page number(6) key length(2) key; the first key of a page is left out
     leaf entry     length(4) flags(2) key length(2) key, to an even length, then the value, or where it is
     long value     first page(8) commit(8) pages(8); the first page has a header

@@ -1,8 +1,8 @@
 """Key attributes as bytes that LMDB orders as DynamoDB orders the values.
 
-A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the
-values do. None is a prefix of another, so more bytes can follow: the next attribute of a multi-attribute key, and the
-suffix of index rows.
+A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the values do.
+None is a prefix of another, so more bytes can follow: the next attribute of a multi-attribute key, and the suffix of
+index rows.
 
     S   each UTF-8 byte + 1, then 00        UTF-8 never uses FF, so nothing overflows and nothing grows
     N   see `number`
@@ -10,8 +10,6 @@ suffix of index rows.
         follows, otherwise how many of the eight are real (0 only for the empty value)
 
 The longest sort key, 1,024 bytes, takes 1,152 bytes as B and 1,025 as S.
-
-The keys of a batch read whose partition keys and sort keys are combined: every pair of the two.
 """
 
 from __future__ import annotations
@@ -87,8 +85,11 @@ def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
 
 
 class KeyProduct(Collection[tuple[str, str]]):
-    """Every pair of a partition key and a sort key, both strings, partition by partition. It stores only the two
-    sequences, which are much shorter than the list of pairs."""
+    """The keys of a batch read whose partition keys and sort keys are combined.
+
+    Every pair of a partition key and a sort key, both strings, partition by partition. It stores only the two
+    sequences, which are much shorter than the list of pairs.
+    """
 
     __slots__ = ("partitions", "sorts")
 

@@ -1,22 +1,4 @@
-"""Requests and capacity units by partition, of the last minute or two: which partitions are hot now.
-
-Two windows are kept, the current one and the one before, each with one sketch for reads and one for writes. The answer
-is the sum of both, so it covers at least a whole window, once there was one.
-
-The heaviest keys of a stream of requests, in bounded memory, whatever the number of keys.
-
-A sketch holds at most `2 * capacity` keys. When it is full, it is purged: the lighter half goes, and `floor` becomes
-the most that a key that went can have had. (This is the algorithm of Misra and Gries, purged in batches.) While no more
-keys have come than fit, every count is exact. Afterwards:
-
-- A key that is in the sketch has every request counted from its admission on. What it had before is `missed` at most.
-- `floor` is at most the sum of all units divided by `capacity`. A key with more than that is in the sketch.
-
-Admitting a key takes ten times as long as counting a request, and most keys of a large table are light. So a sketch
-with `sampling` admits new keys once it has been full by only some of their requests: by one of `sampling` on average.
-That request stands for those that were not counted, so `sampling` times its units are added. They are no bound but an
-expectation: with 95 % probability, a key has had less than three times that before it was admitted.
-"""
+"""Requests and capacity units by partition, of the last minute or two: which partitions are hot now."""
 
 from __future__ import annotations
 
@@ -65,6 +47,22 @@ class Count:
 
 
 class HeavyHitters(Generic[K]):
+    """The heaviest keys of a stream of requests, in bounded memory, whatever the number of keys.
+
+    A sketch holds at most `2 * capacity` keys. When it is full, it is purged: the lighter half goes, and `floor`
+    becomes the most that a key that went can have had. (This is the algorithm of Misra and Gries, purged in batches.)
+    While no more keys have come than fit, every count is exact. Afterwards:
+
+    - A key that is in the sketch has every request counted from its admission on. What it had before is at most
+      `missed`.
+    - `floor` is at most the sum of all units divided by `capacity`. A key with more than that is in the sketch.
+
+    Admitting a key takes ten times as long as counting a request, and most keys of a large table are light. So a sketch
+    with `sampling` admits new keys once it has been full by only some of their requests: by one of `sampling` on
+    average. That request stands for those that were not counted, so `sampling` times its units are added. They are no
+    bound but an expectation: with 95 % probability, a key has had less than three times that before it was admitted.
+    """
+
     def __init__(self, capacity: int, sampling: int = 1) -> None:
         self._capacity = capacity
         self._sampling = sampling
@@ -143,6 +141,9 @@ class Load(Generic[K]):
 
 
 class PartitionCounts(Generic[K]):
+    """Two windows are kept, the current one and the one before, each with one sketch for reads and one for writes. The
+    answer is the sum of both, so it covers at least a whole window, once there was one."""
+
     def __init__(self, now: float) -> None:
         self.reads: HeavyHitters[K] = HeavyHitters(CAPACITY, SAMPLING)
         """Those of the current window, as `writes`."""

@@ -1,7 +1,7 @@
-"""How many bytes DynamoDB counts for a value and for an item: names and strings in UTF-8, binaries decoded from
-base64, and a few bytes for structure. These sizes decide the 400 KB limit, pages and capacity units.
+"""How many bytes DynamoDB counts for a value and for an item, and how many capacity units it charges for them.
 
-Capacity units by DynamoDB's rounding: reads by 4 KB, writes by 1 KB, never less than one step.
+Names and strings count in UTF-8, binaries decoded from base64, and structure with a few bytes. These sizes decide the
+400 KB limit and pages. Capacity units are rounded: reads by 4 KB, writes by 1 KB, never less than one step.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
 from typing import Final
 
+from sortkey.clock import monotonic
 from sortkey.engine.database import Database
 from sortkey.engine.fast import FastWork
 from sortkey.engine.write_batch import WriteBatch
@@ -178,7 +178,7 @@ class CommitScheduler:
         if self._writes >= self._expected:
             self._expected = self._writes
             return False
-        now = perf_counter()
+        now = monotonic()
         if self._writes > self._seen:
             self._seen = self._writes
         else:

@@ -7,7 +7,7 @@
 
 A key without `tables` may do everything; a key without `region` is good for any region.
 
-What a key may do: rights per table, by pattern.
+A key's rights are given for each table, by pattern:
 
     read       items, streams, descriptions
     write      put, update, delete items

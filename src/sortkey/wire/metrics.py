@@ -1,10 +1,4 @@
-"""What the endpoint's `GET /metrics` shows: requests by operation, capacity units by table, hot partitions, commits.
-
-Metrics over several workers: each writes its numbers into a shared folder once a second, and adds up what it finds.
-
-A scrape reaches any one of them and must show the sum. A worker's own numbers are exact, the others' at most a second
-old.
-"""
+"""What the endpoint's `GET /metrics` shows: requests by operation, capacity units by table, hot partitions, commits."""
 
 from __future__ import annotations
 
@@ -85,6 +79,13 @@ class NoOtherWorkers:
 
 
 class MetricsFolder:
+    """Metrics over several workers: each writes its numbers into a shared folder once a second, and adds up what it
+    finds.
+
+    A scrape reaches any one of them and must show the sum. A worker's own numbers are exact, the others' at most a
+    second old.
+    """
+
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
         self._own = folder / f"{number}.json"

@@ -1,16 +1,7 @@
-"""DynamoDB's JSON 1.0 protocol: the operation of a request, its body, and errors as JSON.
+"""DynamoDB's JSON 1.0 protocol: the operation of a request, its body, errors as JSON, and answers with AWS's headers.
 
 The `__type` of an error starts with a namespace: that of DynamoDB's operations, or that of Coral, AWS's framework
 around them, which checks shapes and signatures. SDKs read only what follows the `#`.
-
-HTTP answers with the headers that AWS sends and SDKs check.
-
-What stays the same for a second is put together once a second (`tick`), so that a successful answer costs one
-formatting of bytes. `x-amz-crc32` is of the body as it is sent, compressed or not, as SDKs compute it. Isal computes it
-in a seventh of zlib's time, but its vector instructions slow what runs after it: a GetItem took a fifth more processor
-time, and a Query of 64 items a tenth more.
-
-What the endpoint knows of an operation before a request for it arrives.
 """
 
 from __future__ import annotations
@@ -38,12 +29,39 @@ from sortkey.wire.metrics import Metrics
 SERVICE: Final = "DynamoDB_20120810"
 STREAMS: Final = "DynamoDBStreams_20120810"
 STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
-
 TARGETS: Final[dict[bytes, str]] = {
     f"{STREAMS if operation in STREAM_OPERATIONS else SERVICE}.{operation}".encode(): operation
     for operation in requests.OPERATIONS
 }
 """Operations by `X-Amz-Target`."""
+NOT_ASKED: Final = (None, "NONE")
+"""Values of `ReturnConsumedCapacity` that keep the capacity out of the answer."""
+
+
+class Route:
+    """What the endpoint knows of an operation before a request for it arrives."""
+
+    __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
+
+    def __init__(self, operation: str, metrics: Metrics, has_faults: bool = False) -> None:
+        """A database with faults must get the request itself, so there are no short cuts."""
+        self.operation = operation
+        self.fast_read = None if has_faults else FAST_READS.get(operation)
+        self.sliced_read = None if has_faults else SLICED_READS.get(operation)
+        self.fast_write = None if has_faults else FAST_WRITES.get(operation)
+        self.writes = operation in WRITES
+        self.metrics = metrics.requests(operation)
+        self.consumed = metrics.capacity["write" if self.writes else "read"]
+        """Capacity units by table."""
+        self._metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
+
+    def ask_for_capacity(self, shape: Any) -> bool:
+        """Have the engine report the capacity, for the metrics. Whether to hide it from the client."""
+        hidden = self._metered and shape.return_consumed_capacity in NOT_ASKED
+        if hidden:
+            shape.return_consumed_capacity = "TOTAL"
+        return hidden
+
 
 DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
 CORAL: Final = "com.amazon.coral.service#"
@@ -105,13 +123,20 @@ def http_error(error: RequestError) -> CoralError:
 
 JSON: Final = b"application/x-amz-json-1.0"
 TEXT: Final = b"text/plain; charset=utf-8"
-
 ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 """AWS's request ids are 52 of these: ours are an identity of the process, then a number."""
 IDENTITY_LETTERS: Final = 36
 
 
 class Responses(ResponseWriter):
+    """HTTP answers with the headers that AWS sends and SDKs check.
+
+    What stays the same for a second is put together once a second (`tick`), so that a successful answer costs one
+    formatting of bytes. `x-amz-crc32` is of the body as it is sent, compressed or not, as SDKs compute it. Isal
+    computes it in a seventh of zlib's time, but its vector instructions slow what runs after it: a GetItem took a fifth
+    more processor time, and a Query of 64 items a tenth more.
+    """
+
     def __init__(self, identity: str, now: float) -> None:
         if len(identity) != IDENTITY_LETTERS:
             raise ValueError(f"an identity has {IDENTITY_LETTERS} letters")
@@ -155,30 +180,3 @@ class Responses(ResponseWriter):
     def _aws_headers(self, content_type: bytes) -> bytes:
         """Those before the number that ends the request's id."""
         return b"Server: Sortkey\r\nContent-Type: %b\r\nx-amzn-RequestId: %b" % (content_type, self._identity)
-
-
-NOT_ASKED: Final = (None, "NONE")
-"""Values of `ReturnConsumedCapacity` that keep the capacity out of the answer."""
-
-
-class Route:
-    __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
-
-    def __init__(self, operation: str, metrics: Metrics, has_faults: bool = False) -> None:
-        """A database with faults must get the request itself, so there are no short cuts."""
-        self.operation = operation
-        self.fast_read = None if has_faults else FAST_READS.get(operation)
-        self.sliced_read = None if has_faults else SLICED_READS.get(operation)
-        self.fast_write = None if has_faults else FAST_WRITES.get(operation)
-        self.writes = operation in WRITES
-        self.metrics = metrics.requests(operation)
-        self.consumed = metrics.capacity["write" if self.writes else "read"]
-        """Capacity units by table."""
-        self._metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
-
-    def ask_for_capacity(self, shape: Any) -> bool:
-        """Have the engine report the capacity, for the metrics. Whether to hide it from the client."""
-        hidden = self._metered and shape.return_consumed_capacity in NOT_ASKED
-        if hidden:
-            shape.return_consumed_capacity = "TOTAL"
-        return hidden

@@ -1,7 +1,4 @@
-"""The endpoint of one database on sockets; the caller closes the database when the server has stopped.
-
-Serves a database in this process, as the options of the command line say.
-"""
+"""The endpoint of a database on sockets: the server, and a process that serves as the command line says."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 import msgspec
 
+from sortkey.clock import monotonic
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faults.faulty_database import open_database
@@ -27,10 +24,10 @@ from sortkey.http.server import HttpServer
 from sortkey.wire import keys
 from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler
+from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.metrics import HOT_PARTITIONS, Metrics, NoOtherWorkers, OtherWorkers, partition_samples
 from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
-from sortkey.wire.slice_scheduler import LargeRequests, SliceScheduler
 
 HOTTEST_SECONDS: Final = 10
 """How often the workers tell each other their hottest partitions. Finding them takes a millisecond."""

@@ -1,8 +1,8 @@
 """What each partition has been asked for lately: requests and capacity units, of the hottest partitions.
 
 DynamoDB serves 3,000 read units or 1,000 write units a second from one partition key, however large the capacity of the
-table is. The memory is bounded (`values/partition_counts.py`), and so is the time: of many requests a sample counts. (With
-all of them, a get in the process took a ninth longer.)
+table is. The memory is bounded (`values/partition_counts.py`), and so is the time: of many requests a sample counts.
+(With all of them, a get in the process took a ninth longer.)
 """
 
 from __future__ import annotations

@@ -1,21 +1,4 @@
-"""Requests that take more than one slice: the loop runs a few slices a turn, and answers other requests in between.
-
-Most reads need only a slice or two. So each turn of the loop runs the first slice of one new read, and one slice of one
-that is under way; those take turns. Only a few may be under way, since each holds a snapshot and the part of its answer
-that it has. A read that is not done after its first slice when there are enough of them waits, and begins again later.
-
-Writes with costly conditions: they are rehearsed in slices, and only then submitted.
-
-If an item changes between its rehearsal and the writer's turn, the write ends without effect and is rehearsed again, a
-few times. What follows on the connection waits for it, because a write that is rehearsed again would be overtaken.
-
-Large requests: threads decode and check them, one after the other, while the loop answers others.
-
-A body of 16 MB can have a million values, and to make them canonical takes seconds. What follows on the connection
-waits meanwhile. There is one thread for bodies that a single item can have, and one for larger ones: a client that
-sends batches of 16 MB delays nobody's item of 300 KB. More threads would gain nothing: they compete with the loop for
-the interpreter, and each such request takes much memory.
-"""
+"""Requests that would keep the loop from others for too long: reads and conditions in slices, large bodies on threads."""
 
 from __future__ import annotations
 
@@ -107,6 +90,14 @@ class PendingRead:
 
 
 class SliceScheduler:
+    """Requests that take more than one slice: the loop runs a few slices a turn, and answers other requests in between.
+
+    Most reads need only a slice or two. So each turn of the loop runs the first slice of one new read, and one slice of
+    one that is under way; those take turns. Only a few may be under way, since each holds a snapshot and the part of
+    its answer that it has. A read that is not done after its first slice when there are enough of them waits, and
+    begins again later.
+    """
+
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._call_soon = call_soon
         self._new: deque[PendingRead] = deque()
@@ -175,6 +166,13 @@ _logger = logging.getLogger(__name__)
 
 
 class CostlyWrites:
+    """Writes with costly conditions: they are rehearsed in slices, and only then submitted.
+
+    If an item changes between its rehearsal and the writer's turn, the write ends without effect and is rehearsed
+    again, a few times. What follows on the connection waits for it, because a write that is rehearsed again would be
+    overtaken.
+    """
+
     def __init__(
         self,
         core: Core,
@@ -241,6 +239,14 @@ ITEM_BODY_BYTES: Final = MIB
 
 
 class LargeRequests:
+    """Large requests: threads decode and check them, one after the other, while the loop answers others.
+
+    A body of 16 MB can have a million values, and to make them canonical takes seconds. What follows on the connection
+    waits meanwhile. There is one thread for bodies that a single item can have, and one for larger ones: a client that
+    sends batches of 16 MB delays nobody's item of 300 KB. More threads would gain nothing: they compete with the loop
+    for the interpreter, and each such request takes much memory.
+    """
+
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         """`call_soon` runs a call on the loop; it may be called on any thread."""
         self._call_soon = call_soon
