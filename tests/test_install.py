@@ -142,7 +142,7 @@ def test_the_packages_that_each_extra_adds() -> None:
 
 
 def test_all_includes_every_extra_but_spark() -> None:
-    tools = {"all", "spark", "test", "dev"}
+    tools = {"all", "spark", "docs", "test", "dev"}
     assert declared("all") == set().union(*map(declared, EXTRAS.keys() - tools))
     assert declared("spark") & declared("all") == set()
 

@@ -34,7 +34,7 @@ from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, liste
 from sortkey.http.metrics import render
 from sortkey.http.process import tune_interpreter
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey_services.registry import SERVICES

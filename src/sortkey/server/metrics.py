@@ -8,7 +8,7 @@ from typing import Final
 from sortkey.feeds.changes.metrics import FAMILIES as FEED_FAMILIES
 from sortkey.feeds.timers.metrics import FAMILIES as TIMER_FAMILIES
 from sortkey.http.metrics import Families, Samples, ServerMetrics, families
-from sortkey.model.paths.meter import Reading
+from sortkey.model.costs.meter import Reading
 
 _PREFIX: Final = "sortkey_http"
 _LABEL: Final = "route"

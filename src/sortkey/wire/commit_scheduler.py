@@ -25,8 +25,8 @@ from typing import Final
 
 from sortkey.clock import monotonic
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastWork
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.operations.fast_path import FastWork
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.http.connection import PendingAnswer
 from sortkey.http.request_parser import Request
 from sortkey.http.sending import Outbox

@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from sortkey.engine.core import Answer, Core
-from sortkey.engine.fast import FastAnswer
-from sortkey.engine.rehearsal import CostlyWork
-from sortkey.engine.slices import Slices
+from sortkey.engine.operations.fast_path import FastAnswer
+from sortkey.engine.operations.rehearsal import CostlyWork
+from sortkey.engine.operations.slices import Slices
+from sortkey.engine.tables.core import Answer, Core
 from sortkey.errors import ThrottlingException
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.request_parser import Request

@@ -11,9 +11,9 @@ from typing import Any, Final
 from zlib import crc32
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json
-from sortkey.engine.fast import FAST_READS, FAST_WRITES
 from sortkey.engine.operations import SLICED_READS, WRITES
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES
 from sortkey.errors import DynamoDBError
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import (

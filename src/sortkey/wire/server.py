@@ -14,8 +14,7 @@ import msgspec
 from sortkey.clock import monotonic
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.faults.faulty_database import open_database
-from sortkey.engine.faults.skewed_clock import store_clock
+from sortkey.engine.faulty_database import open_database, store_clock
 from sortkey.engine.hot_partitions import HotPartitions
 from sortkey.http import process
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback
