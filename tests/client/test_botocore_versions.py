@@ -5,6 +5,7 @@ Each version is fetched once into the cache folder, and goes before the installe
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ import pytest
 from tests.maven import REPOSITORY, cache_folder
 
 TESTS: Final = ("test_remote", "test_remote_formats", "test_fast_reads", "test_deadline", "test_aws_access")
+OWN: Final = ("self", "AnyEmbeddedClient")
+"""Objects whose private names are ours."""
 FETCH_SECONDS: Final = 120
 NEWEST_SECONDS: Final = 7 * 24 * 3600
 """After that long, a newer one is looked for."""
@@ -60,6 +63,16 @@ def run_tests(folder: Path, *selected: str) -> str:
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"botocore {found}:\n{done.stdout[-5000:]}{done.stderr[-2000:]}"
     return found
+
+
+# What botocore does not show may change with any version. Its events and its public names do not.
+def test_no_private_name_of_botocore_is_used() -> None:
+    for path in (REPOSITORY / "src/sortkey/client").glob("*.py"):
+        text = path.read_text()
+        if path.name != "prefixed.py" and "botocore" in text:
+            attributes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)]
+            private = [node for node in attributes if node.attr.startswith("_") and not node.attr.startswith("__")]
+            assert [ast.unparse(node) for node in private if ast.unparse(node.value) not in OWN] == [], path.name
 
 
 @pytest.mark.slow

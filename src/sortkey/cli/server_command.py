@@ -22,7 +22,7 @@ from sortkey.server.access_log import CannotLog, open_log
 from sortkey.server.lifecycle import CannotStart, Endpoint, Plan
 from sortkey.server.tokens import BadTokens, NoTokens, Tokens
 from sortkey.services.interface import BadSettings, ServiceDefinition
-from sortkey.wire.keys import BadKeysFile
+from sortkey.wire.authentication import BadKeysFile
 from sortkey.wire.server import Options, authentication_for
 from sortkey_services.registry import SERVICES
 

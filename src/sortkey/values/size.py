@@ -73,8 +73,3 @@ def transactional_read_units(size: int) -> float:
 def write_units(size: int) -> float:
     """For the larger of the item before and after."""
     return float(-(-size // WRITE_UNIT_BYTES) or 1)
-
-
-def transactional_write_units(size: int) -> float:
-    """A transaction writes twice: once to prepare and once to commit."""
-    return 2 * write_units(size)

@@ -20,7 +20,7 @@ from sortkey.http import process
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback
 from sortkey.http.metrics import Samples, merged
 from sortkey.http.server import HttpServer
-from sortkey.wire import keys
+from sortkey.wire import authentication
 from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
@@ -114,7 +114,7 @@ class Options(msgspec.Struct, frozen=True):
 def authentication_for(options: Options) -> Authentication:
     """Raises BadKeysFile; and CannotListen if other machines could reach a server without keys."""
     if options.keys is not None:
-        return KeyAuthentication(keys.load(options.keys), store_clock(options.faults))
+        return KeyAuthentication(authentication.load_keys(options.keys), store_clock(options.faults))
     if not is_loopback(options.host):
         raise CannotListen(
             f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"
