@@ -94,7 +94,13 @@ def test_the_nightly_script_runs_beside_the_service(folder: Path, server: Server
 
 
 def test_the_metrics_are_those_of_the_other_pages() -> None:
-    names = ("operate/endpoint.md", "operate/server.md", "operate/kafka-worker.md", "guides/change-feeds.md", "guides/patterns.md")
+    names = (
+        "operate/endpoint.md",
+        "operate/server.md",
+        "operate/kafka-worker.md",
+        "guides/change-feeds.md",
+        "guides/patterns.md",
+    )
     pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in names)
     named = {name.removesuffix("_bucket") for name in METRIC.findall(PAGE)}
     assert len(named) > 10

@@ -30,7 +30,7 @@ from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
 from sortkey.storage import StorageError
 from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month

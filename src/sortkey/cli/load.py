@@ -24,7 +24,7 @@ from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
 from sortkey_services.pricing.checks import Mistake, check_requester

@@ -28,7 +28,8 @@ from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect
 from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.recount_report import RecountReport
 from sortkey.services.interface import BadSettings, ServiceDefinition

@@ -23,11 +23,12 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.model.calls import steps as requests
+from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
-from sortkey.model.sessions import steps as requests
-from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
-from sortkey.model.sessions.conditional_writes import row_of_failed_condition
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.item_update import ItemUpdate

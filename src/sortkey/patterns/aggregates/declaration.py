@@ -14,7 +14,8 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.extremes import Extreme, Kept
 from sortkey.patterns.aggregates.ranges import AnyWindow

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
@@ -18,7 +19,6 @@ from sortkey.model.items.records import is_record
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.patterns.overlays.merge import Merge, Part
 from sortkey.patterns.overlays.reader import OverlayReader, ReadBase
 
