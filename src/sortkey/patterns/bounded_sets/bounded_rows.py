@@ -209,7 +209,7 @@ def bounded_rows(
 
     With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
     that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
-    See docs/guides/patterns.md.
+    See docs/guides/bounded-sets.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
     name = field_name(count)

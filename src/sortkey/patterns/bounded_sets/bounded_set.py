@@ -144,7 +144,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/guides/patterns.md.
+    limited. See docs/guides/bounded-sets.md.
     """
     name = field_name(field)
     schema = schema_of(cls)
