@@ -25,9 +25,9 @@ from sortkey.client import store_url
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditProgress
 from sortkey.model.errors import ModelError, suggestion
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.connect import connect
 from sortkey.model.sessions.session import Session
-from sortkey.model.tables.table import Table
 from sortkey.storage import StorageError
 
 

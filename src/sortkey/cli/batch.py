@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SERVICES: Final = ("goals",)
 JOB: Final = "sortkey_services.goals.batch.job"
-DEMO: Final = "sortkey_services.goals.demo_inputs"
+DEMO: Final = "sortkey_services.goals.batch.demo_gold"
 _INPUTS: Final = ("gold", "rules", "as_of", "month")
 _EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
 """Options that another one makes meaningless."""

@@ -29,11 +29,10 @@ from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
 from sortkey_services.pricing.checks import Mistake, check_requester
 from sortkey_services.pricing.load.load_processes import LoadFailed
-from sortkey_services.pricing.load.price_files import FORMATS
+from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.load.raw_rows import UnusableFile
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.service import PricingService
 from sortkey_services.pricing.settings import read_settings
 
 SERVICE: Final = "pricing"
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _load(arguments: argparse.Namespace, settings: Mapping[str, Any], store: str) -> LoadedPrices:
     pricing_settings = read_settings(settings)
     async with async_connect(store, tables=[PRICES, CHANGES]) as session:
-        service = Pricing(session, pricing_settings)
+        service = PricingService(session, pricing_settings)
         with installed_by("batch"):
             load = PriceLoad(
                 *(session, service, store, arguments.file, arguments.format),

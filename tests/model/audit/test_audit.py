@@ -9,7 +9,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
 from sortkey.model.audit.report import EXAMPLES
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, Event, Order, event_row, order_row
 
 FLAWED = {

@@ -8,8 +8,8 @@ from random import Random
 
 import sortkey as sk
 from sortkey_services.favourites import demo
-from sortkey_services.favourites.api import FavouritesService
 from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.service import FavouritesService
 
 
 def test_it_is_the_same_every_time() -> None:

@@ -11,9 +11,9 @@ import pytest
 import sortkey as sk
 from sortkey_services.pricing.batches import ABANDONED, Batches, SeenBatches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION, ChangeWrites, Planned
-from sortkey_services.pricing.instants import SECOND
 from sortkey_services.pricing.model import Batch, ChangeRow, PriceRow
-from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import SECOND
 from sortkey_services.pricing.timeline import KEPT, MAX_TO_COME
 from tests.sortkey_services.pricing.conftest import Service
 
@@ -277,7 +277,7 @@ def test_many_batches_within_a_minute_are_accepted_and_read_at_every_instant(ser
 def test_all_parts_of_a_read_agree_on_a_batch(service: Service) -> None:
     async def sleep(_: float) -> None: ...
 
-    batches = Batches(service.session, service.clock.now, sleep)
+    batches = Batches(service.session, service.clock, sleep)
     now = int(service.clock.now() * SECOND)
 
     async def read_while_it_is_committed() -> list[dict[str, int]]:

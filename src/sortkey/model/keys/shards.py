@@ -17,8 +17,8 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import SEPARATOR, Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.key_text import SEPARATOR, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 MOST_SHARDS: Final = 1000

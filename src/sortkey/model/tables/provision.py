@@ -12,8 +12,8 @@ from typing import Any
 from sortkey.client.capabilities import Capabilities
 from sortkey.model.errors import Unsupported
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.tables.table import Table
 
 Members = dict[str, Any]
 

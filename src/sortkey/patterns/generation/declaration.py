@@ -14,11 +14,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.model.errors import DeclarationError, ModelError, suggestion
 from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
 from sortkey.patterns.generation.load import GenerationLoad
 from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
 from sortkey.patterns.generation.pointer_book import PointerBook

@@ -13,11 +13,11 @@ from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.codec import Codec, codec_of
+from sortkey.model.fields.codec import Codec, codec_of
+from sortkey.model.fields.records import is_record
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.items.records import is_record
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.overlays.merge import Merge, Part
 from sortkey.patterns.overlays.reader import OverlayReader, ReadBase

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from sortkey.model.changes.combination import Where
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedules.due import Due
 from sortkey.patterns.schedules.finder import Finder
