@@ -1,4 +1,4 @@
-"""`make docs` builds the site: every link leads somewhere, nothing comes from other hosts, and the reference is there."""
+"""`make docs` builds the site: its links lead somewhere, nothing comes from other hosts, the reference is there."""
 
 from __future__ import annotations
 
