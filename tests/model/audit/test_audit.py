@@ -124,6 +124,7 @@ def test_upgrade(audited: sk.Session) -> None:
     assert [each.kind for each in audited.iterate(Event.by_kind(kind="LOGIN"))] == ["LOGIN"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [1, 3])
 def test_an_audit_continues_where_another_stopped(live: sk.Session, segments: int) -> None:
     fill(live, orders=1200)

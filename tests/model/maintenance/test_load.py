@@ -156,6 +156,7 @@ def test_it_is_metered(crates: sk.Session) -> None:
 
 
 # A source of any length: no item stays after it was written.
+@pytest.mark.slow
 def test_memory_is_bounded(crates: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "MOST_COMMIT_ROWS", COMMIT_ROWS)
     most = 0
@@ -190,6 +191,7 @@ def test_a_rate(crates: sk.Session) -> None:
 
 
 # A slow disk takes as long for few rows as for many.
+@pytest.mark.slow
 def test_a_slow_disk_gets_larger_commits(tmp_path: Path) -> None:
     with sk.connect(tmp_path / "data", tables=[PARCELS]) as db:
         db.create_tables()

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
@@ -51,6 +52,7 @@ class Story:
         await Demo(self._session, self._clock).run_batch()
 
 
+@pytest.mark.slow
 def test_the_story_goes_as_told() -> None:
     before, after = PAGE.split(NIGHT)
     assert len(EXAMPLE.findall(before)) >= 4

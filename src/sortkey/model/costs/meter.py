@@ -39,7 +39,6 @@ SAMPLED: Final = 16
 Partition = tuple[str, str | None, str | bytes]
 """Table, index (None is the table itself) and partition key."""
 
-
 AMPLIFICATION: Final = 10
 """The ratio of rows read to rows returned above which a warning is logged."""
 _FEW_ROWS: Final = 10

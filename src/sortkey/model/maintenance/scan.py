@@ -22,13 +22,11 @@ from sortkey.model.fields.codec import Row
 from sortkey.model.maintenance.long_work import ReadRate
 from sortkey.model.maintenance.scan_source import ScanSource
 
+T = TypeVar("T")
+
 END: Final = "end"
 Position = Row | Literal["end"] | None
 """The key after which a segment continues, its end, or None for its beginning."""
-
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 PARALLEL_SEGMENTS: Final = 16
 """How many segments are read at the same time; each request may return 1 MB."""
@@ -159,6 +157,13 @@ class AnyScan(Generic[T]):
 
 
 class ScanPositions:
+    """Where each segment of a scan is, and the text from which a later scan continues.
+
+    The text is JSON, for a program to store: it is neither signed nor encrypted, and contains keys of rows.
+
+        {"scanned": "shop: Order", "positions": [null, {"pk": {"S": "CUSTOMER#ada"}, "sk": …}, "end"]}
+    """
+
     def __init__(self, scanned: str, positions: list[Position]) -> None:
         self._scanned = scanned
         self._positions = positions
