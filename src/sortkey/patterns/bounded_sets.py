@@ -233,7 +233,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/guides/patterns.md.
+    limited. See docs/guides/bounded-sets.md.
     """
     name = field_name(field)
     schema = schema_of(cls)
@@ -413,7 +413,7 @@ def bounded_rows(
 
     With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
     that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
-    See docs/guides/patterns.md.
+    See docs/guides/bounded-sets.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
     name = field_name(count)

@@ -157,7 +157,7 @@ def overlay(
     function of it, or of it and the base item. They are fields of the base item, or, with `part`, of the elements of
     its list or dict of that name: `by` is the field that an item and its element have in common; in a dict, it is the
     key. The key of the items begins with fields of the base's key. An item that has expired by its table's TTL is not
-    shown, nor is one that does not match `where`, which also hides older ones. See docs/guides/patterns.md.
+    shown, nor is one that does not match `where`, which also hides older ones. See docs/guides/overlays.md.
     """
     if (part is None) != (by is None):
         raise DeclarationError("part= and by= belong together: the field with the elements, and what tells them apart")

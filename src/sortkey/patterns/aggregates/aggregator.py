@@ -95,7 +95,7 @@ class Aggregator:
         """Count everything anew, from the table, and compare it with the aggregate while changes go on; with `repair`,
         correct what is wrong. Reads both tables and a day of the stream, and keeps what each item counts for in memory.
         `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
-        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/patterns.md."""
+        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/aggregates.md."""
         count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
         return await RecountComparison(self._session, self._target, count, repair).run()
 
