@@ -1,4 +1,4 @@
-"""Requests that would keep the loop from others for too long: reads and conditions in slices, large bodies on threads."""
+"""Requests that would keep the loop too long: reads and conditions in slices, large bodies on threads."""
 
 from __future__ import annotations
 
