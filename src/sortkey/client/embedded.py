@@ -51,7 +51,7 @@ _EXPECTED: Final = {
 class AnyEmbeddedClient(AnyClient[R]):
     """What the sync and the async client have in common: a handle to a database, and calls that block."""
 
-    def __init__(self, store: stores.Store, faults: Faults | None = None) -> None:
+    def __init__(self, store: stores.StoreAddress, faults: Faults | None = None) -> None:
         self._handle = open_database(store, faults)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 

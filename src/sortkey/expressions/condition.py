@@ -40,7 +40,7 @@ _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 
 
-class Program(NamedTuple):
+class CompiledCondition(NamedTuple):
     """A compiled condition, shared by all requests with the same text."""
 
     test: Test
@@ -63,7 +63,7 @@ class Condition:
 
     __slots__ = ("_bindings", "_program", "_test", "remembered")
 
-    def __init__(self, program: Program, bindings: Bindings) -> None:
+    def __init__(self, program: CompiledCondition, bindings: Bindings) -> None:
         self._program = program
         self._test = program.test
         self._bindings = bindings
@@ -117,11 +117,11 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
 
 
 @cached_by_text
-def _program(text: str) -> Program:
+def _program(text: str) -> CompiledCondition:
     return compile_condition(parse_condition(text))
 
 
-def compile_condition(tree: Tree) -> Program:
+def compile_condition(tree: Tree) -> CompiledCondition:
     compilation = Compilation()
     compiler = _Compiler(compilation)
     test: Test = _never
@@ -130,7 +130,9 @@ def compile_condition(tree: Tree) -> Program:
     except InvalidExpression as error:
         compilation.reject(error)
     checks = tuple(compilation.checks)
-    return Program(test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations)
+    return CompiledCondition(
+        test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations
+    )
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:

@@ -72,7 +72,7 @@ def too_large() -> ValidationException:
     return ValidationException(UPDATED_ITEM_TOO_LARGE)
 
 
-class Program(NamedTuple):
+class CompiledUpdate(NamedTuple):
     """A compiled update, shared by all requests with the same text. Actions name a path by its position."""
 
     paths: tuple[Path, ...]
@@ -95,7 +95,7 @@ class Program(NamedTuple):
 class Update:
     __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "nested", "shallow")
 
-    def __init__(self, program: Program, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
+    def __init__(self, program: CompiledUpdate, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
         self._program = program
         self._paths = paths
         self._bindings = bindings
@@ -120,15 +120,15 @@ class Update:
             return self._apply_shallow(item, room)
         program = self._program
         changes = [
-            Change(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
+            PathChange(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
             for index, merge, operand in program.merges
         ]
         for path in paths:
             check_parent(item, path)
         changes += [
-            Change(paths[index], _measured(room, compute(item, bindings))) for index, compute in program.assignments
+            PathChange(paths[index], _measured(room, compute(item, bindings))) for index, compute in program.assignments
         ]
-        changes += [Change(paths[index], None) for index in program.removals]
+        changes += [PathChange(paths[index], None) for index in program.removals]
         return apply_changes(item, changes)
 
     def _apply_shallow(self, item: Item, room: _Room | None) -> Item:
@@ -164,7 +164,7 @@ def update(text: str, bindings: Bindings) -> Update:
 
 
 @cached_by_text
-def _program(text: str) -> Program:
+def _program(text: str) -> CompiledUpdate:
     actions = parse_update(text)
     compilation = Compilation()
     assignments: list[tuple[int, Compute]] = []
@@ -186,7 +186,7 @@ def _program(text: str) -> Program:
         compilation.reject(error)
     paths = tuple(action.path for action in actions)
     long = [path for path in paths if len(path.parts) > 1]
-    return Program(
+    return CompiledUpdate(
         paths,
         tuple(assignments),
         tuple(merges),
@@ -339,7 +339,7 @@ def _require_types(compilation: Compilation, operator: str, allowed: frozenset[s
             compilation.require_type(operand.value, allowed, operator)
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     path: DocumentPath
     value: AttributeValue | None
     """The new value; None removes the old one."""
@@ -354,7 +354,7 @@ def check_parent(item: Item, path: DocumentPath) -> None:
         raise ValidationException("The document path provided in the update expression is invalid for update")
 
 
-def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
+def apply_changes(item: Item, changes: Sequence[PathChange]) -> Item:
     """The item with all changes made. Their paths neither overlap nor conflict, and their parents exist."""
     members = dict(item)
     for part, beneath in _by_part(changes, depth=0).items():
@@ -362,14 +362,14 @@ def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
     return members
 
 
-def _by_part(changes: Sequence[Change], depth: int) -> dict[str | int, list[Change]]:
-    groups: dict[str | int, list[Change]] = {}
+def _by_part(changes: Sequence[PathChange], depth: int) -> dict[str | int, list[PathChange]]:
+    groups: dict[str | int, list[PathChange]] = {}
     for change in changes:
         groups.setdefault(change.path[depth], []).append(change)
     return groups
 
 
-def _change_member(members: Item, name: str, changes: list[Change], depth: int) -> None:
+def _change_member(members: Item, name: str, changes: list[PathChange], depth: int) -> None:
     if len(changes[0].path) > depth:
         members[name] = _rewrite_value(members[name], changes, depth)
     elif changes[0].value is None:
@@ -378,7 +378,7 @@ def _change_member(members: Item, name: str, changes: list[Change], depth: int) 
         members[name] = changes[0].value
 
 
-def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int) -> AttributeValue:
+def _rewrite_value(value: AttributeValue, changes: Sequence[PathChange], depth: int) -> AttributeValue:
     groups = _by_part(changes, depth)
     if "L" in value:
         elements = {part: group for part, group in groups.items() if isinstance(part, int)}
@@ -390,7 +390,7 @@ def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int)
 
 
 def _rewrite_elements(
-    elements: list[AttributeValue], groups: dict[int, list[Change]], depth: int
+    elements: list[AttributeValue], groups: dict[int, list[PathChange]], depth: int
 ) -> list[AttributeValue]:
     """Indexes refer to the list before the changes; those past its end append, in ascending order."""
     rewritten: list[AttributeValue | None] = [*elements]
