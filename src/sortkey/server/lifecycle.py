@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.engine.database import Database
-from sortkey.feeds.changes.follower import Follower
+from sortkey.feeds.follower import Follower
 from sortkey.http import process
 from sortkey.http.prometheus import Samples
 from sortkey.http.server import HttpServer

@@ -23,7 +23,7 @@ FAMILIES: Final[Families] = {
 }
 
 
-class FeedMetrics:
+class KafkaMetrics:
     """Written by two threads, each its own fields; any thread may read."""
 
     def __init__(self) -> None:

@@ -21,8 +21,7 @@ from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.patterns.generation.pointer import Served
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import PointerBook, Served
 
 T = TypeVar("T", bound=Item)
 
