@@ -1,4 +1,8 @@
-"""Time, as an argument: this is the only module that reads the system's time."""
+"""The only module that reads the machine's clocks.
+
+Times that are stored, shown, signed or compared with those of other machines come from a `Clock` that is passed in, so
+that a test can move it. Durations and deadlines inside one process are measured with `monotonic`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import asyncio
 import heapq
 import time
 from itertools import count
-from typing import Protocol
+from typing import Final, Protocol
+
+monotonic: Final = time.monotonic
+"""Seconds that never go back, from an arbitrary moment on."""
 
 
 class Clock(Protocol):

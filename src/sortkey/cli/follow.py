@@ -16,16 +16,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.extras import installed_by
 from sortkey.feeds.follower import LEASE_SECONDS, Follower
 from sortkey.feeds.shards.dead_letter import DeadLetter
 from sortkey.feeds.shards.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
 from sortkey.http import process
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
-from sortkey.http.prometheus import render
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition

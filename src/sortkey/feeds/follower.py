@@ -18,7 +18,7 @@ from sortkey.feeds.shards.lease_runner import RunnerSettings
 from sortkey.feeds.shards.leases import FEEDS
 from sortkey.feeds.timers.timer_runner import TimerRunner
 from sortkey.feeds.timers.timers import Timers
-from sortkey.http.prometheus import Samples
+from sortkey.http.metrics import Samples
 from sortkey.model.errors import DeclarationError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.timer_book import TIMERS

@@ -12,8 +12,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
-from sortkey.http.allowed_hosts import AllowedHosts, rejection
-from sortkey.http.prometheus import CONTENT_TYPE
+from sortkey.http.listener import AllowedHosts, rejection
+from sortkey.http.metrics import CONTENT_TYPE
 
 POLL_SECONDS: Final = 0.05
 """Between two looks whether it is to stop."""

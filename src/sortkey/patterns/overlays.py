@@ -20,7 +20,7 @@ from inspect import Parameter, signature
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origin
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement

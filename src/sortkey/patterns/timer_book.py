@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.change import Change
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sortkey.feeds.shards.metrics import FAMILIES as FEED_FAMILIES
-from sortkey.http.metrics import ServerMetrics, families
-from sortkey.http.prometheus import Families, Samples
+from sortkey.http.metrics import Families, Samples, ServerMetrics, families
 from sortkey.model.costs.meter import Reading
 
 _PREFIX: Final = "sortkey_http"

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import AWS, DYNAMODB_LOCAL, EMBEDDED, SORTKEY, UNKNOWN
 from sortkey.client.interface import AsyncClient
+from sortkey.client.stores import AWS, DYNAMODB_LOCAL, EMBEDDED, SORTKEY, UNKNOWN
 from sortkey.clock import SystemClock
 from sortkey.feeds.changes.shard_reader import ReadPace, ShardReader, pace_of
 from sortkey.feeds.shards.leases import ShardKey

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
 from sortkey.client.interface import AsyncClient
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
 from sortkey.clock import WaitingClock
 from sortkey.feeds.shards.leases import ShardKey
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics

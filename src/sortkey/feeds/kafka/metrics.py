@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.http.metrics import Histogram
-from sortkey.http.prometheus import Families, Samples
+from sortkey.http.metrics import Families, Histogram, Samples
 
 FAMILIES: Final[Families] = {
     "sortkey_feed_messages_total": (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sortkey.http.metrics import Histogram
-from sortkey.http.prometheus import Families, Samples
+from sortkey.http.metrics import Families, Histogram, Samples
 
 _FEED: Final = "sortkey_change_feed"
 _TIMERS: Final = "sortkey_timers"

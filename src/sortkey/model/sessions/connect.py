@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sortkey.client import Faults, async_client
 from sortkey.client import client as open_client
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.calls.steps import Context, Pacing
 from sortkey.model.costs.meter import Meter

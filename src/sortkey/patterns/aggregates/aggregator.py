@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls import steps as requests
 from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition

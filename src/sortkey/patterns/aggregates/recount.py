@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
 from sortkey.model.calls.change import Change, ChangeReader
 from sortkey.model.calls.steps import Call, Context, Pause, Steps, code_of
 from sortkey.model.changes.comparable import comparable

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession

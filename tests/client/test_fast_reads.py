@@ -1,4 +1,4 @@
-"""Remote reads take the fast path; botocore repeats those without a complete answer, and callers see no difference."""
+"""Remote reads go the fast way; botocore repeats those without a complete answer, and callers see no difference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from zlib import crc32
 
 import orjson
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.client import BaseClient
+from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.client.fast_reads import host_of, signed
+from sortkey.client.remote_formats import headers
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 from tests.wire.serving import ServerProcess
 
@@ -191,3 +196,39 @@ def test_every_read_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest
         )
         assert found["Items"] == [EVERY_TYPE]
         assert found["LastEvaluatedKey"] == key(1)
+
+
+MOMENT = "20260824T123000Z"
+
+
+@pytest.mark.parametrize("token", [None, "a+token/="])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "https://dynamodb.eu-west-1.amazonaws.com/"])
+@pytest.mark.parametrize("body", [b"{}", '{"é": "\\u0000"}'.encode()])
+def test_signatures_are_botocores(url: str, token: str | None, body: bytes) -> None:
+    credentials = ReadOnlyCredentials("AKID", "secret/+", token)
+    known = {**headers("GetItem"), "Host": host_of(url)}
+    ours = signed(known, body, credentials, "eu-west-1", "dynamodb", MOMENT)
+    request = AWSRequest(
+        method="POST", url=url, headers={name: ours[name] for name in ours if name != "Authorization"}, data=body
+    )
+    request.context["timestamp"] = MOMENT
+    theirs: Any = SigV4Auth(credentials, "dynamodb", "eu-west-1")
+    text = theirs.string_to_sign(request, theirs.canonical_request(request))
+    assert ours["Authorization"].endswith(f", Signature={theirs.signature(text, request)}")
+    assert f"Credential={theirs.scope(request)}, " in ours["Authorization"]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://127.0.0.1:8000/", "127.0.0.1:8000"),
+        ("http://localhost:80/", "localhost"),
+        ("https://db.example:443", "db.example"),
+        ("https://db.example:80", "db.example:80"),
+        ("http://[::1]:8000/", "[::1]:8000"),
+        ("http://[::1]:80/", "[::1]"),
+        ("https://db.example", "db.example"),
+    ],
+)
+def test_hosts(url: str, host: str) -> None:
+    assert host_of(url) == host

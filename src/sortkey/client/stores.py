@@ -1,4 +1,4 @@
-"""Store URLs, which name where the data is.
+"""Which store a program means: its URL, the access to AWS that it gives, and what such a store can do.
 
 ./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, created if missing
 memory:                                                          memory only, gone at close
@@ -6,20 +6,70 @@ http://HOST:PORT   https://HOST:PORT                             any endpoint wi
 dynamodb://REGION                                                AWS, with its usual credential chain
 
 Options follow a question mark: `?prefix=dev-` is put before every table name, and `?store=alternator` names the product
-behind an endpoint that does not identify itself.
+behind an endpoint that does not identify itself. An endpoint that does is known by the `Server` header of its answers,
+AWS by its address: a program that needs more than its store can do fails when it opens the store, not at its first
+request.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from sortkey.client.capabilities import STORES
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do."""
+
+    store: str
+    """Its name, for messages."""
+    transactions: bool = True
+    """TransactGetItems and TransactWriteItems."""
+    consumed_capacity: bool = True
+    """Whether answers have the consumed capacity when asked for."""
+    streams: bool = True
+    ttl: bool = True
+    index_projections: bool = True
+    """Whether an index may project fewer attributes than all."""
+    multi_attribute_index_keys: bool = False
+    """Whether an index key may have several attributes, not joined into one."""
+    ties_by_hash: bool = False
+    """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+
+
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True)
+AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
+ALTERNATOR: Final = Capabilities(
+    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False
+)
+UNKNOWN: Final = Capabilities("an unknown endpoint")
+"""Assumed to be compatible."""
+
+STORES: Final[Mapping[str, Capabilities]] = {
+    "aws": AWS,
+    "alternator": ALTERNATOR,
+    "dynamodb-local": DYNAMODB_LOCAL,
+    "sortkey": SORTKEY,
+}
+"""By name in a URL's `?store=`."""
+
+_BY_SERVER: Final = {"sortkey": SORTKEY, "jetty": DYNAMODB_LOCAL, "seastar": ALTERNATOR, "scylladb": ALTERNATOR}
+
+
+def capabilities_of(answer: Mapping[str, Any]) -> Capabilities:
+    """The capabilities of the endpoint that sent this answer."""
+    server = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").lower()
+    return next((found for name, found in _BY_SERVER.items() if name in server), UNKNOWN)
+
 
 # At least two letters, so that C:\data is a path.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
@@ -37,7 +87,7 @@ class Remote(msgspec.Struct, frozen=True):
     endpoint: str | None
     region: str | None
     store: str | None
-    """The product behind the endpoint, one of `capabilities.STORES`."""
+    """The product behind the endpoint, one of `STORES`."""
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -124,3 +174,23 @@ def _region(url: str, rest: str) -> tuple[None, str]:
     if not rest.startswith("//") or not _REGION.fullmatch(region):
         raise ValueError(f"{url!r} does not name an AWS region: use 'dynamodb://REGION', such as dynamodb://eu-west-1")
     return None, region
+
+
+class AwsAccess(NamedTuple):
+    """A session or a configuration of the program's own: assumed roles, profiles, retries, proxies, tracing.
+
+    sk.connect("dynamodb://eu-west-1", session=boto3.Session(profile_name="shop"), config=Config(read_timeout=2))
+    """
+
+    session: Any = None
+    """A session of boto3 or botocore, for async use one of aioboto3 or aiobotocore; None for one of our own."""
+    config: Any = None
+    """A botocore Config, which goes before ours."""
+
+    def reject_in_process(self, url: str) -> None:
+        """Raises ValueError if a store that needs no AWS is given any of it."""
+        if self.session is not None or self.config is not None:
+            raise ValueError(f"{url!r} is a store in the process; session and config are for endpoints and for AWS")
+
+
+DEFAULT_ACCESS: Final = AwsAccess()

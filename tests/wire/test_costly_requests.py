@@ -8,7 +8,7 @@ import pytest
 
 from sortkey.engine.database import Database
 from sortkey.engine.operations import pages
-from sortkey.wire import slice_scheduler
+from sortkey.wire import costly_requests
 from tests.wire.serving import item, request, table
 from tests.wire.stepped_endpoint import Clients
 
@@ -72,7 +72,7 @@ def test_what_follows_on_the_connection_waits_for_the_scan(clients: Clients) -> 
 
 # Each holds a snapshot and a part of its answer.
 def test_few_reads_are_under_way_at_a_time(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slice_scheduler, "UNDER_WAY", 2)
+    monkeypatch.setattr(costly_requests, "UNDER_WAY", 2)
     transports = []
     for _ in range(7):
         connection, transport = clients.connect()

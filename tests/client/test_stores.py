@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sortkey as sk
-from sortkey.client.store_url import Remote, parse
+from sortkey.client.stores import Remote, parse
 
 
 @pytest.mark.parametrize(
