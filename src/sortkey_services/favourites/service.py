@@ -197,12 +197,14 @@ class FavouritesService:
         @get("/favourites/{user:str}", dependencies={"page": PAGE}, summary="A user's favourites, newest first")
         async def favourites(user: FromPath[str], page: AskedPage) -> PageAnswer[FavouriteOfUser]:
             check_id("user", user)
-            return page_answer(await self.favourites_of(user, page), _of_user)
+            found = await self.favourites_of(user, page)
+            return page_answer(found, lambda each: FavouriteOfUser(each.restaurant, each.since))
 
         @get("/restaurants/{restaurant:str}/fans", dependencies={"page": PAGE}, summary="Its fans, newest first")
         async def fans(restaurant: FromPath[str], page: AskedPage) -> PageAnswer[Fan]:
             check_id("restaurant", restaurant)
-            return page_answer(await self.fans_of(restaurant, page), _fan)
+            found = await self.fans_of(restaurant, page)
+            return page_answer(found, lambda each: Fan(each.user, each.since))
 
         @get("/restaurants/{restaurant:str}/favourites", summary="How many favourites it has")
         async def count(restaurant: FromPath[str], window: Window = ALL_TIME) -> CountAnswer:
@@ -245,11 +247,3 @@ def _path(user: str, restaurant: str) -> sk.AccessPath[Favourite]:
     check_id("user", user)
     check_id("restaurant", restaurant)
     return Favourite.key(user=user, restaurant=restaurant)
-
-
-def _of_user(favourite: Favourite) -> FavouriteOfUser:
-    return FavouriteOfUser(favourite.restaurant, favourite.since)
-
-
-def _fan(favourite: Favourite) -> Fan:
-    return Fan(favourite.user, favourite.since)

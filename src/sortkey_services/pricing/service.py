@@ -30,7 +30,6 @@ from sortkey.services.pages import PageAnswer, PageArguments
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import demo
 from sortkey_services.pricing.batches import LONGEST_WAIT, Batches
-from sortkey_services.pricing.change_reads import ChangeReads, change_id
 from sortkey_services.pricing.change_writes import ChangeWrites
 from sortkey_services.pricing.checks import (
     MAX_CHANGES,
@@ -46,7 +45,6 @@ from sortkey_services.pricing.checks import (
 from sortkey_services.pricing.events import event_feeds
 from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
 from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request, shown_page
-from sortkey_services.pricing.price_reads import PriceRead
 from sortkey_services.pricing.prices import (
     ALL_CHANNELS,
     SECOND,
@@ -60,6 +58,7 @@ from sortkey_services.pricing.prices import (
     micros_at,
     micros_of,
 )
+from sortkey_services.pricing.reads import ChangeReads, PriceRead, change_id
 from sortkey_services.pricing.settings import DEFAULTS, Settings
 from sortkey_services.pricing.transition import Transition
 

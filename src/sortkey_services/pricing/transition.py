@@ -19,8 +19,8 @@ from sortkey.clock import Clock
 from sortkey_services.pricing.batches import Batches, SeenBatches
 from sortkey_services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
-from sortkey_services.pricing.price_reads import change_moment, listed_in_force
 from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
+from sortkey_services.pricing.reads import change_moment, listed_in_force
 from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
 
 IN_TRANSACTION: Final = 50

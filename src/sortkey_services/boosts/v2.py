@@ -19,7 +19,7 @@ import msgspec
 
 import sortkey as sk
 from sortkey.clock import Clock
-from sortkey_services.boosts.designs.design import (
+from sortkey_services.boosts.design import (
     Boost,
     CampaignInArea,
     EventResult,
