@@ -11,7 +11,7 @@ import sortkey as sk
 from benchmarks._add_in_transactions import AddInTransactions
 from benchmarks._favourites import COUNTED, SHARD
 from benchmarks.aggregates import measure
-from sortkey.model.paths.prices import write_dollars_per_million
+from sortkey.model.costs.explain import write_dollars_per_million
 from sortkey_services.favourites.model import Favourite, FavouriteCount
 from sortkey_services.favourites.service import FavouritesService
 

@@ -53,6 +53,7 @@ ONE_WAY = (
     "expressions",
     "graphql",
     "http",
+    "model",
     "patterns",
     "server",
     "storage",

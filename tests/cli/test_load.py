@@ -116,6 +116,7 @@ def test_parquet_needs_an_extra(
     assert capsys.readouterr().err == "sortkey load: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
 
 
+@pytest.mark.slow
 def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = csv_file(tmp_path / "a.csv", "7,P1,1.00")
 

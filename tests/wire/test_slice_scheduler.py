@@ -131,6 +131,7 @@ def test_a_read_that_cannot_be_answered_costs_no_other(clients: Clients, monkeyp
 
 
 # A request with megabytes of values waits with all of them.
+@pytest.mark.slow
 def test_the_bytes_of_long_reads_are_limited(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sortkey.wire.endpoint.UNDER_WAY_BYTES", len(b'{"TableName": "orders"}'))
     (first, scanned), (second, rejected) = clients.connect(), clients.connect()

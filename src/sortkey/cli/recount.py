@@ -3,7 +3,7 @@
     sortkey recount SERVICE --store dynamodb://eu-west-1                what differs
     sortkey recount SERVICE --store ./data --repair                     correct it
 
-It reads whole tables and a day of their streams, beside live writers and followers. See docs/patterns.md.
+It reads whole tables and a day of their streams, beside live writers and followers. See docs/guides/patterns.md.
 """
 
 from __future__ import annotations

@@ -10,4 +10,4 @@ from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
 from sortkey.feeds.lambda_handler import lambda_handler as lambda_handler
 from sortkey.feeds.timers.timers import Timers as Timers
-from sortkey.model.streams.change import read_record as read_record
+from sortkey.model.calls.change import read_record as read_record

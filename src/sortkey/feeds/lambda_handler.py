@@ -19,8 +19,8 @@ from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
 
 _logger = logging.getLogger(__name__)
 

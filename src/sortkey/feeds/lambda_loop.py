@@ -8,9 +8,9 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
-from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from sortkey.feeds.changes.metrics import FAMILIES as FEED_FAMILIES
 from sortkey.feeds.timers.metrics import FAMILIES as TIMER_FAMILIES
 from sortkey.http.metrics import ServerMetrics, families
 from sortkey.http.prometheus import Families, Samples
-from sortkey.model.paths.meter import Reading
+from sortkey.model.costs.meter import Reading
 
 _PREFIX: Final = "sortkey_http"
 _LABEL: Final = "route"

@@ -284,7 +284,7 @@ def test_what_it_costs(db: sk.Session) -> None:
 @pytest.mark.parametrize("segments", [1, 4])
 def test_the_rate_limits_read_units(segments: int) -> None:
     time = [0.0]
-    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
+    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(monotonic=lambda: time[0])) as db:
         db.create_tables()
         fill(db, orders=200)
         db._runner.sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)

@@ -72,7 +72,7 @@ def test_dead_marks_are_removed_by_writes(store: str, runner: asyncio.Runner) ->
     clock = Hours()
 
     async def play() -> None:
-        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(now=clock)) as db:
+        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(monotonic=clock)) as db:
             await db.create_tables()
             await db.put(favourite(0))
             table = (await db.client.describe_table(TableName=FAVOURITES.name))["Table"]

@@ -1,4 +1,4 @@
-"""The story of docs/goals.md: its curl lines give the answers that stand below them."""
+"""The story of docs/services/goals.md: its curl lines give the answers that stand below them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
@@ -18,7 +19,7 @@ from sortkey_services.goals.model import TABLES
 from sortkey_services.goals.service import GoalsService
 from tests.server.calling import Answer, call
 
-PAGE = (Path(__file__).parents[3] / "docs" / "goals.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "services" / "goals.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 DATE = "'$(date -u +%FT%TZ)'"
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -51,6 +52,7 @@ class Story:
         await Demo(self._session, self._clock).run_batch()
 
 
+@pytest.mark.slow
 def test_the_story_goes_as_told() -> None:
     before, after = PAGE.split(NIGHT)
     assert len(EXAMPLE.findall(before)) >= 4

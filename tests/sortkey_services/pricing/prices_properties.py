@@ -326,5 +326,5 @@ def _whole(amount: Any) -> int | None:
     return None if amount is None else int(amount)
 
 
-TestPrices = Prices.TestCase
+TestPrices = pytest.mark.slow(Prices.TestCase)
 TestPrices.settings = settings(max_examples=20, stateful_step_count=40)

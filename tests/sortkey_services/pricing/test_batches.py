@@ -51,6 +51,7 @@ def test_its_changes_can_be_cancelled_one_by_one(service: Service) -> None:
 
 # A reader whose read began before the commit sees nothing of the batch, even if it has read some rows before the writes
 # and others after them.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_readers_see_all_of_a_batch_or_nothing(service: Service) -> None:
     service.wait(service.pricing.change_prices(changes(1)))
@@ -181,6 +182,7 @@ def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -
 
 
 # A page over many products without a price takes several requests, and the list is written between two of them.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 @pytest.mark.parametrize("instant", [None, "2026-08-24T11:59:59Z"])
 def test_a_short_list_shows_as_a_whole_in_a_page_of_several_requests(service: Service, instant: str | None) -> None:

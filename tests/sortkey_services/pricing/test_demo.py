@@ -24,6 +24,7 @@ def test_it_is_40_stores_with_500_products_the_same_every_time() -> None:
     assert (rows[-1].store, rows[-1].product) == (demo.LAST.store, demo.LAST.product)
 
 
+@pytest.mark.slow
 @in_memory
 def test_it_is_loaded_once_with_progress(service: Service) -> None:
     shown: list[tuple[int, int]] = []

@@ -36,6 +36,7 @@ def server() -> Iterator[PricingProcess]:
         yield process
 
 
+@pytest.mark.slow
 def test_it_reads_the_schema_walks_pages_and_changes_prices(server: PricingProcess) -> None:
     async def use() -> None:
         transport = AIOHTTPTransport(f"{server.url}/graphql")

@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from random import Random
 
+import pytest
+
 import sortkey as sk
 from sortkey.services.pages import page_arguments
 from sortkey_services.social import demo
@@ -37,6 +39,7 @@ def test_visitors_end_only_what_they_began_and_what_they_begin_stays_little() ->
     assert 0 < len(begun) <= demo.MOST_VISITS
 
 
+@pytest.mark.slow
 def test_it_is_loaded_once_and_counted() -> None:
     async def whole() -> None:
         async with sk.async_connect("memory:", tables=TABLES) as session:

@@ -12,7 +12,7 @@ from typing import Final
 from sortkey.feeds.changes.feed_runner import FeedRunner
 from sortkey.feeds.changes.lease import NOBODY, ShardLease
 from sortkey.feeds.changes.stream_shards import ShardKey
-from sortkey.model.streams.change import padded
+from sortkey.model.calls.change import padded
 
 WATCH_SECONDS: Final = 0.25
 """Between two looks at the leases of other followers."""

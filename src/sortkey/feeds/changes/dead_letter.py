@@ -10,8 +10,8 @@ from typing import Any, Final
 import orjson
 
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.tables.table import Table
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 
 DEAD_LETTERS: Final = Table("sortkey-dead-letters", ttl="expires")
 KEPT: Final = timedelta(days=14)

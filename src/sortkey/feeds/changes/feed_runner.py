@@ -16,9 +16,9 @@ from sortkey.feeds.changes.shard_consumer import ConsumerSettings, ShardConsumer
 from sortkey.feeds.changes.shard_reader import Record, ShardReader, pace_of
 from sortkey.feeds.changes.stream_shards import ShardKey, StreamShard, list_shards
 from sortkey.limits import STREAM_RECORDS
+from sortkey.model.calls.change import padded
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import padded
 
 LATEST_MARGIN: Final = timedelta(seconds=60)
 """If the first follower of a feed from now on dies before it has handled anything, the next one begins this much before

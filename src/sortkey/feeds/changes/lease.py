@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.tables.table import Table
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 
 FEEDS: Final = Table("sortkey-feeds")
 SHARD_END: Final = "SHARD_END"

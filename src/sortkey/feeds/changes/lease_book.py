@@ -10,7 +10,7 @@ from sortkey.feeds.changes.lease import NOBODY, SHARD_END, FeedStart, ShardLease
 from sortkey.feeds.changes.stream_shards import ShardKey
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 
 

@@ -25,7 +25,7 @@ from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record, ShardReader
 from sortkey.feeds.changes.stopping import stopped_within
-from sortkey.model.streams.change import padded
+from sortkey.model.calls.change import padded
 
 SAVE_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 30.0

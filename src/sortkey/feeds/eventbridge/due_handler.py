@@ -20,9 +20,9 @@ from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, ModelError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.model.tables.table import Table
 
 EARLY: Final = timedelta(minutes=1)
 """How much an event may come before its time: the function waits. Clocks differ."""

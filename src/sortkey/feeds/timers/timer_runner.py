@@ -15,8 +15,8 @@ from sortkey.feeds.timers.metrics import TimerMetrics
 from sortkey.feeds.timers.timer_call import TimerCall
 from sortkey.feeds.timers.timer_shard import ShardSettings, TimerShard
 from sortkey.feeds.timers.timers import Timers
+from sortkey.model.calls.change import Change
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules.timer import Timer, day_of
 from sortkey.patterns.schedules.timer_book import TimerBook
 

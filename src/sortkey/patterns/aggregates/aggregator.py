@@ -24,12 +24,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.calls import steps as requests
+from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
-from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.marks import mark_attribute
@@ -71,7 +71,7 @@ class Aggregator:
         embedded = self._context.capabilities is EMBEDDED
         self._parallel = parallel or (PARALLEL_EMBEDDED if embedded else PARALLEL)
         self._update = ItemUpdate(target)
-        self._pruner = MarkPruner(target.prefix, self._context.pacing.now)
+        self._pruner = MarkPruner(target.prefix, self._context.pacing.monotonic)
         self._existing: set[Group] = set()
         """Groups whose items were written before, so that they are there, unless someone has deleted them."""
         self._metered = f"aggregate {target.schema.name}"
@@ -99,7 +99,7 @@ class Aggregator:
         """Count everything anew, from the table, and compare it with the aggregate while changes go on; with `repair`,
         correct what is wrong. Reads both tables and a day of the stream, and keeps what each item counts for in memory.
         `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
-        stream's horizon. `progress` is called with the number of rows read so far. See docs/patterns.md."""
+        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/patterns.md."""
         count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
         return await Comparison(self._session, self._target, count, repair).run()
 

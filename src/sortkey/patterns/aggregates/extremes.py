@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.codec import Codec
+from sortkey.model.fields.codec import Codec
 from sortkey.patterns.aggregates.step import Step
 from sortkey.patterns.aggregates.values import Sum, type_name
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from sortkey.model.calls.change import Change
 from sortkey.model.errors import DecodeError
-from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.marks import mark_of
 from sortkey.patterns.aggregates.shares import NOTHING, Shares, Source
 from sortkey.patterns.aggregates.step import Group, Step

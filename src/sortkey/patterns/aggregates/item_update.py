@@ -25,8 +25,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE
 from sortkey.patterns.aggregates.extremes import Bound
 from sortkey.patterns.aggregates.step import Group, Step

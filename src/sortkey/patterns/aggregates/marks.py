@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 
 _SHARD: Final = re.compile(r"shardId-(\d{20})-([0-9a-f]{8})")
 _BEFORE_A: Final = ord("A") - 1

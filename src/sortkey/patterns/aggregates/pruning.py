@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.patterns.aggregates.marks import mark_attribute, marks_in
 from sortkey.patterns.aggregates.step import Group
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.comparable import comparable
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.aggregates.extremes import Bound

@@ -20,8 +20,8 @@ from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.patterns.aggregates.extremes import Bound

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.calls.skipped_rows import key_text
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout

@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.codec import Codec
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.codec import Codec
 
 _EXACT: Final = Context(
     prec=300, traps=[Clamped, Inexact, InvalidOperation, Overflow, Rounded, Subnormal, Underflow], capitals=1

@@ -17,9 +17,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.arguments import require_item, require_path
 from sortkey.model.calls.conditional_writes import Prepared
-from sortkey.model.calls.get_many import get_many
-from sortkey.model.calls.lookups import get
+from sortkey.model.calls.lookups import get, get_many
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.transaction import Action, Transaction, transact
 from sortkey.model.calls.writes import DeleteOrCheck
@@ -28,10 +28,9 @@ from sortkey.model.changes.operators import add
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.typed_field import FieldName, field_name
 from sortkey.model.errors import ConditionFailed, DecodeError, ItemMissing, TransactionFailed
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session
@@ -209,7 +208,7 @@ def bounded_rows(
 
     With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
     that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
-    See docs/patterns.md.
+    See docs/guides/patterns.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
     name = field_name(count)

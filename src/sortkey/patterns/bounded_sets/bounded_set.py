@@ -19,6 +19,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.arguments import require_path
 from sortkey.model.calls.conditional_writes import carry_out
 from sortkey.model.calls.item_decoder import decode_written
 from sortkey.model.calls.steps import Context, Steps
@@ -28,12 +29,11 @@ from sortkey.model.changes.conditions import contains, sized
 from sortkey.model.changes.operators import Operator, add, discard
 from sortkey.model.changes.typed_field import FieldName, field_name
 from sortkey.model.errors import ConditionFailed, DeclarationError, ItemMissing, suggestion
-from sortkey.model.items.codec import Field, Row
-from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import Value
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import run_in
 from sortkey.model.sessions.session import Session
@@ -144,7 +144,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/patterns.md.
+    limited. See docs/guides/patterns.md.
     """
     name = field_name(field)
     schema = schema_of(cls)

@@ -14,8 +14,8 @@ from sortkey.model.changes.condition import EITHER, Condition, Results
 from sortkey.model.changes.conditions import attribute_of
 from sortkey.model.changes.operators import Discard
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.items.codec import Codec, Field
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Codec, Field
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 
 

@@ -14,11 +14,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.model.errors import DeclarationError, ModelError, suggestion
 from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
 from sortkey.patterns.generation.load import GenerationLoad
 from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
 from sortkey.patterns.generation.pointer_book import PointerBook
@@ -155,7 +155,7 @@ def generations(
     `field` is the field with the generation, a text in the partition key. Loads set it, and readers know it. `name` is
     what the pointer is stored under, by default the table and the class. `keep` generations are kept for rollbacks. One
     that is no longer needed is removed after `grace`, an unfinished load once nothing was heard of it for `abandoned`.
-    See docs/patterns.md.
+    See docs/guides/patterns.md.
     """
     schema = schema_of(cls)
     _check_field(schema, field)

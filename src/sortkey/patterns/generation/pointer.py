@@ -25,8 +25,8 @@ import msgspec
 
 from sortkey.model.errors import ModelError
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.tables.table import Table
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 
 GENERATIONS: Final = Table("sortkey-generations")
 

@@ -19,9 +19,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ModelError
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.key import BoundKey
 from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer
 from sortkey.patterns.generation.pointer_book import PointerBook
 

@@ -16,7 +16,7 @@ from inspect import Parameter, signature
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.items.records import replace_fields
+from sortkey.model.fields.records import replace_fields
 
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from sortkey.model.errors import DeclarationError, KeyPartError, suggestion
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 from sortkey.model.keys.key_attribute import NativeAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.keys.template import Template
-from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.aggregates.declaration import Aggregate, aggregate
 from sortkey.patterns.aggregates.ranges import SLOTS, Range, bounds_of, ranges, ranges_of, stored_between
@@ -176,7 +176,7 @@ def ranking(index: BoundKey[T], *, into: type[Item], count: str = "count", read:
 
     A change feed of the items keeps the counts, with `board.aggregate.aggregator(db).on_changes`. `await board.top(db,
     100, game="chess")` is a list of `sk.patterns.Ranked`, `await board.rank(db, score)` a `sk.patterns.Rank`. A rank reads at most `read`
-    rows of the index; where these are not all, it is an estimate, and not `exact`. See docs/patterns.md.
+    rows of the index; where these are not all, it is an estimate, and not `exact`. See docs/guides/patterns.md.
     """
     if not isinstance(index, BoundKey):
         raise DeclarationError(f"sk.patterns.ranking takes an index, such as Score.top, not {index!r}")

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from sortkey.model.changes.combination import Where
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedules.due import Due
 from sortkey.patterns.schedules.finder import Finder
@@ -76,7 +76,7 @@ def schedule(
     Before a handler is called, the items are read again: if none of them asks for that instant any more, it is not
     called. They are found by the primary key, or by `path`, another key, whose partition key has fields of `by` only;
     with `check=False` they are not read, and the handler looks itself. `shards` is how many workers can share
-    the timers. See docs/patterns.md.
+    the timers. See docs/guides/patterns.md.
     """
     given: Any = name
     if not isinstance(given, str) or not _NAME.fullmatch(given):

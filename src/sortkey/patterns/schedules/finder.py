@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from sortkey.model.errors import DeclarationError, NoAccessPath
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.schedules.occurrence import Occurrence, Source
 

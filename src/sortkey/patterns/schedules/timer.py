@@ -14,10 +14,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import Key
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.tables.table import Table
+from sortkey.model.items.key import Key
+from sortkey.model.items.table import Table
 from sortkey.patterns.schedules.occurrence import Occurrence
 
 TIMERS: Final = Table("sortkey-timers")

@@ -202,6 +202,7 @@ def test_an_interrupted_load_goes_on(tmp_path: Path) -> None:
     with_loads(tmp_path, test)
 
 
+@pytest.mark.slow
 def test_another_file_does_not_continue_an_interrupted_load(tmp_path: Path) -> None:
     path = csv_file(tmp_path / "prices.csv", "7,P1,1")
 
