@@ -31,7 +31,7 @@ from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, Fav
 ALL_TIME: Final = "ALL_TIME"
 MAX_ID_BYTES: Final = 256
 MAX_TOP: Final = 1000
-DEMO_BATCH: Final = 500
+DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
 _CALENDAR: Final = re.compile(r"(?a)\d{4}(-\d\d(-\d\d)?)?")
@@ -113,10 +113,10 @@ class FavouritesService:
         if await self.since(last.user, last.restaurant) is not None:
             return
         favourites = demo.favourites()
-        for done in range(0, len(favourites), DEMO_BATCH):
+        for done in range(0, len(favourites), DEMO_ROWS_AT_ONCE):
             # In order: if the last one is stored, all are.
-            await self._session.batch(put=favourites[done : done + DEMO_BATCH])
-            progress(min(done + DEMO_BATCH, len(favourites)), len(favourites))
+            await self._session.batch(put=favourites[done : done + DEMO_ROWS_AT_ONCE])
+            progress(min(done + DEMO_ROWS_AT_ONCE, len(favourites)), len(favourites))
 
     async def run_demo(self) -> None:
         """Visitors mark and unmark restaurants, until it is cancelled."""

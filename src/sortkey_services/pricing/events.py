@@ -1,6 +1,6 @@
 """Events out: one for each change that is permanent, and one for each store and instant, to topics of Kafka.
 
-They follow from the table's changes: the transition marks a change in a transaction, and the stream has what the
+They follow from the table's changes: the transition applies a change in a transaction, and the stream has what the
 transaction wrote. So no event is lost, and none is sent for a change that was not made. An event may be sent again,
 with the same `eventId`. A broker that does not answer delays the events, and nothing else.
 

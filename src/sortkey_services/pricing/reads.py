@@ -5,6 +5,8 @@ oldest entry that a row still has, which the changes of the price tell. Lists of
 transition: a change whose instant has come is applied. The list from now on has another beginning on every page, so its
 cursors carry theirs: `BEGINNING.CURSOR`.
 
+Pages are the same for REST and GraphQL: 64 items by default, 2,048 at most.
+
 The number of a change orders it among those that were asked for: microseconds since 1970, each higher than all before
 it in this process, then random digits of the process. The id by which callers name a change has the whole key of its
 row, so that one GetItem finds it.
@@ -19,18 +21,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 import sortkey as sk
-from sortkey.services.pages import PageArguments
+from sortkey.services.pages import PageArguments, sized_page
 from sortkey_services.concurrent_map import concurrent_map
-from sortkey_services.filled_page import FilledPage, without_prefix
+from sortkey_services.filled_page import FilledPage, Show, filled_page, without_prefix
 from sortkey_services.pricing.batches import Batches, SeenBatches
 from sortkey_services.pricing.checks import check_id
 from sortkey_services.pricing.model import LOADED, ChangeRow, PriceRow, history_path, key_of
-from sortkey_services.pricing.pages import shown_page
 from sortkey_services.pricing.prices import (
     ChangeStatus,
     Price,
@@ -44,13 +45,40 @@ from sortkey_services.pricing.prices import (
 )
 from sortkey_services.pricing.timeline import NEVER, Commits, Moment, batches_of, in_force, moments, needs_history
 
+DEFAULT_ITEMS: Final = 64
+MAX_ITEMS: Final = 2048
+MAX_ROWS: Final = 20_000
+LEAST_ROWS: Final = 64
 PARALLEL: Final = 32
-ROWS: Final = 16
+LISTED_ROWS: Final = 16
 """Of one request; the first is nearly always the one."""
 END: Final = micros_of(datetime(9999, 1, 1, tzinfo=UTC))
 _NUMBER: Final = re.compile("[0-9a-f]{22}")
 
+T = TypeVar("T")
+R = TypeVar("R", bound=sk.Item)
+
 _logger = logging.getLogger(__name__)
+
+
+def page_request(
+    first: int | None = None, after: str | None = None, last: int | None = None, before: str | None = None
+) -> PageArguments:
+    """Raises BadRequest."""
+    return sized_page(first, after, last, before, default=DEFAULT_ITEMS, most=MAX_ITEMS)
+
+
+async def shown_page(
+    session: sk.AsyncSession, path: sk.AccessPath[R], page: PageArguments, show: Show[R, T], *, consistent: bool
+) -> FilledPage[T]:
+    """Raises CursorError, in words for clients."""
+    try:
+        return await filled_page(session, path, page, show, consistent=consistent, most=MAX_ROWS, least=LEAST_ROWS)
+    except sk.CursorError:
+        raise sk.CursorError(
+            "the cursor is not one of this list: after and before take a cursor that the same question gave, from a "
+            "server with the same secret for cursors"
+        ) from None
 
 
 class PriceRead:
@@ -122,7 +150,7 @@ async def listed_in_force(
     path = history_path(key).before(instant_of(at + 1))
     cursor: str | None = None
     while True:
-        page = await session.page(path, first=ROWS, after=cursor, descending=True, undecodable="skip")
+        page = await session.page(path, first=LISTED_ROWS, after=cursor, descending=True, undecodable="skip")
         commits = await seen.commits({row.batch for row in page if row.batch is not None})
         for row in page:
             moment = change_moment(row, commits, seen.began)

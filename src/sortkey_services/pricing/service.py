@@ -44,7 +44,6 @@ from sortkey_services.pricing.checks import (
 )
 from sortkey_services.pricing.events import event_feeds
 from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request, shown_page
 from sortkey_services.pricing.prices import (
     ALL_CHANNELS,
     SECOND,
@@ -58,11 +57,19 @@ from sortkey_services.pricing.prices import (
     micros_at,
     micros_of,
 )
-from sortkey_services.pricing.reads import ChangeReads, PriceRead, change_id
+from sortkey_services.pricing.reads import (
+    DEFAULT_ITEMS,
+    MAX_ITEMS,
+    ChangeReads,
+    PriceRead,
+    change_id,
+    page_request,
+    shown_page,
+)
 from sortkey_services.pricing.settings import DEFAULTS, Settings
 from sortkey_services.pricing.transition import Transition
 
-DEMO_BATCH: Final = 500
+DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 20.0
 """Between two changes of the demonstration."""
 
@@ -127,7 +134,7 @@ class PricingService:
         if await self._session.get(price_path(demo.LAST)) is not None:
             return
         rows, done = demo.prices(), 0
-        while some := list(islice(rows, DEMO_BATCH)):
+        while some := list(islice(rows, DEMO_ROWS_AT_ONCE)):
             # In order: if the last one is stored, all are.
             await self._session.batch(put=some)
             done += len(some)

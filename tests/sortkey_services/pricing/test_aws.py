@@ -1,4 +1,4 @@
-"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the table's stream, against moto."""
+"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the stream, against moto."""
 
 from __future__ import annotations
 

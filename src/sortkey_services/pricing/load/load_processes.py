@@ -43,7 +43,8 @@ class Part(NamedTuple):
 
 
 class Order(msgspec.Struct, frozen=True):
-    store: str
+    url: str
+    """Of the store to write to."""
     path: str
     format: str | None
     currency: str
@@ -118,7 +119,7 @@ def main(order: Order) -> None:
     try:
         file = price_file(Path(order.path), order.format)
         rows = direct_rows(file, RowCheck(order.currency, order.since), order.part)
-        with sk.connect(order.store, tables=[PRICES]) as db:
+        with sk.connect(order.url, tables=[PRICES]) as db:
             loaded = db.load(rows, after=order.part.after, progress=lambda loaded: send(Message(loaded.position)))
         send(Message(loaded.position))
     except BrokenPipeError:
