@@ -1,4 +1,4 @@
-"""A campaign event, as HTTP and feeds deliver it, and its validation."""
+"""A campaign event, as HTTP and feeds deliver it, and its validation; the days and slots in which a campaign runs."""
 
 from __future__ import annotations
 

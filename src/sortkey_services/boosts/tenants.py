@@ -44,7 +44,7 @@ ALL_DAY: Final[Slot] = "all-day"
 CACHED_MINUTES: Final = 128
 """How many minutes of the week are cached, with their day slots."""
 _MIDNIGHT: Final = 24 * 60
-_CLOCK: Final = re.compile(r"([01]\d|2[0-4]):([0-5]\d)", re.ASCII)
+_TIME_OF_DAY: Final = re.compile(r"([01]\d|2[0-4]):([0-5]\d)", re.ASCII)
 
 DesignName = Literal["v2", "v1", "manifest"]
 
@@ -91,7 +91,7 @@ class Hours(NamedTuple):
 
 
 def _minute(text: str) -> int:
-    matched = _CLOCK.fullmatch(text)
+    matched = _TIME_OF_DAY.fullmatch(text)
     minute = -1 if matched is None else int(matched[1]) * 60 + int(matched[2])
     if not 0 <= minute <= _MIDNIGHT:
         raise ValueError(f"{text!r} is not a time of day such as 18:00")
