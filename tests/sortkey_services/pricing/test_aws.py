@@ -17,7 +17,7 @@ from moto import mock_aws
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.feeds.changes.dead_letter import as_json
+from sortkey.feeds.shards.dead_letter import as_json
 from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.prices import ChangeInput, PriceChange
 from sortkey_services.pricing.service import PricingService

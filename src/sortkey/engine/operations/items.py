@@ -23,7 +23,7 @@ from sortkey.engine.tables.table import Table, check_scalar_keys, checked_row_ke
 from sortkey.expressions import Bindings, Update, legacy, update
 from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:
