@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 import sortkey as sk
-from sortkey.patterns.aggregates.ranges import ranges_of
+from sortkey.patterns.aggregates.windows import ranges_of
 from sortkey_services.social.leaderboards import Leaderboards, new_event
 from sortkey_services.social.model import (
     BOARD,

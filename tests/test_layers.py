@@ -51,6 +51,7 @@ ONE_WAY = (
     "diagnosis",
     "engine",
     "expressions",
+    "feeds",
     "graphql",
     "http",
     "model",

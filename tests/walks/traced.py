@@ -52,7 +52,7 @@ class Recorder:
 
 
 def _shown(name: str) -> str:
-    """As docs/architecture.md names files."""
+    """As docs/internals/architecture.md names files."""
     if name.startswith(SERVICES):
         return f"sortkey_services/{name.removeprefix(SERVICES)}"
     return name.removeprefix(SORTKEY)

@@ -27,7 +27,7 @@ from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.batch_progress import BatchProgress
 from sortkey.cli.batch_report import CannotReport, print_report, write_report
 from sortkey.cli.messages import print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.connect import async_connect

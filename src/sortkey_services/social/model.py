@@ -112,12 +112,16 @@ class FollowCounts(sk.Item, table=COUNTS):
     key = sk.Key("USER#{user}")
 
 
-# Both keep their values in the same items, so that one read has both; each has marks of its own.
+# Both keep their values in the same items, so that one read has both; each has checkpoints of its own.
 FOLLOWING: Final = sk.patterns.aggregate(
-    Follow, into=FollowCounts, by=("user",), values={"following": sk.patterns.count()}, marks="following"
+    Follow, into=FollowCounts, by=("user",), values={"following": sk.patterns.count()}, checkpoints="following"
 )
 FOLLOWERS: Final = sk.patterns.aggregate(
-    Follow, into=FollowCounts, by={"user": "followed"}, values={"followers": sk.patterns.count()}, marks="followers"
+    Follow,
+    into=FollowCounts,
+    by={"user": "followed"},
+    values={"followers": sk.patterns.count()},
+    checkpoints="followers",
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
-from sortkey.client.capabilities import ALTERNATOR
+from sortkey.client.stores import ALTERNATOR
 from sortkey.model.calls.steps import Pacing
 from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order

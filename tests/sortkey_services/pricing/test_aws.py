@@ -1,4 +1,4 @@
-"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the table's stream, against moto."""
+"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the stream, against moto."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moto import mock_aws
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.feeds.changes.dead_letter import as_json
+from sortkey.feeds.shards.dead_letter import as_json
 from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.prices import ChangeInput, PriceChange
 from sortkey_services.pricing.service import PricingService

@@ -9,6 +9,7 @@ from graphql import print_schema
 from sortkey_services.pricing.schema import SCHEMA
 
 PINNED = Path(__file__).parent / "schema.graphql"
+ROOT = Path(__file__).parents[3]
 
 
 # `python -m tests.sortkey_services.pricing.test_schema` writes it again.
@@ -16,10 +17,10 @@ def test_the_schema_is_pinned() -> None:
     assert print_schema(SCHEMA._schema) + "\n" == PINNED.read_text(encoding="utf-8")
 
 
+# The site includes the file; see tests/docs/test_site.py.
 def test_the_documentation_has_the_schema() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
-    assert page.count("```graphql\n") == 1
-    assert f"```graphql\n{PINNED.read_text(encoding='utf-8').strip()}\n```\n" in page
+    included = f'--8<-- "{PINNED.relative_to(ROOT)}"'
+    assert f"```graphql\n{included}\n```\n" in (ROOT / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

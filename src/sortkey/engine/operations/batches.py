@@ -38,7 +38,7 @@ from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS, BATCH_WRITE_REQUESTS, KIB
 from sortkey.storage import Transaction, are_sound, seal
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
+from sortkey.values.size import READ_UNIT_BYTES, read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 CHUNK_KEYS: Final = 50

@@ -32,7 +32,7 @@ from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction, are_sound, ascending, descending
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 FIRST_CHUNK: Final = 32
 """Most ranges without a limit are short, and rows fetched beyond their end are wasted."""

@@ -39,8 +39,7 @@ from sortkey.expressions import Bindings, Update, update
 from sortkey.limits import TRANSACTION_BYTES, TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, are_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import transactional_read_units, write_units
-from sortkey.values.size import item_size
+from sortkey.values.size import item_size, transactional_read_units, write_units
 
 Request = items.Put | items.Update | items.Delete | items.ConditionCheck
 

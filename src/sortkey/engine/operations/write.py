@@ -26,9 +26,8 @@ from sortkey.limits import ITEM_BYTES
 from sortkey.storage import payload_of
 from sortkey.values import number
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
-from sortkey.values.capacity_units import write_units
 from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
-from sortkey.values.size import text_size, value_size
+from sortkey.values.size import text_size, value_size, write_units
 
 FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 """Types that neither nest, so that an update cannot exceed the depth limit with them, nor hold binary."""

@@ -27,8 +27,15 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from sortkey.values.attribute import AttributeValue, Item, normalise_item, type_of
-from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, joint_hash, partition_hash, sort_bytes
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import (
+    HASH_BYTES,
+    TEXT_END,
+    TEXT_SHIFT,
+    KeyProduct,
+    joint_hash,
+    partition_hash,
+    sort_bytes,
+)
 from sortkey.values.size import value_size
 
 SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4

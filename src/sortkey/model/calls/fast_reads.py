@@ -19,7 +19,7 @@ from sortkey.model.costs.meter import Meter, partition_of_key
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.key import BoundKey
 from sortkey.model.keys.key_layout import Each, TextKeys
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import KeyProduct
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock
 from sortkey.model.calls.arguments import reject_path
 from sortkey.model.costs.meter import Meter, count_partitions

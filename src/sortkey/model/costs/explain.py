@@ -21,8 +21,7 @@ from sortkey.model.costs.meter import Reading
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.html_table import html_table
 from sortkey.model.items.item import Item, schema_of
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
-from sortkey.values.size import item_size
+from sortkey.values.size import READ_UNIT_BYTES, item_size, read_units
 
 # Capacity prices: AWS's list prices for on-demand tables in us-east-1 (N. Virginia), standard class, in US dollars
 # without tax, since 1 November 2024, when they were halved. Other regions cost up to twice as much. The source is

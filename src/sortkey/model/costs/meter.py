@@ -6,7 +6,7 @@ for it.
 
 Of the hottest partitions it has the requests and units lately. DynamoDB serves 3,000 read units or 1,000 write
 units a second from one partition key, however large the capacity of the table is. The memory is bounded
-(`values/heavy_hitters.py`), and so is the time: of many requests a sample counts. (With all of them, a get in the
+(`values/partition_counts.py`), and so is the time: of many requests a sample counts. (With all of them, a get in the
 process took a ninth longer.) An answer has the units of each table, not of each key, so those of a request with several
 keys are shared out equally.
 """
@@ -269,7 +269,7 @@ class PartitionReading:
     seconds: float
     """What the totals cover: one to two minutes, or less after the start."""
     read_error: float = 0.0
-    """By how much `read_units` may be wrong; 0 for up to 1,024 partitions a minute. See docs/guides/patterns.md."""
+    """By how much `read_units` may be wrong; 0 for up to 1,024 partitions a minute (docs/guides/hot-partitions.md)."""
     write_error: float = 0.0
     """By how much `write_units` may be wrong."""
 

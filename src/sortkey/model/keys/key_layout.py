@@ -15,7 +15,7 @@ from sortkey.model.errors import KeyPartError
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.generated_function import generate_function
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute, ShardedAttribute, SortCondition
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.key_bytes import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 TextKeys = Collection[tuple[str, str]]

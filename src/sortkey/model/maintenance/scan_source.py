@@ -27,7 +27,7 @@ from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 T = TypeVar("T")
 

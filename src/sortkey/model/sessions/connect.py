@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sortkey.client import Faults, async_client
 from sortkey.client import client as open_client
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.calls.steps import Context, Pacing
 from sortkey.model.costs.meter import Meter
@@ -80,7 +80,7 @@ def connect(
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
     `session` and `config` are of boto3, for an endpoint or AWS (docs/guides/client.md). `faults` are for
-    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/first-item.md.
     """
     settings = options(tables, secret, timeout, pacing, clock)
     client = open_client(url, session=session, config=config, faults=faults)
@@ -111,7 +111,7 @@ def async_connect(
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
     `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/guides/client.md). `faults` are for
-    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/first-item.md.
     """
     return PendingSession(url, session, config, faults, options(tables, secret, timeout, pacing, clock))
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.capabilities import EMBEDDED
-from sortkey.client.deadline import DEADLINE
+from sortkey.client.interface import DEADLINE
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.steps import (
     PARALLEL,
     Answer,

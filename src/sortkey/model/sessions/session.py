@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, overload
 from botocore.exceptions import ClientError
 
 from sortkey.client import Client
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
 from sortkey.model.calls import create_tables, lookups, put_entry, queries, transaction, updates, writes

@@ -16,13 +16,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.patterns.generation.pointer import Served
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import PointerBook, Served
 
 T = TypeVar("T", bound=Item)
 
