@@ -127,7 +127,7 @@ class OurReads:
         client, fast = session.client, session._fast
         found = {}
         for name, call in self.calls.items():
-            recorder = session.client = session._runner.client = Recorder(client)
+            recorder = session.client = Recorder(client)
             session._fast = None
             await call()
             session.client, session._fast = client, fast
