@@ -98,7 +98,7 @@ async def _count_in_requests(way: Callable[[sk.AsyncSession], Any], lost: float,
     async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
         await db.create_tables()
         session: Any = db
-        client = session.client = LostAnswers(session.client, Random(SEED), lost)
+        client = session.client = session._runner.client = LostAnswers(session.client, Random(SEED), lost)
         requests = way(db)
         for change in made:
             await _repeated(requests, change)

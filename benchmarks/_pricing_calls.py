@@ -16,7 +16,7 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
 from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 
 PAGE: Final = 64
@@ -127,7 +127,7 @@ class OurReads:
         client, fast = session.client, session._fast
         found = {}
         for name, call in self.calls.items():
-            recorder = session.client = Recorder(client)
+            recorder = session.client = session._runner.client = Recorder(client)
             session._fast = None
             await call()
             session.client, session._fast = client, fast

@@ -94,7 +94,7 @@ async def _measured(
     async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
         await db.create_tables()
         session: Any = db
-        client = session.client = LostAnswers(session.client, Random(SEED), lost)
+        client = session.client = session._runner.client = LostAnswers(session.client, Random(SEED), lost)
         consumer: Counting = counting(db)
         started = process_time()
         for delivered in deliveries(made, batch, Random(SEED), twice):

@@ -118,7 +118,7 @@ class Contender:
         """Counts its requests to the store; here the embedded store gets requests too, without the fast reads."""
         session = self._session
         client, fast = session.client, session._fast
-        recorder = session.client = Recorder(client)
+        recorder = session.client = session._runner.client = Recorder(client)
         session._fast = None
         await doing
         session.client, session._fast = client, fast
