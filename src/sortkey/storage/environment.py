@@ -148,14 +148,15 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
     """Open a folder read-only; raises StorageError if it is not a data folder.
 
     Creates nothing, except a lock file that is missing. Without `lock` not even that, but then nothing protects the
-    snapshots from a process that writes. With `check_pages`, all pages are checked before LMDB reads any of a tree.
+    snapshots from a process that writes. With `check_pages`, all pages are checked before LMDB reads any of a tree, as
+    are those of a file that was cut: reading a mapped page behind the end of a file kills the process (SIGBUS).
     """
     if not (path / DATA_FILE).is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
     _reject_empty(path)
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
-        if check_pages:
+        if check_pages or _is_short(environment, path):
             gradual_check.check_read_only(environment, path)
         with environment.begin() as snapshot:
             found = snapshot.get(FORMAT_KEY)
@@ -169,6 +170,12 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
         environment.close()
         raise
     return environment
+
+
+def _is_short(environment: lmdb.Environment, path: Path) -> bool:
+    """Whether the file ends before its last page: it was cut, or that page is free and was never written."""
+    pages = int(environment.info()["last_pgno"]) + 1
+    return (path / DATA_FILE).stat().st_size < pages * int(environment.stat()["psize"])
 
 
 def open_memory() -> lmdb.Environment:
