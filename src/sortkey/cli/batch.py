@@ -144,7 +144,7 @@ async def _run(
     where: Mapping[str, Any],
 ) -> BatchResult:
     """Without inputs, those of the demonstration. `where` says what runs the SQL, and how it finds the store."""
-    async with async_connect(store, tables=TABLES) as session:
+    async with async_connect(_existing(store), tables=TABLES) as session:
         with BatchProgress("goals", Console(stderr=True)) as progress, TemporaryDirectory() as folder:
             if inputs is None:
                 await session.create_tables(*TABLES)
@@ -154,7 +154,7 @@ async def _run(
 
 async def _roll_back(store: str) -> Served:
     """Serves the generation before. Raises NoEarlierGeneration if none is kept."""
-    async with async_connect(store, tables=TABLES) as session:
+    async with async_connect(_existing(store), tables=TABLES) as session:
         await session.create_tables(*TABLES)
         return await views.roll_back(session)
 
@@ -172,6 +172,15 @@ def _store(arguments: argparse.Namespace) -> str:
         raise BatchRejected(f"--store {arguments.store} would be gone with this command; use a folder or a URL")
     # Spark's processes may have another current folder.
     return arguments.store if store.path is None else _absolute(arguments.store, store.path)
+
+
+def _existing(store: str) -> str:
+    """The URL, unless opening it would create a store."""
+    try:
+        parse(store).require_existing()
+    except ValueError as error:
+        raise BatchRejected(str(error)) from error
+    return store
 
 
 def _absolute(url: str, path: Path) -> str:

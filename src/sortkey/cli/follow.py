@@ -126,6 +126,16 @@ def service_named(name: str) -> ServiceDefinition:
     return definition
 
 
+def existing_store(url: str) -> str:
+    """Rejects a store in memory, and a folder that has none."""
+    shared_store(url)
+    try:
+        parse(url).require_existing()
+    except ValueError as error:
+        raise BadSettings(str(error)) from error
+    return url
+
+
 def shared_store(url: str) -> str:
     """Rejects a store in memory: no other process could write to it."""
     try:

@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.config_file import settings_of
-from sortkey.cli.follow import shared_store
+from sortkey.cli.follow import existing_store
 from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = settings_of(arguments.config, SERVICE)
         check_requester(arguments.requested_by)
-        loaded = asyncio.run(_load(arguments, settings, shared_store(arguments.store)))
+        loaded = asyncio.run(_load(arguments, settings, existing_store(arguments.store)))
     except (BadSettings, Mistake, UnusableFile) as error:
         return print_error("load", str(error))
     except WrongRows as error:

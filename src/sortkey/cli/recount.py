@@ -22,7 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.audit_progress import ProgressBar
 from sortkey.cli.config_file import settings_of
-from sortkey.cli.follow import service_named, shared_store, with_feeds
+from sortkey.cli.follow import existing_store, service_named, with_feeds
 from sortkey.cli.messages import print_error
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.shards.leases import handled_by
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         definition = service_named(arguments.service)
         settings = settings_of(arguments.config, definition.name)
-        store = shared_store(arguments.store)
+        store = existing_store(arguments.store)
         found = asyncio.run(_recount(definition, settings, store, arguments.repair))
     except BadSettings as error:
         return print_error("recount", str(error))

@@ -75,6 +75,9 @@ Those of a larger one are checked as they are read, and in the background (`grad
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
 CREATION_STEPS: Final = 50
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+"""The data is its owner's, whatever the umask is."""
 MEMORY_FOLDER: Final = Path("/dev/shm")
 LOCK_FILE: Final = "lock.mdb"
 _READER_BYTES: Final = 64
@@ -119,7 +122,7 @@ def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
 
     With a check, nothing may be read that it has not allowed (`GradualCheck.require`).
     """
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     _reject_empty(path)
     environment = _open(path, sync=True)
     check: GradualCheck | None = None
@@ -147,22 +150,21 @@ def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
 def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -> lmdb.Environment:
     """Open a folder read-only; raises StorageError if it is not a data folder.
 
-    Creates nothing, except a lock file that is missing. Without `lock` not even that, but then nothing protects the
-    snapshots from a process that writes. With `check_pages`, all pages are checked before LMDB reads any of a tree, as
-    are those of a file that was cut: reading a mapped page behind the end of a file kills the process (SIGBUS).
+    Creates nothing, except a lock file that is missing in a data folder of Sortkey. Without `lock` not even that, but
+    then nothing protects the snapshots from a process that writes. With `check_pages`, all pages are checked before
+    LMDB reads any of a tree, as are those of a file that was cut: reading a mapped page behind the end of a file kills
+    the process (SIGBUS).
     """
     if not (path / DATA_FILE).is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
     _reject_empty(path)
+    if lock:
+        _require_own(path)
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
         if check_pages or _is_short(environment, path):
             gradual_check.check_read_only(environment, path)
-        with environment.begin() as snapshot:
-            found = snapshot.get(FORMAT_KEY)
-        if found is None:
-            raise _foreign(path)
-        _require_format(found, path)
+        _require_stamp(environment, path)
     except Damage as damage:
         environment.close()
         raise damaged_folder(path, str(damage)) from damage
@@ -170,6 +172,25 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
         environment.close()
         raise
     return environment
+
+
+def _require_own(path: Path) -> None:
+    """Raise StorageError for a database of another program, before LMDB makes or changes a lock file beside it."""
+    environment = _open(path, sync=True, readonly=True, lock=False)
+    try:
+        # Without a lock file, no process has the folder open. With one, a snapshot would need it.
+        if not (path / LOCK_FILE).exists() and not _is_short(environment, path):
+            _require_stamp(environment, path)
+    finally:
+        environment.close()
+
+
+def _require_stamp(environment: lmdb.Environment, path: Path) -> None:
+    with environment.begin() as snapshot:
+        found = snapshot.get(FORMAT_KEY)
+    if found is None:
+        raise _foreign(path)
+    _require_format(found, path)
 
 
 def _is_short(environment: lmdb.Environment, path: Path) -> bool:
@@ -240,6 +261,7 @@ def _open(
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
             return lmdb.open(
                 str(path),
+                mode=FILE_MODE,
                 map_size=size,
                 lib_version=1,
                 max_readers=READERS,
@@ -349,7 +371,7 @@ def _check_space(file: Path) -> None:
 
 def _make_lock_file(file: Path, size: int) -> None:
     other = file.with_name(f"{LOCK_FILE}.{secrets.token_hex(4)}")
-    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
     try:
         try:
             _write_zeros(handle, size + _FIRST_BYTES)
