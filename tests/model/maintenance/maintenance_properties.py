@@ -28,10 +28,10 @@ items = st.lists(
 filters: st.SearchStrategy[Any] = st.none() | st.sampled_from(
     [
         {"status": "DONE"},
-        {"visits": sk.at_least(2)},
+        sk.F(Order.visits) >= 2,
         {"city": None},
-        {"city": sk.present, "visits": sk.below(2)},
-        sk.any_of({"customer": "ada"}, {"number": sk.above(20)}),
+        sk.F(Order.city).exists() & (sk.F(Order.visits) < 2),
+        (sk.F(Order.customer) == "ada") | (sk.F(Order.number) > 20),
     ]
 )
 FOREIGN = ({"pk": {"S": "CUSTOMER#ada"}, "sk": {"S": "ORDER#3"}}, {"pk": {"S": "X"}, "sk": {"S": "Y"}})

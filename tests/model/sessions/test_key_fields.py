@@ -110,10 +110,10 @@ def test_a_put_and_an_update_write_the_row_that_was_read(jobs: sk.Session) -> No
     [
         ({"number": 3}, ["three"]),
         ({"number": 5}, ["five"]),
-        ({"number": sk.other_than(5)}, ["three"]),
-        ({"number": sk.below(5), "note": sk.present}, ["three"]),
-        (sk.any_of({"number": 3}, {"note": "five"}), ["five", "three"]),
-        ({"owner": "ada", "number": sk.below(9)}, ["five", "three"]),
+        (sk.F(Job.number) != 5, ["three"]),
+        ((sk.F(Job.number) < 5) & sk.F(Job.note).exists(), ["three"]),
+        ((sk.F(Job.number) == 3) | (sk.F(Job.note) == "five"), ["five", "three"]),
+        ((sk.F(Job.number) < 9) & {"owner": "ada"}, ["five", "three"]),
         ({"owner": "bob"}, []),
     ],
 )

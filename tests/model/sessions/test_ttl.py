@@ -34,8 +34,8 @@ def test_a_datetime_is_stored_in_seconds(db: sk.Session) -> None:
 def test_conditions_compare_numbers(db: sk.Session) -> None:
     db.put(Customer(customer="ada", expires=THEN))
     assert db.count(ADA, where={"expires": THEN}) == 1
-    assert db.count(ADA, where={"expires": sk.above(THEN)}) == 0
-    assert db.count(ADA, where={"expires": sk.above(THEN - timedelta(seconds=1))}) == 1
+    assert db.count(ADA, where=sk.F(Customer.expires) > THEN) == 0
+    assert db.count(ADA, where=sk.F(Customer.expires) > THEN - timedelta(seconds=1)) == 1
     assert not db.put(Customer(customer="ada", expires=THEN), newer_by="expires")
     assert db.put(Customer(customer="ada", expires=THEN + timedelta(seconds=1)), newer_by="expires")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sortkey.feeds.changes.lease import NOBODY, SHARD_END, FeedStart, ShardLease
 from sortkey.feeds.changes.stream_shards import ShardKey
-from sortkey.model.changes.operators import add
+from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
@@ -54,7 +54,7 @@ class LeaseBook:
             try:
                 lease = await self._session.update(
                     known.key,
-                    {"owner": self.me, "counter": add(1), "wanted_by": NOBODY},
+                    [F(ShardLease.counter).add(1), {"owner": self.me, "wanted_by": NOBODY}],
                     where={"owner": known.owner, "counter": known.counter, "checkpoint": known.checkpoint},
                 )
             except ConditionFailed:
@@ -113,7 +113,7 @@ class HeldLease:
             try:
                 lease = await self._session.update(
                     self.start.key,
-                    {"counter": add(1), "checkpoint": handled, **changes},
+                    [F(ShardLease.counter).add(1), {"checkpoint": handled, **changes}],
                     where={"owner": self.start.owner},
                 )
             except ConditionFailed:

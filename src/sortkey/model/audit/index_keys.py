@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sortkey.model.audit.finding import Finding, Kind
 from sortkey.model.audit.repair import Repair
-from sortkey.model.changes.row_guards import row_guards
+from sortkey.model.changes.row_rewrite import row_guards
 from sortkey.model.errors import ModelError, Unsupported
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import NULL, Value

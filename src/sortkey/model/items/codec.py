@@ -18,7 +18,7 @@ from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
 from sortkey.model.items.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
 from sortkey.model.items.constraints import constraint_check
 from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import NULL, Converter, Value
+from sortkey.model.items.converter import NULL, Converter, OtherForm, Value
 from sortkey.model.items.records import Tag, attribute_names, declared_default, field_names, tag_of
 from sortkey.model.items.stored_as import StoredType
 from sortkey.model.items.type_converter import base_converter, checked
@@ -38,6 +38,8 @@ class Field(NamedTuple):
     tag: str
     read: Callable[[Any], Any] | None
     """Converts the content behind the tag; None if that is the value."""
+    also: tuple[Callable[[Any], Value | None], ...]
+    """Encoders of the other forms that the field is read in."""
     absent: Callable[[], Any] | None
     """The value if the row has no such attribute and the class no default; None if the attribute is required."""
     left_out: bool
@@ -255,6 +257,8 @@ class Codec:
         field = self.by_name[name]
         if isinstance(raw, dict) and field.tag and field.tag not in raw:
             return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
+        if isinstance(error, OtherForm):
+            return DecodeError(f"{self.struct.__name__}.{name}: {error}")
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")
 
 

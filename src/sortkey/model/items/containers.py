@@ -78,7 +78,7 @@ def _map(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
 
 def _set(arguments: tuple[Any, ...], of: ConverterOf, *, make: type) -> Converter:
     member = parse_annotation(arguments[0])
-    encode_one, _, inner, read_one = of(arguments[0])
+    encode_one, _, inner, read_one = of(arguments[0])[:4]
     if member.optional or inner not in ("S", "N", "B"):
         raise DeclarationError(f"a set has strings, numbers or binaries, not {arguments[0]}")
     tag = f"{inner}S"

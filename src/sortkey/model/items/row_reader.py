@@ -57,8 +57,8 @@ _CONTENTS: Final[dict[str, Any]] = {
     "L": list[Any],
     "M": dict[str, Any],
 }
-_READ_IN_C: Final = {("N", Decimal): Decimal, ("S", UUID): UUID, ("S", date): date}
-"""Types that msgspec reads as the codec does. It rounds datetimes, which the codec truncates."""
+_READ_IN_C: Final = {("N", Decimal): Decimal, ("S", date): date}
+"""Types that msgspec reads as the codec does. It takes datetimes and UUIDs in several forms."""
 
 _CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
 """Immutable types, whose defaults all rows can share."""

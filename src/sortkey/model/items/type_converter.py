@@ -11,15 +11,25 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import Enum
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from sortkey.model.errors import DeclarationError
-from sortkey.model.items.annotation import Annotation, parse_annotation
+from sortkey.model.errors import DeclarationError, EncodeError
+from sortkey.model.items.annotation import Annotation, Epoch, parse_annotation
+from sortkey.model.items.attribute_values import comparable
 from sortkey.model.items.constraints import Check, constraint_check
 from sortkey.model.items.containers import CONTAINERS, is_set
-from sortkey.model.items.converter import EPOCH, INEXACT, SCALARS, Converter, Value, content_converter, wrong_type
+from sortkey.model.items.converter import (
+    EPOCH,
+    INEXACT,
+    SCALARS,
+    Converter,
+    Value,
+    content_converter,
+    other_form,
+    wrong_type,
+)
 from sortkey.model.items.records import is_record
-from sortkey.model.items.stored_as import StoredType
+from sortkey.model.items.stored_as import StoredAs, StoredType
 from sortkey.model.items.union_converter import UnionMember, union_converter
 from sortkey.model.items.untyped_values import untyped_converter
 
@@ -112,15 +122,80 @@ def _stored_converter(base: StoredType, nested: RecordConverter) -> Converter:
         raise DeclarationError(f"{base.codec!r}: None has no codec; make the field optional instead")
     if is_set(parsed):
         raise DeclarationError(f"{base.codec!r}: an empty set would be stored as NULL; store a list")
-    encode_inner, decode_inner, tag, read_inner = converter(base.codec.stored, nested)
+    made = _form_converter(base, nested)
+    if not base.codec.also:
+        return made
+    others = [_other_form(base, form, nested) for form in base.codec.also]
+    return _several_forms(base, made, others)
+
+
+def _form_converter(base: StoredType, nested: RecordConverter) -> Converter:
+    """The converter of a codec's first form."""
+    inner = converter(base.codec.stored, nested)
+    if inner.also:
+        raise DeclarationError(f"{base.codec!r}: name all forms in one also=")
+    encode_inner, decode_inner, tag, read_inner = inner[:4]
 
     def encode(value: Any) -> Value:
         return encode_inner(base.encode(value))
 
-    def read(content: Any) -> Any:
-        return base.decode(content if read_inner is None else read_inner(content))
+    if base.codec.is_strict:
 
-    return Converter(encode, lambda value: base.decode(decode_inner(value)), tag, read)
+        def read(content: Any) -> Any:
+            return base.decode(content if read_inner is None else read_inner(content))
+
+        return Converter(encode, lambda value: base.decode(decode_inner(value)), tag, read)
+
+    def decode(stored: Value) -> Any:
+        value = base.decode(decode_inner(stored))
+        try:
+            again = encode(value)
+        except EncodeError as error:
+            raise ValueError(f"{stored!r} is shown as {value!r}, which cannot be stored: {error}") from None
+        if again == stored or comparable(again) == comparable(stored):
+            return value
+        return other_form(value, stored, f"{again!r}", "sk.stored_as(…, also=…)")
+
+    return Converter(encode, decode, tag, decode if not tag else lambda content: decode({tag: content}))
+
+
+def _other_form(base: StoredType, form: Any, nested: RecordConverter) -> Converter:
+    """The converter of one of the forms in `also`: a mark on the declared type, or a type that has its values."""
+    is_mark = isinstance(form, StoredAs | Epoch)
+    made = converter(Annotated[base.declared, form] if is_mark else form, nested)
+    if made.also:
+        raise DeclarationError(f"{base.codec!r}: name all forms in one also=")
+    return made
+
+
+def _several_forms(base: StoredType, first: Converter, others: list[Converter]) -> Converter:
+    forms = [first, *others]
+    tags = {form.tag for form in forms}
+    if "" in tags:
+        raise DeclarationError(f"{base.codec!r}: each form of also= has one attribute type")
+
+    def decode(stored: Value) -> Any:
+        reasons = []
+        for form in forms:
+            if form.tag in stored:
+                try:
+                    return form.decode(stored)
+                except (ValueError, KeyError, TypeError) as error:
+                    reasons.append(str(error))
+        raise ValueError("; ".join(reasons) or f"expected {' or '.join(sorted(tags))}, found {stored!r}")
+
+    def exact(form: Converter) -> Callable[[Any], Value | None]:
+        def encode(value: Any) -> Value | None:
+            try:
+                made = form.encode(value)
+            except EncodeError:
+                return None
+            # Another form may not hold the value, as seconds do not hold half of one.
+            return made if first.encode(form.decode(made)) == first.encode(value) else None
+
+        return encode
+
+    return Converter(first.encode, decode, "", decode, tuple(map(exact, others)))
 
 
 def _choice_converter(values: dict[Any, Any], nested: RecordConverter) -> Converter:

@@ -32,6 +32,8 @@ class UnionMember(NamedTuple):
 def union_converter(members: Sequence[UnionMember]) -> Converter:
     by_type: dict[str, list[UnionMember]] = {}
     for member in members:
+        if member.converter.also:
+            raise DeclarationError(f"{member.name} cannot be in a union: it has several forms")
         if member.converter.tag in _SETS:
             raise DeclarationError(f"{member.name} cannot be in a union: an empty set is stored as NULL")
         if not member.converter.tag:

@@ -24,6 +24,7 @@ from sortkey.model.items.converter import (
     encode_decimal,
     encode_float,
     encode_int,
+    read_float,
     set_content,
 )
 from sortkey.model.items.duration import to_seconds
@@ -187,7 +188,7 @@ def _number(text: str, inexact: bool) -> int | float | Decimal:
     digits = text[1:] if text.startswith("-") else text
     if digits.isdecimal():
         return int(text)
-    return float(text) if inexact else Decimal(text)
+    return read_float(text) if inexact else Decimal(text)
 
 
 _EXACT: Final = _converter(inexact=False)

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.version_tests import is_current, is_not_newer
+from sortkey.model.changes.write_conditions import ItemCondition, unchanged
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
@@ -141,7 +141,7 @@ class DeleteAll(LongWork[DeleteResult]):
                 elif code_of(result) in THROTTLED:
                     left.append((deletion, row))
                 elif (found := row_of_failed_condition(result)) is not None:
-                    if may_succeed(deletion, row, found):
+                    if may_succeed(deletion, deletion.prepare(row).members, found):
                         left.append((deletion, found))
                     else:
                         self._kept += 1
@@ -212,15 +212,13 @@ class _Deletion(ConditionalWrite):
             return [is_not_newer(self.schema, placeholders)] if self._is_of_index else []
         if row is not None and self.schema.is_outdated(row):
             return unchanged(self.schema, row, placeholders)
-        return [*self._condition.tests(row, placeholders), is_current(self.schema, placeholders)]
+        return [*self._condition.tests(placeholders), is_current(self.schema, placeholders)]
 
     def accepts(self, row: Row) -> bool:
         """Raises DecodeError if the program cannot judge the row."""
-        if not self._condition.is_empty:
-            return self._condition.accepts(decode_row(self.schema, row))
         if self._is_of_index:
             require_known_version(self.schema, row)
-        return False
+        return self._condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> Exception:
         return ConditionFailed(f"{self.description}: no longer found", None if row is None else self.schema.decode(row))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.shown_range import shown_range
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
@@ -36,7 +35,6 @@ class PathRows:
         # An index with a part of the items cannot tell; the condition of the write does.
         self._is_judged = path.layout.projection == "ALL" and not requires_nothing(where)
         self._accepts = item_test(path, where)
-        self._in_range = shown_range(path)
         self.more = True
         """Whether there may be more rows."""
         self.units = 0.0
@@ -61,8 +59,6 @@ class PathRows:
         own = [row for row in rows if is_own(row)]
         if self._is_judged:
             own = _accepted(path.schema, own, self._accepts)
-        if self._in_range is not None:
-            own = [row for row in own if self._in_range.accepts_row(row)]
         self._context.meter.returned(path.name, len(own))
         return own
 

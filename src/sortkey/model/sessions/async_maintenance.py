@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
-from sortkey.model.changes.combination import Where
+from sortkey.model.changes.conditions import Where
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey

@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError
 from sortkey.client import AsyncClient, Faults, async_client
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.clock import Clock
-from sortkey.model.changes.combination import Where
-from sortkey.model.changes.place_changes import Changes
-from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.operators import Changes
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.errors import FAILURES
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item

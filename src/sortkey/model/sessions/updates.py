@@ -15,16 +15,12 @@ from typing import Any, Final, TypeVar, cast
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.change_plan import ChangePlan, plan_changes
-from sortkey.model.changes.combination import Where
-from sortkey.model.changes.conditions import attribute_of
-from sortkey.model.changes.item_condition import ItemCondition
-from sortkey.model.changes.nested_attributes import keep_undeclared_in
-from sortkey.model.changes.operators import SET, Clause, Operator
-from sortkey.model.changes.place_changes import Changes, PlaceMissing, by_field
+from sortkey.model.changes.conditions import Where, attribute_of
+from sortkey.model.changes.operators import SET, Changes, Clause, Operator, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.put_condition import PutOptions
-from sortkey.model.changes.row_rewrite import rewrite_row
+from sortkey.model.changes.row_rewrite import keep_undeclared_in, rewrite_row
 from sortkey.model.changes.version_tests import is_current
+from sortkey.model.changes.write_conditions import ItemCondition, PutOptions
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import replace
@@ -123,9 +119,7 @@ class Update(ConditionalWrite):
         return update
 
     def accepts(self, row: Row) -> bool:
-        if not self.schema.has_own_tag(row):
-            return False
-        return self.condition.is_empty or self.condition.accepts(decode_row(self.schema, row))
+        return self.condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if row is None:
@@ -162,7 +156,7 @@ class Update(ConditionalWrite):
 
     def _members(self, planned: ChangePlan, computed: frozenset[str], row: Row | None) -> dict[str, Any]:
         placeholders = Placeholders()
-        conditions = self.condition.tests(row, placeholders)
+        conditions = self.condition.tests(placeholders)
         clauses = [
             *(
                 Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")

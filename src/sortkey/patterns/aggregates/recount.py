@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.changes.comparable import comparable
+from sortkey.model.items.attribute_values import comparable
 from sortkey.model.items.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession, context_of
 from sortkey.patterns.aggregates.extremes import Bound

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
+from sortkey.model.items.attribute_values import comparable
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps

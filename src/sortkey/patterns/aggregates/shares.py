@@ -15,7 +15,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of

@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
+from sortkey.model.items.attribute_values import comparable
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema

@@ -17,10 +17,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
-from sortkey.model.changes.conditions import above, at_least, below
-from sortkey.model.changes.operators import add
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.changes.typed_field import FieldName, field_name
+from sortkey.model.changes.typed_field import FieldName, field_name, field_of
 from sortkey.model.errors import ConditionFailed, DecodeError, ItemMissing, TransactionFailed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item, schema_of
@@ -123,8 +121,8 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.put(item, if_absent=True)
-            allowed = at_least(0) & below(self.limit)
-            transaction.update(parent, {self.count: add(1)}, where={self.count: allowed})
+            count = field_of(self.parent, self.count)
+            transaction.update(parent, [count.add(1)], where=(count >= 0) & (count < self.limit))
             return transaction
 
         def rejected(exists: bool, size: int) -> Outcome | None:
@@ -142,7 +140,8 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.actions.append(Action(_DeletePresent(path)))
-            transaction.update(parent, {self.count: add(-1)}, where={self.count: above(0)})
+            count = field_of(self.parent, self.count)
+            transaction.update(parent, [count.add(-1)], where=count > 0)
             return transaction
 
         def rejected(exists: bool, _size: int) -> Outcome | None:

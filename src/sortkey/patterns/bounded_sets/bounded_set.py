@@ -2,14 +2,11 @@
 
 Each change is one UpdateItem, and its condition decides:
 
-    ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) <= :most
+    ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) < :limit
     DELETE #pins :member     if  attribute_exists(#pk) AND contains(#pins, :one)
 
-and in both, attribute_type(#pins, :set), since other types have a size and elements, too, but cannot be changed so.
-
 The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
-the size are of one moment, and nothing is read for them. `stored_members.py` says what is done about members that other
-programs have stored in other forms.
+the size are of one moment, and nothing is read for them.
 """
 
 from __future__ import annotations
@@ -19,14 +16,12 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from sortkey.model.changes.condition import Condition
-from sortkey.model.changes.conditions import contains, sized
-from sortkey.model.changes.operators import Operator, add, discard
-from sortkey.model.changes.typed_field import FieldName, field_name
+from sortkey.model.changes.conditions import Condition
+from sortkey.model.changes.operators import FieldChange
+from sortkey.model.changes.typed_field import F, FieldName, field_name, field_of
 from sortkey.model.errors import ConditionFailed, DeclarationError, ItemMissing, suggestion
-from sortkey.model.items.codec import Field, Row
+from sortkey.model.items.codec import Row
 from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import Value
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path
@@ -38,23 +33,15 @@ from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.sessions.sync_session import Session
 from sortkey.model.sessions.updates import Update
 from sortkey.patterns.bounded_sets.answer import Bounded, require_limit
-from sortkey.patterns.bounded_sets.stored_members import AsStored, DiscardStored, as_shown, forms_of
 
 ItemT = TypeVar("ItemT", bound=Item)
 
 
 class _Result(NamedTuple):
-    """Whether the stored set was changed, the members that the item shows afterwards, and the stored set if it was."""
+    """Whether the set was changed, and its members afterwards."""
 
     is_changed: bool
     members: AbstractSet[Any]
-    stored: Value | None
-
-    def has_other_form(self, field: Field, member: Any) -> bool:
-        """Whether the set has a member that was added also in another form."""
-        stored = self.stored or {}
-        # Most sets have each member in one form.
-        return sum(map(len, stored.values())) > len(self.members) and forms_of(field, stored, member) > 1
 
 
 class BoundedSet(Generic[ItemT]):
@@ -65,7 +52,7 @@ class BoundedSet(Generic[ItemT]):
         self.field = field
         self.limit = limit
         self._codec = schema_of(cls).codec
-        self._field = self._codec.by_name[field]
+        self._set: F[Any] = field_of(cls, field)
         self._metered = f"bounded {cls.__name__}.{field}"
 
     def __repr__(self) -> str:
@@ -93,34 +80,32 @@ class BoundedSet(Generic[ItemT]):
         return run_in(db, partial(self._remove, path=path, member=member))
 
     def _add(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
-        allowed = ~contains(member) & sized(at_most=self.limit - 1)
-        shown, tag = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, add({member}), AsStored(allowed, tag))
-        if result.is_changed and result.has_other_form(self._field, shown):
-            # The item showed the member before. It still does, and shows no more than before.
-            return Bounded("present", len(result.members))
-        if not result.is_changed and shown not in result.members and len(result.members) < self.limit:
-            # The store has counted several forms of one member.
-            result = yield from self._change(context, path, add({member}), allowed)
+        members = self._set
+        allowed = ~members.contains(member) & (members.size < self.limit)
+        shown = self._shown(member)
+        result = yield from self._change(context, path, members.add({member}), allowed)
         if result.is_changed:
             return Bounded("added", len(result.members))
         return Bounded("present" if shown in result.members else "full", len(result.members))
 
     def _remove(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
-        shown, tag = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, DiscardStored({member}), AsStored(contains(member), tag))
-        if shown in result.members:
-            # It is stored in another form, too, or in another form only.
-            result = yield from self._change(context, path, discard({member}), contains(member))
+        members = self._set
+        result = yield from self._change(context, path, members.delete({member}), members.contains(member))
         return Bounded("removed" if result.is_changed else "absent", len(result.members))
 
+    def _shown(self, member: Any) -> Any:
+        """A member as an item shows it: a codec may read another value than it was given to write. Raises EncodeError
+        for what the set cannot have."""
+        (shown,) = self._codec.by_name[self.field].decode(self._codec.encode_field(self.field, {member}) or {})
+        return shown
+
     def _change(
-        self, context: Context, path: AccessPath[ItemT], change: Operator, condition: Condition
+        self, context: Context, path: AccessPath[ItemT], change: FieldChange, condition: Condition
     ) -> Steps[_Result]:
         require_path(path)
         if not issubclass(path.schema.owner, self.cls):
             raise TypeError(f"{self!r} is in the items of {self.cls.__name__}, not in {path!r}")
-        write = Update(context.adapt(path), {self.field: change}, {self.field: condition})
+        write = Update(context.adapt(path), change, condition)
         write.metered = self._metered
         try:
             _, answer = yield from carry_out(context, write, returning="ALL_NEW")
@@ -130,10 +115,10 @@ class BoundedSet(Generic[ItemT]):
             if not isinstance(error.item, self.cls):
                 # The key is that of an item of another class.
                 raise
-            return _Result(False, getattr(error.item, self.field), None)
+            return _Result(False, getattr(error.item, self.field))
         row: Row = answer["Attributes"]
         item = decode_written(write.schema, row, path, "was updated")
-        return _Result(True, getattr(item, self.field), row.get(self._field.attribute))
+        return _Result(True, getattr(item, self.field))
 
 
 def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[ItemT]:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.model.changes.operators import add
+from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
@@ -84,7 +84,7 @@ class Removal:
         if not over:
             return []
         # From here on, a load that read the pointer before the mark cannot publish: see pointer.py.
-        pointer = await self._book.session.update(Pointer.key(of=self._book.of), {"version": add(1)})
+        pointer = await self._book.session.update(Pointer.key(of=self._book.of), [F(Pointer.version).add(1)])
         return [each for each in over if each.id not in pointer.ids]
 
     def _is_alive(self, generation: Generation) -> bool:

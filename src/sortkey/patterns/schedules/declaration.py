@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from sortkey.model.changes.combination import Where
+from sortkey.model.changes.conditions import Where
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
