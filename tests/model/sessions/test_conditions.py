@@ -44,7 +44,6 @@ ORDERS = [
             | ((sk.F(Order.status) == "DONE") & (sk.F(Order.visits) == 9)),
             [3],
         ),
-        ((sk.F(Order.visits) > 0) & (sk.F(Order.visits) < 9), [2]),
         (~((sk.F(Order.visits) == 5) | (sk.F(Order.city) == "Bern")), [1]),
         (~((sk.F(Order.visits) == 0) | (sk.F(Order.visits) == 9)), [2]),
         (~(((sk.F(Order.status) == "OPEN") & sk.F(Order.city).not_exists()) | sk.F(Order.tags).not_exists()), [2]),

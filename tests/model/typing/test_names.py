@@ -65,7 +65,7 @@ def test_conditions_and_changes_take_values_of_the_type() -> None:
         sk.F(Product.size) == Size.LARGE,
         sk.F(Product.city).begins_with("R"),
         sk.F(Product.tags).contains("red"),
-        sk.F(Product.lines).contains(Line(text="a")),
+        sk.F(Product.lines)[0].at(Line.text) == "a",
         sk.F(Product.lines).size <= 9,
         sk.F(Product.city).not_exists() | ~sk.F(Product.city).exists(),
         (stock > 1) & {"city": "Rome"},

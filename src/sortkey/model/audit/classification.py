@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sortkey.model.audit.finding import Finding, Kind, Verdict
+from sortkey.model.audit.forms import audit_forms
 from sortkey.model.audit.index_keys import audit_index_keys
 from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.ttl import TtlFinding, audit_ttl
@@ -48,27 +50,32 @@ class Classifier:
                 guards = {name: row[name], VERSION_ATTRIBUTE: row.get(VERSION_ATTRIBUTE)}
                 repairs.append(Repair({name: ttl.value}, (), guards))
                 readable = {**row, name: ttl.value}
+        forms = audit_forms(schema, readable) if self._index is None and not schema.is_outdated(row) else None
+        if forms is not None:
+            findings += forms.findings
+            repairs.append(forms.repair)
+            readable = {**readable, **forms.repair.sets}
         try:
             item = schema.decode(readable)
         except DeclarationError:
             raise
         except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
             findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
-            return _verdict(schema, findings, repairs)
+            return _verdict(schema, row, findings, repairs)
         disagreeing = _disagreement(schema, readable)
         if disagreeing is not None:
-            return _verdict(schema, [*findings, disagreeing], repairs)
-        for finding, repair in audit_index_keys(schema, item, row, self._index):
+            return _verdict(schema, row, [*findings, disagreeing], repairs)
+        for finding, repair in audit_index_keys(schema, item, readable, self._index):
             findings.append(finding)
             if repair is not None:
                 repairs.append(repair)
         version = schema.row_version(row)
         if self._index is not None or version == schema.version:
-            return _verdict(schema, findings, repairs)
+            return _verdict(schema, row, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {version}; the class has {schema.version}")
         if self._upgrade:
             return self._upgraded(schema, item, row, readable, [*findings, older])
-        return _verdict(schema, [*findings, older], repairs)
+        return _verdict(schema, row, [*findings, older], repairs)
 
     def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
         """The finding about the TTL. It has a repair only if the row's class says what the attribute is, knows the
@@ -112,10 +119,13 @@ def _is_readable(schema: Schema[Any], row: Row) -> bool:
     return True
 
 
-def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]) -> Verdict:
+def _verdict(schema: Schema[Any], row: Row, findings: list[Finding], repairs: list[Repair]) -> Verdict:
     repair: Repair | None = None
     for each in repairs:
         repair = each if repair is None else repair.joined(each)
+    if repair is not None:
+        # Some follow from the row as others repair it; all depend on the row as it is.
+        repair = replace(repair, guards={name: row.get(name) for name in repair.guards})
     return Verdict(schema.name, tuple(findings), repair)
 
 

@@ -12,6 +12,7 @@ from sortkey.model.audit.repair import Repair
 class Kind(StrEnum):
     UNRECOGNISED = "unrecognised"
     UNDECODABLE = "undecodable"
+    OTHER_FORM = "other-form"
     KEY_DISAGREES = "key-disagrees"
     INDEX_KEY_MISSING = "index-key-missing"
     INDEX_KEY_HALF = "index-key-half"
@@ -35,6 +36,7 @@ class Kind(StrEnum):
 _MEANINGS: Final = {
     Kind.UNRECOGNISED: "no class has a key of this form",
     Kind.UNDECODABLE: "its class cannot decode it",
+    Kind.OTHER_FORM: "a value is not in the form of its field",
     Kind.KEY_DISAGREES: "attributes disagree with the primary key",
     Kind.INDEX_KEY_MISSING: "the index key is missing",
     Kind.INDEX_KEY_HALF: "a part of the index key is missing",

@@ -1,8 +1,8 @@
 """Conditions: `sk.F(Order.total) >= 5`, joined by `&`, `|` and `~`, and `where={"status": "OPEN"}`.
 
 A mapping requires that each field, or place in a field, equals its value; None means that the field is absent. What
-`sk.F` makes is a `FieldCondition`: a place and a `FieldTest` of its value. A test says itself in DynamoDB's words, and what
-its result is for a value that is known: the default of a field, which a row without the attribute shows.
+`sk.F` makes is a `FieldCondition`: a place and a `FieldTest` of its value. A test says itself in DynamoDB's words, and
+what its result is for a value that is known: the default of a field, which a row without the attribute shows.
 `changes/requirements.py` makes the expression of a whole condition.
 """
 
@@ -135,8 +135,8 @@ class FieldTest(ABC):
 
     @abstractmethod
     def text(self, fields: Any, name: str, path: str, placeholders: Placeholders) -> str:
-        """The test in DynamoDB's words; `path` is the attribute, or the place in it. Raises for what the field cannot be
-        compared with."""
+        """The test in DynamoDB's words; `path` is the attribute, or the place in it. Raises for what the field cannot
+        be compared with."""
 
     @abstractmethod
     def holds(self, fields: Any, name: str, shown: Value | None) -> bool:

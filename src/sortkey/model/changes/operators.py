@@ -7,8 +7,9 @@ field's default, which is what its item shows. Where the store cannot do that, t
 the operator itself: if an index key is made of the field, if the default is a set with elements, and if the attribute
 is NULL.
 
-A place inside a field is changed alone, on condition that what contains it is there. If it is not, because the row lacks
-the field and the item shows its default, the session changes the value that the item shows and writes the field whole.
+A place inside a field is changed alone, on condition that what contains it is there. If it is not, because the row
+lacks the field and the item shows its default, the session changes the value that the item shows and writes the field
+whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The filter of a query or a scan: `iterate(path, where=…)`, `page`, `count`, `scan`.
 
-The store drops the rows that do not match. It lets pass what only the program can tell: rows of another version, rows of
-a subclass that declares a field otherwise, and fields that the primary key holds in a text, which the store cannot read.
-Their items are tested after they are decoded.
+The store drops the rows that do not match. It lets pass what only the program can tell: rows of another version, rows
+of a subclass that declares a field otherwise, and fields that the primary key holds in a text, which the store cannot
+read. Their items are tested after they are decoded.
 """
 
 from __future__ import annotations

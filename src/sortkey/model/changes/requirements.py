@@ -114,16 +114,18 @@ class Leaf:
 
     def _with_gaps(self, text: str, names: PlacePlaceholders) -> Text:
         """The test with the results that gaps have: what its expression says of them already needs no more."""
-        required, sufficient = [], []
+        required: list[str] = []
+        also_required: list[str] = []
+        sufficient: list[str] = []
         for gap in self._merged_gaps():
             natural = self.test.if_null if gap.is_null and gap.depth == len(self.steps) else self.test.if_absent
             if gap.result and not natural:
                 sufficient.append(self._gap_test(gap, names))
             elif natural and not gap.result:
-                required.append(self._no_gap_test(gap, names))
-        tested = all_of([*required, text])
+                (also_required if gap.is_null else required).append(self._no_gap_test(gap, names))
+        tested = all_of([*required, text, *also_required])
         # Most rows have the attribute, and the store stops at the first test that is true.
-        return Text(any_of(tested, *sufficient), is_joined=bool(required) and not sufficient)
+        return Text(any_of(tested, *sufficient), is_joined=bool(required or also_required) and not sufficient)
 
     def _merged_gaps(self) -> Iterator[Gap]:
         """The gaps; one instead of several if whatever is missing on the way gives the same result."""
@@ -229,7 +231,7 @@ class Requirement:
         return self._undecided_in(self.root)
 
     def _decided(self) -> Node:
-        """What is left of the requirement without the conditions that the store cannot judge, all of which must hold."""
+        """What is left of the requirement without the conditions that the store cannot judge."""
         if not self.undecided:
             return self.root
         root = self.root

@@ -5,8 +5,8 @@ item shows only the declared ones, so an attribute encoded from an item has lost
 comparison: the stored value has them, and the same value decoded and encoded again has not.
 
 It is guarded by the whole row. An attribute that the row lacks decides as much as one that it has: a field shows its
-default, a missing version is the first one. So every attribute that the class declares is guarded, present or absent. An
-attribute that no declaration names, and that the row lacks, is not: nobody knows its name.
+default, a missing version is the first one. So every attribute that the class declares is guarded, present or absent.
+An attribute that no declaration names, and that the row lacks, is not: nobody knows its name.
 """
 
 from __future__ import annotations

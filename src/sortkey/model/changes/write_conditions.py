@@ -118,6 +118,10 @@ class PutCondition(ABC):
     def accepts(self, stored: Any) -> bool:
         """Whether an item, of a row that the store cannot judge, may be replaced."""
 
+    def require_readable(self, _row: Row) -> None:
+        """Raises DecodeError for a row that was not replaced, if what decides cannot be read."""
+        return
+
     def no_item(self, placeholders: Placeholders) -> str:
         """The test that there is no item."""
         return placeholders.equal(self.schema.primary.partition.name, None)
@@ -160,6 +164,9 @@ class NewerBy(PutCondition):
 
     def accepts(self, stored: Any) -> bool:
         return self._is_older(getattr(stored, self.field))
+
+    def require_readable(self, row: Row) -> None:
+        self.schema.codec.require_readable(self.field, row)
 
     def _is_older(self, value: Any) -> bool:
         if value is None:

@@ -227,6 +227,16 @@ class Codec:
                 values[name] = absent()
         return values
 
+    def require_readable(self, name: str, row: Mapping[str, Value]) -> None:
+        """Raises DecodeError for a row whose field cannot be read."""
+        field = self.by_name[name]
+        raw = row.get(field.attribute)
+        if raw is not None:
+            try:
+                field.decode(raw)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise self._undecodable(name, raw, error) from error
+
     @cached_property
     def required(self) -> frozenset[str]:
         return frozenset(name for name in field_names(self.struct) if _default(self.struct, name) is _MISSING)
@@ -255,10 +265,10 @@ class Codec:
 
     def _undecodable(self, name: str, raw: Any, error: Exception) -> DecodeError:
         field = self.by_name[name]
-        if isinstance(raw, dict) and field.tag and field.tag not in raw:
-            return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
         if isinstance(error, OtherForm):
             return DecodeError(f"{self.struct.__name__}.{name}: {error}")
+        if isinstance(raw, dict) and field.tag and field.tag not in raw:
+            return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")
 
 

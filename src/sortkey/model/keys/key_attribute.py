@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
-from sortkey.model.errors import EncodeError, KeyPartError
+from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
 from sortkey.model.items.codec import Field
 from sortkey.model.items.converter import Value
 from sortkey.model.items.generated_function import generate_function
@@ -149,6 +149,8 @@ class NativeAttribute:
     sharding: Final = None
 
     def __init__(self, name: str, field: Field) -> None:
+        if field.also:
+            raise DeclarationError(f"{field.name} is stored in several forms, and a key has one")
         self.name = name
         self.field = field
         self.tag = field.tag

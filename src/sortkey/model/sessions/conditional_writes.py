@@ -1,9 +1,9 @@
 """Writes of one item under a condition, and how they are carried out.
 
-The store tests the condition. If it fails, the error holds the current row. The write is prepared again from that row: if
-that makes another request, because the row has changed since it was read, has an older version, or lacks a part of an
-index key, it is sent; if it makes the same, the item does not match. So a write reads at most once, however many attempts
-it takes.
+The store tests the condition. If it fails, the error holds the current row. The write is prepared again from that row:
+if that makes another request, because the row has changed since it was read, has an older version, or lacks a part of
+an index key, it is sent; if it makes the same, the item does not match. So a write reads at most once, however many
+attempts it takes.
 """
 
 from __future__ import annotations

@@ -106,6 +106,8 @@ class Put(ConditionalWrite):
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if not isinstance(self.condition, Matching | SameVersion):
+            if row is not None and self.condition is not None and not self.schema.needs_program(row):
+                self.condition.require_readable(row)
             return NotPut(f"{self.schema.name} was not put")
         stored = None if row is None else decode_row(self.schema, row)
         if stored is not None and not isinstance(stored, self.schema.owner):
