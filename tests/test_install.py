@@ -122,10 +122,12 @@ def distributions(modules: set[str]) -> set[str]:
     return {canonicalize_name(distribution) for module in modules for distribution in known[module]}
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     assert distributions(imported()) == declared().union(*map(declared, IN_USE)) - DATA
 
 
+@pytest.mark.slow
 def test_the_error_knows_each_package_that_an_extra_installs() -> None:
     assert distributions(set(PACKAGES)) == set().union(*map(declared, IN_USE)) - declared() - DATA
 
@@ -142,7 +144,7 @@ def test_the_packages_that_each_extra_adds() -> None:
 
 
 def test_all_includes_every_extra_but_spark() -> None:
-    tools = {"all", "spark", "test", "dev"}
+    tools = {"all", "spark", "docs", "test", "dev"}
     assert declared("all") == set().union(*map(declared, EXTRAS.keys() - tools))
     assert declared("spark") & declared("all") == set()
 

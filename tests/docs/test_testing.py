@@ -1,4 +1,4 @@
-"""The tests that docs/testing.md shows pass on every store, and fail for a program that is wrong."""
+"""The tests that docs/guides/testing.md shows pass on every store, and fail for a program that is wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_test_starts_empty(emptied: sk.Session, time: int) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The files of the page."""
-    write_files("testing.md", tmp_path)
+    write_files("guides/testing.md", tmp_path)
     (tmp_path / "test_emptied.py").write_text(EMPTIED, encoding="utf-8")
     return tmp_path
 
@@ -46,7 +46,7 @@ def run(folder: Path, *options: str) -> str:
 @pytest.mark.slow
 def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> None:
     options = [] if store == "memory" else ["--store", request.getfixturevalue(store)]
-    assert "\n7 passed" in run(folder, *options)
+    assert "\n8 passed" in run(folder, *options)
 
 
 @pytest.mark.slow
@@ -66,4 +66,4 @@ def test_they_fail_for_a_wrong_program(right: str, wrong: str, failed: str, fold
     program.write_text(text.replace(right, wrong), encoding="utf-8")
     printed = run(folder)
     assert f"FAILED test_shop.py::{failed}" in printed
-    assert "1 failed, 6 passed" in printed
+    assert "1 failed, 7 passed" in printed

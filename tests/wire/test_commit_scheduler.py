@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.write_batch import WriteBatch
-from sortkey.http.outbox import Outbox
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.core import Answer
+from sortkey.http.sending import Outbox
 from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import EndpointMetrics
 
 NOTHING: Any = None
 """The scheduler looks at neither the route nor the request."""
@@ -49,7 +49,7 @@ class Writes:
     def __init__(self, database: Database, commits_on_loop: bool = True) -> None:
         self.threads: list[str] = []
         self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
-        self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
+        self.outbox = Outbox(EndpointMetrics(), asyncio.get_running_loop().call_soon)
         self.scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
 
     def begin(self, finish: Callable[[PendingWrite], None] | None = None, size: int = 0) -> None:
@@ -119,7 +119,7 @@ def test_but_not_for_ever(database: Database) -> None:
 # Otherwise the first of many occasional writers would wait for the last.
 def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count()
-    monkeypatch.setattr(commit_scheduler, "perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(commit_scheduler, "monotonic", lambda: float(next(seconds)))
 
     async def story() -> None:
         writes = Writes(database)

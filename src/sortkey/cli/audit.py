@@ -4,7 +4,7 @@
     sortkey audit shop.models --store ./data --repair                   rewrite index keys and TTL attributes
 
 An audit reads whole tables; it says what that cost. A repair is safe beside other writers: each write is conditional on
-what it was computed from. See docs/migrating.md.
+what it was computed from. See docs/guides/migrating.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from sortkey.cli.audit_progress import AuditFile, ProgressBar, WrongFile
 from sortkey.cli.messages import print_error
 from sortkey.cli.tables import tables_in
 from sortkey.cli.user_module import NoModule, import_user_module
-from sortkey.client import store_url
+from sortkey.client import stores
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditProgress
 from sortkey.model.errors import ModelError, suggestion
-from sortkey.model.sessions.sync_session import Session, connect
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
+from sortkey.model.sessions.connect import connect
+from sortkey.model.sessions.session import Session
 from sortkey.storage import StorageError
 
 
@@ -93,7 +94,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Table]:
 
 def _store(url: str) -> str:
     """The URL, unless it names a folder that would be created, or memory."""
-    store = store_url.parse(url)
+    store = stores.parse(url)
     if store.path is not None and not store.path.exists():
         raise CannotAudit(f"there is no folder {store.path}")
     if store.path is None and store.remote is None:

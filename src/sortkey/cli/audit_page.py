@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sortkey.model.audit.report import AuditReport, FindingCount
-from sortkey.model.paths import prices
+from sortkey.model.costs import explain
 
 _NO_CLASS = "(none)"
 
@@ -69,9 +69,11 @@ def _after_colon(detail: str) -> str:
 
 
 def _cost(report: AuditReport) -> str:
-    dollars = prices.read_dollars_per_million(report.read_units) + prices.write_dollars_per_million(report.write_units)
+    dollars = explain.read_dollars_per_million(report.read_units) + explain.write_dollars_per_million(
+        report.write_units
+    )
     written = f" and {report.write_units:,g} write units" if report.write_units else ""
-    return f"{report.read_units:,g} read units{written} (${dollars / 1_000_000:,.6f}, list price of {prices.REGION})"
+    return f"{report.read_units:,g} read units{written} (${dollars / 1_000_000:,.6f}, list price of {explain.REGION})"
 
 
 def _summary(reports: Sequence[AuditReport], *, repair: bool) -> str:

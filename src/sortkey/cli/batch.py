@@ -4,7 +4,7 @@
     sortkey batch goals --demo                                       generated inputs, to see it work
     sortkey batch goals --rollback                                   serve the load before again
 
-See docs/goals.md.
+See docs/services/goals.md.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sortkey.cli.arguments import Parser, add_store_argument
 from sortkey.cli.batch_progress import BatchProgress
 from sortkey.cli.batch_report import CannotReport, print_report, write_report
 from sortkey.cli.messages import print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.patterns.generation.pointer import NoEarlierGeneration, Served, Superseded
 from sortkey.storage import StorageError
 from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, NotReconciled, parse_as_of, parse_month
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SERVICES: Final = ("goals",)
 JOB: Final = "sortkey_services.goals.batch.job"
-DEMO: Final = "sortkey_services.goals.demo_inputs"
+DEMO: Final = "sortkey_services.goals.batch.demo_gold"
 _INPUTS: Final = ("gold", "rules", "as_of", "month")
 _EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
 """Options that another one makes meaningless."""

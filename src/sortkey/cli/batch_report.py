@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sortkey_services.goals.batch.reconciliation import Example
-from sortkey_services.goals.reconciliation_item import OUTCOMES
+from sortkey_services.goals.model import OUTCOMES
 
 if TYPE_CHECKING:
     # Installed with `batch` only.

@@ -13,9 +13,9 @@ from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
-from sortkey.wire.keys_file import BadKeysFile
-from sortkey.wire.serve_database import Options, authentication_for, serve
-from sortkey.wire.worker_metrics import NoOtherWorkers
+from sortkey.wire.authentication import BadKeysFile
+from sortkey.wire.metrics import NoOtherWorkers
+from sortkey.wire.server import Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
 
 
@@ -31,7 +31,7 @@ def add_arguments(command: Parser) -> None:
         "--faults",
         metavar="LIST",
         type=_faults,
-        help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/faults.md)",
+        help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
     )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
 

@@ -17,14 +17,13 @@ import msgspec
 
 from sortkey.cli.arguments import DEFAULT_FOLDER, Parser
 from sortkey.cli.messages import print_error
-from sortkey.client import store_url
-from sortkey.client.store_url import Store
+from sortkey.client import stores
+from sortkey.client.stores import StoreAddress
 from sortkey.clock import Clock, SystemClock
-from sortkey.diagnosis.endpoint import examine_endpoint
+from sortkey.diagnosis.endpoint import examine_endpoint, examine_write
 from sortkey.diagnosis.finding import Finding, Status
 from sortkey.diagnosis.folder import examine_folder
 from sortkey.diagnosis.machine import ClockWatch, examine_machine
-from sortkey.diagnosis.written_item import examine_write
 
 _SUBJECT_WIDTH: Final = 15
 
@@ -63,14 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if diagnosis.fit else 1
 
 
-def target_of(given: str | None) -> Store | None:
+def target_of(given: str | None) -> StoreAddress | None:
     """What to examine besides the machine. Raises ValueError if it is neither a folder nor a URL."""
     if given is not None:
-        return store_url.parse(given)
-    return store_url.parse(DEFAULT_FOLDER) if DEFAULT_FOLDER.exists() else None
+        return stores.parse(given)
+    return stores.parse(DEFAULT_FOLDER) if DEFAULT_FOLDER.exists() else None
 
 
-def diagnose(store: Store | None, table: str | None, clock: Clock) -> Diagnosis:
+def diagnose(store: StoreAddress | None, table: str | None, clock: Clock) -> Diagnosis:
     watch = ClockWatch(clock)
     findings = examine_machine()
     if store is not None and store.path is not None:

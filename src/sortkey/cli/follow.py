@@ -16,19 +16,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.extras import installed_by
-from sortkey.feeds.changes import metrics as feed_metrics
-from sortkey.feeds.changes.dead_letter import DeadLetter
-from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
+from sortkey.feeds.follower import LEASE_SECONDS, Follower
+from sortkey.feeds.shards.dead_letter import DeadLetter
+from sortkey.feeds.shards.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
-from sortkey.feeds.timers import metrics as timer_metrics
 from sortkey.http import process
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
-from sortkey.http.prometheus import render
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey_services.registry import SERVICES
@@ -37,7 +35,6 @@ Sink = Callable[[DeadLetter], Awaitable[None]]
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
-_FAMILIES: Final = {**feed_metrics.FAMILIES, **timer_metrics.FAMILIES}
 
 
 def add_arguments(command: Parser) -> None:
@@ -95,7 +92,7 @@ async def follow(
         follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()
-        with StatusServer(listening, lambda: render(follower.samples(), _FAMILIES), hosts):
+        with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):
             await follower.run(lambda: announce(url_of(listening)))
 
 
@@ -106,7 +103,7 @@ def topic_of(arguments: argparse.Namespace, stack: ExitStack) -> Sink | None:
     if arguments.kafka is None or arguments.dead_letters is None:
         raise BadSettings("--kafka and --dead-letters need each other: the brokers, and the topic of dead letters")
     with installed_by("kafka"):
-        module = import_module("sortkey.feeds.changes.topic_dead_letters")
+        module = import_module("sortkey.feeds.kafka.dead_letters")
     try:
         topic = module.open_topic(arguments.kafka, arguments.dead_letters, arguments.kafka_config, START_SECONDS)
     except module.KafkaUnusable as error:

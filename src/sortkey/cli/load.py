@@ -3,7 +3,7 @@
     sortkey load pricing prices.parquet --store ./data
 
 The file is checked as a whole before anything is written. A load that was interrupted is continued by the same command.
-See docs/pricing.md.
+See docs/services/pricing.md.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadRequest, BadSettings, Conflict
 from sortkey.storage import StorageError
 from sortkey_services.pricing.checks import Mistake, check_requester
 from sortkey_services.pricing.load.load_processes import LoadFailed
-from sortkey_services.pricing.load.price_files import FORMATS
+from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.load.raw_rows import UnusableFile
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import PricingService, read_settings
 
 SERVICE: Final = "pricing"
 """The one service that can be loaded."""
@@ -80,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _load(arguments: argparse.Namespace, settings: Mapping[str, Any], store: str) -> LoadedPrices:
     pricing_settings = read_settings(settings)
     async with async_connect(store, tables=[PRICES, CHANGES]) as session:
-        service = Pricing(session, pricing_settings)
+        service = PricingService(session, pricing_settings)
         with installed_by("batch"):
             load = PriceLoad(
                 *(session, service, store, arguments.file, arguments.format),

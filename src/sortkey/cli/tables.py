@@ -21,8 +21,8 @@ from sortkey.cli.messages import print_error
 from sortkey.cli.user_module import NoModule, import_user_module
 from sortkey.model.errors import ModelError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.tables import table_templates
-from sortkey.model.tables.table import Table
 
 FORMATS: Final[Mapping[str, Callable[[Sequence[Table]], str]]] = {
     "json": table_templates.requests,

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.messages import announce, print_error
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.feeds.kafka.kafka_settings import (
     DEAD_LETTERS_SUFFIX,
     KafkaSettings,
@@ -27,15 +27,13 @@ from sortkey.feeds.kafka.kafka_settings import (
 )
 from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FAMILIES
-from sortkey.feeds.kafka.subscription import WorkerFailed
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.worker import KafkaWorker, WorkerFailed
 from sortkey.feeds.status_server import StatusServer
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.http.process import tune_interpreter
-from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey_services.registry import SERVICES
@@ -94,7 +92,7 @@ async def work(
         service = definition.make(session, settings)
         assert isinstance(service, Consumer)
         await service.start()
-        worker = Worker(kafka, service)
+        worker = KafkaWorker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
         tune_interpreter()

@@ -1,10 +1,15 @@
-"""botocore's service model of DynamoDB, loaded when first needed; most programs never need it.
+"""What botocore knows of DynamoDB: the names of operations, the checks of their parameters, the metadata of answers and
+clients.
 
-Loading takes some 50 ms, and importing the loader twice as long, so neither happens at import.
+botocore's service model is loaded when first needed; most programs never need it. Loading takes some 50 ms, and
+importing the loader twice as long, so neither happens at import.
 """
 
 from __future__ import annotations
 
+import itertools
+import secrets
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -19,14 +24,13 @@ if TYPE_CHECKING:
 OPERATION_OF: Final = {xform_name(operation): operation for operation in OPERATIONS}
 """Operations by the names of their methods."""
 METHOD_OF: Final = {operation: method for method, operation in OPERATION_OF.items()}
-
 _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 """boto3 has these on a separate client."""
 
 
 @cache
 def service_model(service: str = "dynamodb") -> ServiceModel:
-    made: ServiceModel = import_module("botocore.model").ServiceModel(load(service, "service-2"), service)
+    made: ServiceModel = import_module("botocore.model").ServiceModel(load_data(service, "service-2"), service)
     return made
 
 
@@ -50,6 +54,38 @@ def _serialiser() -> Any:
     return import_module("botocore.serialize").create_serializer("json", include_validation=True)
 
 
-def load(service: str, file: str) -> Any:
+def load_data(service: str, file: str) -> Any:
     """One of botocore's data files about a service, such as `paginators-1`."""
     return import_module("botocore.loaders").Loader().load_service_model(service, file)
+
+
+def check_parameters(operation: str, members: dict[str, Any]) -> None:
+    """Raise botocore's ParamValidationError if boto3 would not have sent this."""
+    serialise(operation, members)
+
+
+_PROCESS: Final = secrets.token_hex(16).upper()
+_REQUESTS: Final = itertools.count(10**15)
+"""From a number large enough that all have one length, without padding."""
+
+
+def response_metadata(status: int = 200) -> dict[str, Any]:
+    """What boto3 adds to every answer. The request id is unique: the process's id, then the request's number."""
+    return {
+        "RequestId": f"{_PROCESS}{next(_REQUESTS)}",
+        "HTTPStatusCode": status,
+        "HTTPHeaders": {},
+        "RetryAttempts": 0,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMeta:
+    """`client.meta`: the parts that make sense without a network."""
+
+    endpoint_url: str
+    region_name: str
+
+    @property
+    def service_model(self) -> ServiceModel:
+        return service_model()

@@ -83,7 +83,7 @@ class GraphQLEndpoint:
     def _check_introspection(self, caller: sk.services.Caller) -> None:
         if self._introspection == "always" or (self._introspection == "loopback" and _is_loopback(caller.address)):
             return
-        raise refused(INTROSPECTION_DISABLED, "Introspection is disabled here; docs/graphql.md has the schema.")
+        raise refused(INTROSPECTION_DISABLED, "Introspection is disabled here; docs/guides/graphql.md has the schema.")
 
 
 def answer_of(result: ExecutionResult) -> GraphQLAnswer:

@@ -58,15 +58,28 @@ def page_arguments(
     before: Annotated[str | None, QueryParameter(description="before this cursor")] = None,
 ) -> PageArguments:
     """Raises BadRequest for a size out of bounds, and for both directions at once."""
+    return sized_page(first, after, last, before)
+
+
+def sized_page(
+    first: int | None,
+    after: str | None,
+    last: int | None,
+    before: str | None,
+    *,
+    default: int = DEFAULT_ITEMS,
+    most: int = MAX_ITEMS,
+) -> PageArguments:
+    """The same for lists with a default and a largest size of their own."""
     if (first is not None or after is not None) and (last is not None or before is not None):
         raise sk.services.BadRequest("use first and after, or last and before, not both")
     for name, size in (("first", first), ("last", last)):
-        if size is not None and not 1 <= size <= MAX_ITEMS:
-            raise sk.services.BadRequest(f"{name}: must be from 1 to {MAX_ITEMS:,}, not {size}")
+        if size is not None and not 1 <= size <= most:
+            raise sk.services.BadRequest(f"{name}: must be from 1 to {most:,}, not {size}")
     if before is not None and last is None:
-        last = DEFAULT_ITEMS
+        last = default
     if last is None and first is None:
-        first = DEFAULT_ITEMS
+        first = default
     return PageArguments(first=first, after=after, last=last, before=before)
 
 

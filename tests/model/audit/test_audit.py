@@ -9,7 +9,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
 from sortkey.model.audit.report import EXAMPLES
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, Event, Order, event_row, order_row
 
 FLAWED = {
@@ -124,6 +124,7 @@ def test_upgrade(audited: sk.Session) -> None:
     assert [each.kind for each in audited.iterate(Event.by_kind(kind="LOGIN"))] == ["LOGIN"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [1, 3])
 def test_an_audit_continues_where_another_stopped(live: sk.Session, segments: int) -> None:
     fill(live, orders=1200)
@@ -163,7 +164,7 @@ def test_a_reported_progress_does_not_change(live: sk.Session) -> None:
 def test_the_rate_limits_what_is_written() -> None:
     pauses: list[float] = []
     with sk.connect("memory:", tables=[AUDITED]) as db:
-        db._sleep = pauses.append
+        db._runner.sleep = pauses.append
         db.create_tables()
         fill(db)
         report = db.audit(AUDITED, repair=True, rate=2)

@@ -12,8 +12,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
+from sortkey.model.calls.steps import Call
 from sortkey.model.changes.typed_field import field_of
-from sortkey.model.sessions.steps import Call
 from tests.model.sessions.leaderboard import leaderboard
 
 BEFORE = leaderboard(4)
@@ -112,6 +112,7 @@ def _shard(version: Any, player: str) -> Any:
 
 # An item that moves between two requests is in a shard that was read before, or in one that is read after. All items
 # come from one shard, so a page takes several rounds of requests.
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "former", "shard"), [(CHANGING, BEFORE, "00"), (PREPARED, AFTER, "09")])
 def test_an_item_that_moves_between_two_requests_is_returned_once(
     memory: sk.Session, version: Any, former: Any, shard: str
@@ -142,7 +143,7 @@ def _players_counted(db: sk.Session, path: sk.AccessPath[Any]) -> int:
 
 def _before_request(db: sk.Session, nth: int, act: Callable[[], None]) -> None:
     """Acts before the nth Query of the session from now on."""
-    perform = type(db)._perform
+    perform = db._runner._perform
     queries = 0
 
     def performed(call: Call, deadline: Any) -> Any:
@@ -151,9 +152,9 @@ def _before_request(db: sk.Session, nth: int, act: Callable[[], None]) -> None:
             if queries == nth:
                 act()
             queries += 1
-        return perform(db, call, deadline)
+        return perform(call, deadline)
 
-    db._perform = performed  # type: ignore[method-assign]
+    db._runner._perform = performed  # type: ignore[method-assign]
 
 
 # Readers, writers and the mover at once, in threads of one process. Scores are tied, ranks are not.

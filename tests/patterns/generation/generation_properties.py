@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.patterns.generation.persons import DAY, HOUR, PEOPLE, Person, as_of, persons, stored
 
 NAMES = ("ada", "bob", "cyd")
@@ -47,7 +47,7 @@ class Loads(RuleBasedStateMachine):
     def open(self) -> None:
         async def opened() -> sk.AsyncSession:
             db = await sk.async_connect(
-                "memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(now=self.clock.now)
+                "memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(monotonic=self.clock.now)
             )
             await db.create_tables()
             return db

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 AS_OF = datetime(2026, 5, 16, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -47,7 +47,7 @@ def run(
     """Runs a test in a store with all tables. The reader's time is the clock's, too, if there is one."""
 
     async def opened() -> None:
-        pacing = None if clock is None else Pacing(now=clock.now)
+        pacing = None if clock is None else Pacing(monotonic=clock.now)
         async with sk.async_connect(store, tables=PEOPLE.tables, clock=clock, pacing=pacing) as db:
             await db.create_tables()
             await test(db)

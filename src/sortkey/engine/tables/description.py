@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.core import Core
-from sortkey.engine.rows.spaces import space_bytes
-from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
-from sortkey.engine.tables.key_schema import KeyNames
-from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
-from sortkey.engine.tables.throughput import decreases_today
-from sortkey.engine.write_batch import WriteBatch, read_count
+from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
+from sortkey.engine.rows.records import space_bytes
+from sortkey.engine.rows.write_batch import WriteBatch, read_count
+from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.definition import KeyNames
+from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, decreases_today, warm_units
 from sortkey.storage import Transaction
 
 Description = dict[str, Any]
@@ -54,7 +53,7 @@ class _Describer(msgspec.Struct, frozen=True):
                 {"AttributeName": name, "AttributeType": tag} for name, tag in entry.attributes.items()
             ],
             "TableName": entry.name,
-            "KeySchema": _key_schema(KeyNames(entry.partition, entry.sort)),
+            "KeySchema": key_schema(KeyNames(entry.partition, entry.sort)),
             "TableStatus": "ACTIVE",
             "CreationDateTime": entry.created,
             "TableSizeBytes": size,
@@ -94,7 +93,7 @@ class _Describer(msgspec.Struct, frozen=True):
             projection["NonKeyAttributes"] = index.included
         return {
             "IndexName": index.name,
-            "KeySchema": _key_schema(KeyNames.of(index)),
+            "KeySchema": key_schema(KeyNames.of(index)),
             "Projection": projection,
             "IndexSizeBytes": size,
             "ItemCount": items,
@@ -115,7 +114,7 @@ class _Describer(msgspec.Struct, frozen=True):
         } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
 
 
-def _key_schema(keys: KeyNames) -> list[Description]:
+def key_schema(keys: KeyNames) -> list[Description]:
     partition = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.partition_names]
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sortkey.model.audit.finding import Finding, Kind
 from sortkey.model.audit.repair import Repair
 from sortkey.model.errors import ModelError
-from sortkey.model.items.codec import Field, Row
-from sortkey.model.items.converter import Value, any_form
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.converter import Value, any_form
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 
 

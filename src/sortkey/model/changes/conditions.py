@@ -20,14 +20,14 @@ from sortkey.limits import EXPRESSION_IN_OPERANDS
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.places import ElementCodec, reject_foreign
 from sortkey.model.errors import EncodeError, NoAccessPath, Unsupported, unknown_field
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.attribute_values import compare, contains_element, element_count
-from sortkey.model.items.codec import Field, codec_of
-from sortkey.model.items.containers import CONTAINERS
-from sortkey.model.items.converter import NULL, Value
-from sortkey.model.items.records import is_record, tag_of
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.attribute_values import compare, contains_element, element_count
+from sortkey.model.fields.codec import Field, codec_of
+from sortkey.model.fields.containers import CONTAINERS
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.records import is_record, tag_of
+from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.stored_as import StoredType
 
 NOT_A_BOOL: Final = (
     "a condition is neither true nor false before the store tests it: use &, | and ~, not and, or, not, in, if"

@@ -35,8 +35,8 @@ from sortkey.model.changes.places import (
     stored_at,
 )
 from sortkey.model.errors import Unsupported, unknown_field
-from sortkey.model.items.converter import NULL, Value
-from sortkey.model.items.records import is_record, replace_fields
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.records import is_record, replace_fields
 from sortkey.model.items.schema import Schema
 
 SET: Final = "SET"

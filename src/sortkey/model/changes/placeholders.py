@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.converter import Value
 
 
 class Placeholders:

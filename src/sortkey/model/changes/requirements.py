@@ -36,10 +36,10 @@ from sortkey.model.changes.conditions import (
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.places import PlacePlaceholders, Steps, find_place, parse_place, value_at
 from sortkey.model.errors import EncodeError, NoAccessPath
-from sortkey.model.items.codec import Field
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.stored_as import StoredType
 
 
 class Gap(NamedTuple):

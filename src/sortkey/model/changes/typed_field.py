@@ -30,7 +30,7 @@ from sortkey.model.changes.conditions import (
 from sortkey.model.changes.operators import Add, Append, Delete, FieldChange, IfNotExists, Remove
 from sortkey.model.changes.places import ElementCodec, Fields, PlaceName, Step, find_place, parse_place, place_of
 from sortkey.model.errors import DeclarationError, NoAccessPath, UnknownField
-from sortkey.model.items.codec import codec_of
+from sortkey.model.fields.codec import codec_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -28,8 +28,8 @@ from sortkey.model.changes.requirements import Leaf, Requirement
 from sortkey.model.changes.row_rewrite import row_guards
 from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import EncodeError, NoAccessPath
-from sortkey.model.items.codec import Row, codec_of
-from sortkey.model.items.converter import NULL
+from sortkey.model.fields.codec import Row, codec_of
+from sortkey.model.fields.converter import NULL
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
