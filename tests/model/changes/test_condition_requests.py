@@ -1,4 +1,4 @@
-"""The table of docs/conditions.md: what the store is asked for by conditions of all kinds.
+"""The table of docs/guides/conditions.md: what the store is asked for by conditions of all kinds.
 
 `WRITE_DOCS=1 pytest …` writes the table; without it, the test compares.
 """
@@ -19,7 +19,7 @@ from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.items.item import schema_of
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "conditions.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "guides" / "conditions.md"
 BEGIN, END = "<!-- table of requests -->", "<!-- end of the table -->"
 
 

@@ -164,7 +164,7 @@ class Comparison(FieldTest):
 
     def text(self, fields: Any, name: str, path: str, placeholders: Placeholders) -> str:
         if self.operator in ("=", "<>"):
-            require_one_form(fields, name)
+            require_one_form(fields, name, self.value)
             forms = [placeholders.value(each) for each in _forms(fields, name, self.value)]
             if len(forms) > 1:
                 return f"{'NOT ' if self.operator == '<>' else ''}{path} IN ({', '.join(forms)})"
@@ -206,7 +206,8 @@ class In(FieldTest):
         return f"{name} IN ({', '.join(map(repr, self.values))})"
 
     def text(self, fields: Any, name: str, path: str, placeholders: Placeholders) -> str:
-        require_one_form(fields, name)
+        for value in self.values:
+            require_one_form(fields, name, value)
         forms = [form for value in self.values for form in _forms(fields, name, value)]
         if len(forms) > EXPRESSION_IN_OPERANDS:
             raise ValueError(
@@ -408,12 +409,14 @@ def require_order(fields: Any, name: str, what: str) -> None:
         )
 
 
-def require_one_form(fields: Any, name: str) -> None:
+def require_one_form(fields: Any, name: str, value: Any = None) -> None:
     """Raises Unsupported for a struct, or a container of some, that rows may hold in several forms: without a field
-    that has a default, because they are older than the field."""
+    that has a default, because they are older than the field. Of a union, the `value` says which struct it is."""
     annotation: Annotation = fields.codec.by_name[name].annotation
     if not isinstance(annotation.base, type) or is_record(annotation.base):
-        place = _ambiguous_place(annotation, name, frozenset())
+        is_member = get_origin(annotation.base) in (Union, UnionType) and is_record(type(value))
+        wanted = parse_annotation(type(value)) if is_member else annotation
+        place = _ambiguous_place(wanted, name, frozenset(), is_member)
         if place is not None:
             raise Unsupported(
                 f"{fields.name}.{name} cannot be compared whole: a row may be stored with or without {place}, which "

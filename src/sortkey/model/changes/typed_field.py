@@ -130,9 +130,11 @@ class F(Generic[T]):
     def __getitem__(self: F[dict[str, V]], step: str) -> F[V]: ...
     @overload
     def __getitem__(self: F[dict[str, V] | None], step: str) -> F[V]: ...
+    @overload
+    def __getitem__(self, step: str) -> F[Any]: ...
 
     def __getitem__(self, step: Step) -> F[Any]:
-        """An element of a list or a tuple, or the value of a key of a dict."""
+        """An element of a list or a tuple, the value of a key of a dict, or a field of a dataclass, by its name."""
         _, steps = self.name.parsed
         return self._inside(*steps, step)
 
