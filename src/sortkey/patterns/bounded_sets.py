@@ -6,6 +6,8 @@ condition decides:
     ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) < :limit
     DELETE #pins :member     if  attribute_exists(#pk) AND contains(#pins, :one)
 
+and in both, that it is a set or absent.
+
 The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
 the size are of one moment, and nothing is read for them.
 
@@ -39,7 +41,7 @@ from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.transaction import Action, Transaction, transact
 from sortkey.model.calls.updates import Update
 from sortkey.model.calls.writes import DeleteOrCheck
-from sortkey.model.changes.conditions import Condition
+from sortkey.model.changes.conditions import Condition, FieldCondition, FieldTest
 from sortkey.model.changes.operators import FieldChange
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.typed_field import FieldName, field_name, field_of
@@ -52,7 +54,8 @@ from sortkey.model.errors import (
     suggestion,
 )
 from sortkey.model.fields.codec import Row
-from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.type_converter import is_set
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
@@ -78,6 +81,23 @@ class Bounded:
     """The number of members, after the change if there was one."""
 
 
+class _HasType(FieldTest):
+    """The field is absent, or a set. Other types have a size and elements, too, but cannot be changed so: the condition
+    fails, and the error names the row."""
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+
+    def shown(self, name: str) -> str:
+        return f"attribute_type({name}, {self._tag})"
+
+    def text(self, _fields: Any, _name: str, path: str, placeholders: Placeholders) -> str:
+        return f"attribute_type({path}, {placeholders.value({'S': self._tag})})"
+
+    def holds(self, _fields: Any, _name: str, _shown: Value | None) -> bool:
+        return True
+
+
 class _Result(NamedTuple):
     """Whether the set was changed, and its members afterwards."""
 
@@ -94,6 +114,7 @@ class BoundedSet(Generic[ItemT]):
         self.limit = limit
         self._codec = schema_of(cls).codec
         self._set = field_of(cls, field)
+        self._is_set = FieldCondition(self._set.name, _HasType(self._codec.by_name[field].tag))
         self._metered = f"bounded {cls.__name__}.{field}"
 
     def __repr__(self) -> str:
@@ -122,7 +143,7 @@ class BoundedSet(Generic[ItemT]):
 
     def _add(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
         members = self._set
-        allowed = ~members.contains(member) & (members.size < self.limit)
+        allowed = ~members.contains(member) & (members.size < self.limit) & self._is_set
         shown = self._shown(member)
         result = yield from self._change(context, path, members.add({member}), allowed)
         if result.is_changed:
@@ -131,7 +152,9 @@ class BoundedSet(Generic[ItemT]):
 
     def _remove(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
         members = self._set
-        result = yield from self._change(context, path, members.delete({member}), members.contains(member))
+        result = yield from self._change(
+            context, path, members.delete({member}), members.contains(member) & self._is_set
+        )
         return Bounded("removed" if result.is_changed else "absent", len(result.members))
 
     def _shown(self, member: Any) -> Any:

@@ -148,7 +148,7 @@ class Update(ConditionalWrite):
         return self.schema.owner(**values, **gaps)
 
     def _fields(self, row: Row) -> dict[str, Any]:
-        item = self.schema.decode(row)
+        item = decode_row(self.schema, row)
         return {name: getattr(item, name) for name in self.schema.codec.by_name}
 
     def _attribute(self, field: str) -> str:
@@ -212,7 +212,7 @@ class Update(ConditionalWrite):
 
     def _upgraded(self, row: Row) -> dict[str, Any]:
         """The UpdateItem of a row of an older version, if nothing in it has changed."""
-        item = self.schema.decode(row)
+        item = decode_row(self.schema, row)
         values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
         changed = replace(item, **self.assigned, **values)
         sets, removes, guards = rewrite_row(self.schema, row, changed, assigned=self.assigned)

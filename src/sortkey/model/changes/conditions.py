@@ -23,10 +23,10 @@ from sortkey.model.errors import EncodeError, NoAccessPath, Unsupported, unknown
 from sortkey.model.fields.annotation import Annotation, parse_annotation
 from sortkey.model.fields.attribute_values import compare, contains_element, element_count
 from sortkey.model.fields.codec import Field, codec_of
-from sortkey.model.fields.containers import CONTAINERS
 from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.fields.records import is_record, tag_of
 from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.fields.type_converter import CONTAINERS
 from sortkey.model.items.schema import Schema
 
 NOT_A_BOOL: Final = (

@@ -17,11 +17,10 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
 from sortkey.model.fields.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
 from sortkey.model.fields.constraints import constraint_check
-from sortkey.model.fields.containers import is_set
 from sortkey.model.fields.converter import NULL, Converter, OtherForm, Value
 from sortkey.model.fields.records import Tag, attribute_names, declared_default, field_names, tag_of
 from sortkey.model.fields.stored_as import StoredType
-from sortkey.model.fields.type_converter import base_converter, checked
+from sortkey.model.fields.type_converter import base_converter, checked, is_set
 
 Row = dict[str, Value]
 

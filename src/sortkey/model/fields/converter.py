@@ -3,7 +3,7 @@
     str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable) · epoch datetime N
     timedelta N, in seconds
 
-`items/type_converter.py` has those of all types.
+`type_converter.py` has those of all types.
 
 A field has one stored form, the one that Sortkey writes. A value that is stored in another one (a UUID in capitals, a
 time with another zone, a number that no float holds) would be shown, but no condition would find it. So reading it
@@ -27,9 +27,8 @@ import msgspec
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError, KeyPartError
-from sortkey.model.fields.duration import from_seconds, to_seconds
-from sortkey.model.fields.epoch import from_epoch, to_epoch
 from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.fields.numeric_times import from_epoch, from_seconds, to_epoch, to_seconds
 from sortkey.values import number
 
 Value = dict[str, Any]

@@ -37,7 +37,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.fields.annotation import Annotation
-from sortkey.model.fields.duration import from_seconds, to_seconds
+from sortkey.model.fields.numeric_times import from_seconds, to_seconds
 
 SEPARATOR: Final = "#"
 ABOVE_SEPARATOR: Final = "$"

@@ -27,8 +27,8 @@ from sortkey.model.fields.converter import (
     read_float,
     set_content,
 )
-from sortkey.model.fields.duration import to_seconds
 from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.fields.numeric_times import to_seconds
 
 
 def to_untyped(value: Value) -> Any:
