@@ -65,6 +65,10 @@ class ConditionalWrite(ABC):
     def accepts(self, row: Row) -> bool:
         """Whether the item of this row, which the store cannot judge, meets the condition."""
 
+    def is_settled(self, _sent: dict[str, Any], _row: Row) -> bool:
+        """Whether it is known, without preparing it, that this row makes the same request again."""
+        return False
+
     @abstractmethod
     def rejected(self, row: Row | None) -> Exception:
         """The error if the item does not meet the condition; `row` is None if there is no item."""
@@ -125,6 +129,8 @@ def may_succeed(write: ConditionalWrite, sent: dict[str, Any], found: Row) -> bo
     another request of it."""
     schema = write.schema
     if not schema.has_own_tag(found) or (schema.needs_program(found) and not write.accepts(found)):
+        return False
+    if write.is_settled(sent, found):
         return False
     prepared = write.prepare(found)
     return prepared is None or prepared.members != sent

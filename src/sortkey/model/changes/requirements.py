@@ -12,8 +12,7 @@ such a row. The patterns use it for the items of a stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import NODEFAULT
@@ -60,24 +59,26 @@ class Text(NamedTuple):
     """Whether it has an AND outside of parentheses."""
 
 
-@dataclass(frozen=True, slots=True)
 class Leaf:
     """A test of a field, or of a place inside it."""
 
-    field: str
-    steps: Steps
-    test: FieldTest
-    fields: Any
-    """What the field, or the last step, belongs to: a schema, or `Fields`."""
-    name: str
-    """Its name there."""
-    path: Steps
-    """The attribute, and the steps into it as they are stored."""
-    gaps: tuple[Gap, ...] = ()
-    nullable: tuple[bool, ...] = (False,)
-    """Whether NULL is a value of the attribute, and of each step."""
-    result: bool | None = None
-    """The result for every row, if the primary key decides."""
+    __slots__ = ("field", "fields", "gaps", "name", "nullable", "path", "result", "steps", "test")
+
+    def __init__(self, field: str, steps: Steps, test: FieldTest, fields: Any, name: str, path: Steps) -> None:
+        self.field = field
+        self.steps = steps
+        self.test = test
+        self.fields = fields
+        """What the field, or the last step, belongs to: a schema, or `Fields`."""
+        self.name = name
+        """Its name there."""
+        self.path = path
+        """The attribute, and the steps into it as they are stored."""
+        self.gaps: Sequence[Gap] = ()
+        self.nullable: Sequence[bool] = ()
+        """Whether NULL is a value of the attribute, and of each step."""
+        self.result: bool | None = None
+        """The result for every row, if the primary key decides."""
 
     def accepts(self, item: Any) -> bool:
         value = value_at(getattr(item, self.field), self.steps)
@@ -97,6 +98,8 @@ class Leaf:
         """The result of its expression if there is no row."""
         if self.result is not None:
             return self.result
+        if isinstance(self.test, OtherField):
+            return self.test.compared(*(_default(self.fields, name) for name in (self.field, self.test.other)))
         absent = next((gap.result for gap in self.gaps if gap.depth == 0 and not gap.is_null), None)
         return self.test.if_absent if absent is None else absent
 
@@ -106,9 +109,11 @@ class Leaf:
             # A value that the field cannot have is rejected, as in other conditions.
             self.test.text(self.fields, self.name, "", Placeholders())
             return self.result
-        names = PlacePlaceholders(outer, str(self.path[0]), self.path[1:])
         if isinstance(self.test, OtherField):
             return _field_comparison(self, self.test, outer)
+        if not self.gaps and not self.steps:
+            return Text(self.test.text(self.fields, self.name, outer.name(str(self.path[0])), outer))
+        names = PlacePlaceholders(outer, str(self.path[0]), self.path[1:])
         text = self.test.text(self.fields, self.name, names.text(len(self.path)), outer)
         return self._with_gaps(text, names)
 
@@ -187,8 +192,9 @@ class Requirement:
         """`given` has the fields of the path."""
         self._schema = schema
         self._given = given
+        self.undecided: set[str] = set()
+        """The fields of the primary key that it depends on, and that the path does not give."""
         self.root = self._parse({} if where is None else where)
-        self.leaves: tuple[Leaf, ...] = tuple(_leaves(self.root))
 
     def _parse(self, where: Where) -> Node:
         if isinstance(where, FieldCondition):
@@ -199,7 +205,8 @@ class Requirement:
             return Branch(where.every, tuple(_flattened(where.every, map(self._parse, where.parts))))
         if isinstance(where, Condition):
             raise TypeError(f"{where!r} is not a condition on fields")
-        return Branch(True, tuple(self._leaf(name, equality(wanted)) for name, wanted in where.items()))
+        leaves = tuple([self._leaf(name, equality(wanted)) for name, wanted in where.items()])
+        return leaves[0] if len(leaves) == 1 else Branch(True, leaves)
 
     def _leaf(self, place: str, test: FieldTest) -> Leaf:
         schema = self._schema
@@ -207,16 +214,22 @@ class Requirement:
         attribute = attribute_of(schema, field)
         if isinstance(test, OtherField):
             self._check_other(place, field, steps, test)
+            self.undecided.update(name for name in (field, test.other) if self.is_of_key(name))
             return Leaf(field, (), test, schema, field, (attribute,))
         if not steps:
             leaf = Leaf(field, (), test, schema, field, (attribute,))
-            if self.is_of_key(field):
+            if field in schema.primary.fields and self.is_of_key(field):
                 given = self._given.get(field, NODEFAULT)
-                return leaf if given is NODEFAULT else replace(leaf, result=leaf.holds(given))
+                if given is NODEFAULT:
+                    self.undecided.add(field)
+                else:
+                    leaf.result = leaf.holds(given)
+                return leaf
         else:
             found = find_place(schema, field, steps)
             leaf = Leaf(field, steps, test, found.fields, found.name, (attribute, *found.stored))
-        return _with_gaps(schema, leaf)
+        _add_gaps(schema, leaf)
+        return leaf
 
     def is_of_key(self, field: str) -> bool:
         """Whether the primary key holds the field in another attribute than its own. The key says what the field is,
@@ -225,27 +238,13 @@ class Requirement:
         own = self._schema.codec.by_name[field].attribute
         return field in primary.fields and all(part.name != own for part in primary.attributes)
 
-    @property
-    def undecided(self) -> frozenset[str]:
-        """The fields of the primary key that it depends on, and that the path does not give."""
-        return self._undecided_in(self.root)
-
     def _decided(self) -> Node:
         """What is left of the requirement without the conditions that the store cannot judge."""
         if not self.undecided:
             return self.root
         root = self.root
         nodes = root.nodes if isinstance(root, Branch) and root.every else (root,)
-        return Branch(True, tuple(node for node in nodes if not self._undecided_in(node)))
-
-    def _undecided_in(self, node: Node) -> frozenset[str]:
-        return frozenset(
-            field
-            for leaf in _leaves(node)
-            if leaf.result is None
-            for field in (leaf.field, *_others(leaf))
-            if self.is_of_key(field)
-        )
+        return Branch(True, tuple(node for node in nodes if self.undecided.isdisjoint(_fields(node))))
 
     def _check_other(self, place: str, field: str, steps: Steps, test: OtherField) -> None:
         schema, known = self._schema, self._schema.codec.by_name
@@ -264,7 +263,7 @@ class Requirement:
     @property
     def fields(self) -> set[str]:
         """The fields that it depends on."""
-        return {field for leaf in self.leaves for field in (leaf.field, *_others(leaf))}
+        return _fields(self.root)
 
     def accepts(self, item: Any) -> bool:
         """Whether an item meets it."""
@@ -286,20 +285,25 @@ class Requirement:
         return made if isinstance(made, bool) else made.text
 
 
-def _with_gaps(schema: Schema[Any], leaf: Leaf) -> Leaf:
-    """The leaf with what its row may lack: the attribute, the place in it, or anything that contains the place."""
+def _add_gaps(schema: Schema[Any], leaf: Leaf) -> None:
+    """Adds what its row may lack: the attribute, the place in it, or anything that contains the place."""
     gaps, nullable = [], []
     for depth in range(len(leaf.steps) + 1):
         fields, name = (schema, leaf.field) if depth == 0 else find_place(schema, leaf.field, leaf.steps[:depth])[1:]
         default = fields.codec.if_absent(name)
         if default is not NODEFAULT:
             gaps.append(Gap(depth, False, leaf.holds(value_at(default, leaf.steps[depth:]))))
-        elif is_element(fields):
+        elif depth and is_element(fields):
             gaps.append(Gap(depth, False, leaf.holds(None)))
         nullable.append(fields.codec.by_name[name].nullable)
         if nullable[-1]:
             gaps.append(Gap(depth, True, leaf.holds(None)))
-    return replace(leaf, gaps=tuple(gaps), nullable=tuple(nullable))
+    leaf.gaps, leaf.nullable = gaps, nullable
+
+
+def _fields(node: Node) -> set[str]:
+    """The fields that a condition depends on."""
+    return {field for leaf in _leaves(node) for field in (leaf.field, *_others(leaf))}
 
 
 def _others(leaf: Leaf) -> tuple[str, ...]:

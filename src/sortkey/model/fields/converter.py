@@ -141,7 +141,7 @@ def _encode_instant(value: Any) -> Value:
         raise EncodeError(str(error)) from None
 
 
-def _read_instant(text: str) -> datetime:
+def read_instant(text: str) -> datetime:
     # Of the ISO forms with this length and these signs, only week dates and 24:00 are others.
     if (
         len(text) == _INSTANT_LENGTH
@@ -224,7 +224,7 @@ def _read_date(text: str) -> date:
     return other_form(made, text, "2026-08-24", "a field with sk.stored_as")
 
 
-def _read_uuid(text: str) -> UUID:
+def read_uuid(text: str) -> UUID:
     if len(text) == _UUID_LENGTH and text == text.lower():
         # Rejects hyphens elsewhere, and is faster than UUID.
         return msgspec.convert(text, UUID)
@@ -247,9 +247,9 @@ SCALARS: Final[dict[Any, Converter]] = {
     Decimal: content_converter(encode_decimal, "N", Decimal),
     bool: Converter(encode_bool, itemgetter("BOOL"), "BOOL", None),
     bytes: Converter(encode_bytes, itemgetter("B"), "B", None),
-    datetime: content_converter(_encode_instant, "S", _read_instant),
+    datetime: content_converter(_encode_instant, "S", read_instant),
     date: content_converter(_encode_date, "S", _read_date),
-    UUID: content_converter(_encode_uuid, "S", _read_uuid),
+    UUID: content_converter(_encode_uuid, "S", read_uuid),
     timedelta: content_converter(_encode_duration, "N", lambda text: from_seconds(Decimal(text))),
 }
 EPOCH: Final = Converter(_encode_epoch, _decode_epoch, "N", _read_epoch)

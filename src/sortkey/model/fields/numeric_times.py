@@ -1,5 +1,5 @@
-"""Times and durations as numbers of seconds: durations exact to the microsecond, times in whole seconds since 1970, which
-is how DynamoDB's TTL reads them.
+"""Times and durations as numbers of seconds: durations exact to the microsecond, times in whole seconds since 1970,
+which is how DynamoDB's TTL reads them.
 """
 
 from __future__ import annotations

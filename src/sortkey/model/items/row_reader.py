@@ -20,8 +20,9 @@ of the attribute. Where this says no, the key is parsed.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, lru_cache, partial
 from operator import attrgetter
@@ -34,7 +35,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sortkey.model.fields.codec import Codec, Field, Row
-from sortkey.model.fields.converter import Value
+from sortkey.model.fields.converter import Value, read_float, read_instant, read_uuid
 from sortkey.model.fields.generated_function import generate_function, generate_list_function
 from sortkey.model.fields.key_text import ABOVE_SEPARATOR
 from sortkey.model.fields.records import declared_default
@@ -452,6 +453,23 @@ def _untested_item(
     return Expression(made, names), fields
 
 
+_QUICK: Final[dict[Any, tuple[str, dict[str, Any]]]] = {
+    read_float: ("float(content) if len(content := {content}) <= 15 else {read}(content)", {}),
+    read_instant: (
+        "instant(content) if len(content := {content}) == 27 and content[10] == 'T' and content[26] == 'Z' and "
+        "content[19] == '.' and content[5] < '2'"
+        + ("" if sys.version_info < (3, 13) else " and content[11:13] != '24'")
+        + " else {read}(content)",
+        {"instant": datetime.fromisoformat},
+    ),
+    read_uuid: (
+        "uuid(content, UUID) if len(content := {content}) == 36 and content == content.lower() else {read}(content)",
+        {"uuid": msgspec.convert, "UUID": UUID},
+    ),
+}
+"""What some readers do with most values, without a call for each."""
+
+
 def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Column, names: dict[str, Any]) -> str:
     """The expression of a field's value; adds the functions that it calls to `names`."""
     names[f"read{suffix}"] = column.read
@@ -463,8 +481,17 @@ def _argument(suffix: str, owner: type[msgspec.Struct], field: Field, column: Co
         made = f"read{suffix}({content} or ())"
     elif column.read is None:
         made = content
+    elif field.annotation.optional and column.read in _QUICK:
+        source, functions = _QUICK[column.read]
+        quick = source.format(content="optional", read=f"read{suffix}")
+        made = f"(None if (optional := {content}) is None else {quick})"
+        names |= functions
     elif field.annotation.optional:
         made = f"(None if (content := {content}) is None else read{suffix}(content))"
+    elif column.read in _QUICK:
+        source, functions = _QUICK[column.read]
+        made = f"({source.format(content=content, read=f'read{suffix}')})"
+        names |= functions
     else:
         made = f"read{suffix}({content})"
     if always:
