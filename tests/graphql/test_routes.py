@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sortkey.graphql.routes import graphql_routes
+from sortkey.graphql.endpoint import graphql_routes
 from sortkey.server import tokens
 from sortkey.server.app import app_of
 from sortkey.server.middleware import Middleware

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
-from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.arguments import Parser, add_store_argument, print_error
 from sortkey.cli.batch_progress import BatchProgress
 from sortkey.cli.batch_report import CannotReport, print_report, write_report
-from sortkey.cli.messages import print_error
 from sortkey.client.store_url import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError

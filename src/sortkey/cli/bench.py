@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, print_error
 
 FILE_WIDTH: Final = 140
 """Of tables that go into a file or a pipe, which have no width."""

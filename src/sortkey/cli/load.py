@@ -17,11 +17,10 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_store_argument
+from sortkey.cli.arguments import Parser, add_store_argument, print_error
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.follow import shared_store
 from sortkey.cli.load_progress import LoadProgress
-from sortkey.cli.messages import print_error
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.sessions.async_session import async_connect

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_store_argument
-from sortkey.cli.audit_progress import ProgressBar
+from sortkey.cli.arguments import Parser, add_store_argument, print_error
+from sortkey.cli.audit import ProgressBar
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.follow import service_named, shared_store, with_feeds
-from sortkey.cli.messages import print_error
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
 from sortkey.feeds.timers.timers import Timers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sortkey.cli import server_command
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, print_error
 from sortkey_services.registry import SERVICES
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument
+from sortkey.cli.arguments import Parser, add_allow_host_argument, add_store_argument, announce, print_error
 from sortkey.cli.config_file import settings_of
 from sortkey.cli.demo_progress import DemoProgress
-from sortkey.cli.messages import announce, print_error
 from sortkey.client import store_url
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback, listen, url_of

@@ -7,8 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, print_error
 from sortkey.server import tokens
 from sortkey.server.tokens import BadTokens
 from sortkey_services.registry import SERVICES

@@ -14,9 +14,8 @@ from typing import Any, Final
 import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
+from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument, announce, print_error
 from sortkey.cli.config_file import settings_of
-from sortkey.cli.messages import announce, print_error
 from sortkey.client.store_url import parse
 from sortkey.feeds.kafka.kafka_settings import (
     DEAD_LETTERS_SUFFIX,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -22,7 +23,6 @@ from sortkey.model.sessions.async_session import AsyncSession, async_connect
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
-from sortkey.server.demo_visitors import demo_visitors
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
 from sortkey.services.interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
@@ -30,6 +30,11 @@ from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.server import Server
 from sortkey.wire.worker_metrics import NoOtherWorkers
+
+PAUSE_SECONDS: Final = 5.0
+"""Of a demonstration's visitors, after an error of the store."""
+
+_logger = logging.getLogger(__name__)
 
 
 class CannotStart(Exception):
@@ -174,3 +179,26 @@ def _database(session: AsyncSession) -> Database:
 
 def _cannot_start(error: Exception) -> CannotStart:
     return CannotStart(" ".join(str(error).split()))
+
+
+@asynccontextmanager
+async def demo_visitors(services: Sequence[Service]) -> AsyncIterator[None]:
+    """Lets the visitors of the demonstrations in, and sends them away at the end."""
+    visits = [asyncio.create_task(_visit(service)) for service in services]
+    try:
+        yield
+    finally:
+        for visit in visits:
+            visit.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
+
+
+async def _visit(service: Service) -> None:
+    while True:
+        try:
+            await service.run_demo()
+        except (ClientError, BotoCoreError, ModelError) as error:
+            _logger.warning("the demonstration of %s pauses: %s", service.name, error)
+            await asyncio.sleep(PAUSE_SECONDS)
+        else:
+            return

@@ -5,8 +5,7 @@ from __future__ import annotations
 from litestar.types import ControllerRouterHandler
 
 from sortkey.graphql.cost import PageSizes
-from sortkey.graphql.endpoint import GraphQLEndpoint
-from sortkey.graphql.routes import graphql_routes
+from sortkey.graphql.endpoint import GraphQLEndpoint, graphql_routes
 from sortkey.graphql.settings import GraphQLSettings
 from sortkey_services.pricing.graphql.schema import SCHEMA
 from sortkey_services.pricing.page_request import DEFAULT_ITEMS, MAX_ITEMS

@@ -7,9 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import strawberry
 
-from sortkey.graphql.connection import Connection
-from sortkey.graphql.resolved_as import CALLS, resolved_as
-from sortkey.graphql.scalars import CONFIG, DateTime
+from sortkey.graphql.schema import CALLS, CONFIG, Connection, DateTime, resolved_as
 from sortkey_services.pricing import types
 from sortkey_services.pricing.graphql.types import (
     ChangePricesPayload,

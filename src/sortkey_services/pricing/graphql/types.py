@@ -6,7 +6,7 @@ from typing import Final
 
 import strawberry
 
-from sortkey.graphql.scalars import DateTime, Decimal
+from sortkey.graphql.schema import DateTime, Decimal
 from sortkey_services.pricing import types
 
 PriceKind: Final = strawberry.enum(types.PriceKind, description="A SWAP's product is `COMBO#OPTION`.")
