@@ -28,6 +28,10 @@ def add_store_argument(command: Parser) -> None:
     command.add_argument("--store", metavar="URL", default=str(DEFAULT_FOLDER), help="where the data is (./data)")
 
 
+def add_config_argument(command: Parser) -> None:
+    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+
+
 def add_allow_host_argument(command: Parser) -> None:
     command.add_argument(
         "--allow-host",
@@ -71,11 +75,12 @@ class NoModule(Exception):
 
 
 def import_user_module(name: str) -> ModuleType:
-    """Modules of the current folder are found, as with `python -m`."""
-    sys.path.insert(0, os.getcwd())
+    """Modules of the current folder are found, as with `python -m`, also those that the module imports later."""
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise NoModule(f"there is no module {name!r}: {error}") from None
-    finally:
-        sys.path.pop(0)
+        what = "there is no module" if name.startswith(error.name or name) else "cannot import the module"
+        raise NoModule(f"{what} {name!r}: {error}") from None

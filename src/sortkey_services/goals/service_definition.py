@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import sortkey as sk
 from sortkey_services.goals.api import GoalsService
+from sortkey_services.goals.batch.command import GoalsBatch
 from sortkey_services.goals.model import TABLES
 from sortkey_services.goals.settings import read_settings
 
@@ -25,4 +26,5 @@ GOALS: Final = sk.services.ServiceDefinition(
     tables=_tables,
     make=_make,
     takes_messages=True,
+    batch=GoalsBatch(),
 )

@@ -12,12 +12,11 @@ from litestar import get, post
 from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
-from sortkey.graphql.settings import GraphQLSettings
 from sortkey_services.pricing import routes
 from sortkey_services.pricing.service import Pricing
 from sortkey_services.pricing.settings import DEFAULTS, Settings
 
-GRAPHQL_DEFAULTS: Final = GraphQLSettings()
+GRAPHQL_DEFAULTS: Final = sk.graphql.GraphQLSettings()
 _PACKAGES: Final = ("graphql", "strawberry")
 
 
@@ -27,7 +26,7 @@ class PricingService(Pricing):
         session: sk.AsyncSession,
         settings: Settings = DEFAULTS,
         now: Callable[[], float] = time.time,
-        graphql: GraphQLSettings = GRAPHQL_DEFAULTS,
+        graphql: sk.graphql.GraphQLSettings = GRAPHQL_DEFAULTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__(session, settings, now, sleep)
@@ -38,7 +37,7 @@ class PricingService(Pricing):
         return [*routes.routes(self), *_graphql_routes(self, self._graphql)]
 
 
-def _graphql_routes(pricing: Pricing, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+def _graphql_routes(pricing: Pricing, settings: sk.graphql.GraphQLSettings) -> list[ControllerRouterHandler]:
     try:
         module: Any = import_module("sortkey_services.pricing.graphql.routes")
     except ModuleNotFoundError as error:

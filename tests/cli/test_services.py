@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sortkey.cli.config_file import settings_of
+from sortkey.cli.services import settings_of
 from sortkey.services.interface import BadSettings
 
 
