@@ -7,6 +7,7 @@ half-sent answer.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, Final, cast
 
 import litestar
@@ -19,6 +20,9 @@ from sortkey.server.errors import ApiError, ErrorAnswer, api_error, body_error
 from sortkey.server.tokens import Right, Tokens
 
 BODY_BYTES: Final = 8 * MIB
+NESTING: Final = 256
+"""Levels of lists and objects that a body may have. The decoders of Python 3.11 go 1,000 deep, those of newer versions
+10,000, where a handler cannot follow."""
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 _ACCEPTED: Final = frozenset({b"application/json", b"application/x-www-form-urlencoded"})
@@ -27,6 +31,8 @@ _KEY: Final = "sortkey.exchange"
 """The key of the exchange in an ASGI scope."""
 CALLER: Final = "caller"
 """The argument of a handler that asks who sent the request."""
+_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 Header = tuple[bytes, bytes]
@@ -88,6 +94,17 @@ class Exchange:
         if len(self.sent) > self.body_limit:
             raise api_error(413, f"The body is too large; the limit is {self.body_limit:,} bytes.")
         return self.sent
+
+    def is_deep(self) -> bool:
+        """Whether the body has more than `NESTING` levels, which explains an error of the decoder or of a handler."""
+        if self.sent.count(b"[") + self.sent.count(b"{") <= NESTING:
+            return False
+        depth = 0
+        for token in _TOKEN.finditer(self.sent):
+            depth += _STEPS.get(token[0][0], 0)
+            if depth > NESTING:
+                return True
+        return False
 
     def answer(self, status: int, body: bytes, headers: list[Header]) -> None:
         """Set the whole answer. `headers` are without the body's length and the request's id."""

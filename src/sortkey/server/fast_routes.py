@@ -83,7 +83,7 @@ class FastRoute:
             return self._encode(await self._handle(**arguments))
         try:
             data = self._decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(body_error(error)) from None
         return self._encode(await self._handle(**arguments, data=data))
 
