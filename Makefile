@@ -7,6 +7,9 @@ RUNS   := $(VENV)/.runs
 UNIT   := not slow and not oracle and not faults and not kafka and not postgres and not browser
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
+# The tests start hundreds of processes, each of which would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka postgres ministack browser clean
 
@@ -16,11 +19,16 @@ help: ## List the targets
 run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
-test: $(READY) oracle kafka postgres ministack browser ## Run every test
+test: $(READY) oracle kafka postgres ministack browser ## Run every test, the unit tests on every Python there is
 	$(BIN)/python -m pytest -n 2 -rs
+	@set -e; tools/pythons.sh $(BIN)/python | while read -r python; do \
+	    echo "unit tests on $$("$$python" --version)"; \
+	    PATH="$(abspath $(BIN)):$$PATH" $(MAKE) --no-print-directory PYTHON="$$python" \
+	        VENV="$(VENV)-$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" quick < /dev/null; \
+	done
 
-quick: $(READY) ## Run the unit tests, on stores in memory
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(OTHER)
+quick: $(READY) ## Run the unit tests, on stores in memory; T=model runs those of one package
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)
@@ -46,7 +54,8 @@ lint: $(READY) ## Check style, format and types
 	$(BIN)/mypy
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
-format: $(READY) ## Rewrite the code in the house format
+format: $(READY) ## Rewrite the code in the house format, and the sync session from the async one
+	$(BIN)/python -m tests.derived_session
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -83,7 +92,7 @@ browser: ## Fetch Chromium, which the tests of pages use
 	@tools/chromium.sh || true
 
 clean: ## Remove what the other targets made, except ./data
-	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
+	rm -rf $(VENV) $(VENV)-3.* .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.txt pyproject.toml tools/venv.sh

@@ -16,7 +16,7 @@ import msgspec
 from benchmarks._picture import MARGIN, STYLE, WIDTH, text
 from sortkey.cli.bench import Machine
 
-PAGE: Final = Path("docs/boosts.md")
+PAGE: Final = Path("docs/services/boosts.md")
 PICTURE: Final = Path("docs/images/boosts.svg")
 BEGIN: Final = "<!-- measured: python -m benchmarks._boosts_docs RESULTS.json -->"
 END: Final = "<!-- measured -->"

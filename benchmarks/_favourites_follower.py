@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import IO, NamedTuple
 
 import sortkey as sk
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.http import process
 from sortkey_services.favourites.model import FAVOURITES, Favourite, FavouriteCount
 from sortkey_services.favourites.settings import Settings

@@ -18,7 +18,7 @@ from benchmarks._pricing_calls import BY_PRODUCT, BY_STORE, DEEP, DEEP_OFFSET
 from benchmarks._pricing_http import GRAPHQL
 from sortkey.cli.bench import Machine
 
-PAGE: Final = Path("docs/pricing.md")
+PAGE: Final = Path("docs/services/pricing.md")
 PICTURE: Final = Path("docs/images/pricing.svg")
 BEGIN: Final = "<!-- measured: python -m benchmarks._pricing_docs RESULTS.json -->"
 END: Final = "<!-- measured -->"

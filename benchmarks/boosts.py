@@ -34,7 +34,8 @@ from benchmarks._boosts_market import (
 )
 from benchmarks._recorder import Recorder
 from sortkey.cli.bench import Result, Section
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect
 from sortkey_services.boosts.service import TABLES, Boosts
 from sortkey_services.boosts.tenants import DesignName
 from tests.wire.serving import ServerProcess

@@ -25,7 +25,7 @@ from benchmarks import _wrk
 from benchmarks._boosts_market import TENANT, body, load, pages, service
 from benchmarks._wrk import Measured
 from sortkey.cli.bench import Result, Section
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey_services.boosts.service import TABLES
 
 PARTNERS: Final = 11_000

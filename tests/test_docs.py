@@ -58,8 +58,8 @@ def test_operations_are_documented() -> None:
 
 # A page that the index does not name is a page that nobody finds.
 def test_index_names_every_page() -> None:
-    linked = {(DOCS / link.partition("#")[0]).resolve() for link in relative_links(DOCS / "README.md")}
-    pages = {page.resolve() for page in DOCS.rglob("*.md")} - {(DOCS / "README.md").resolve()}
+    linked = {(DOCS / link.partition("#")[0]).resolve() for link in relative_links(DOCS / "index.md")}
+    pages = {page.resolve() for page in DOCS.rglob("*.md")} - {(DOCS / "index.md").resolve()}
     assert pages - linked == set()
 
 
@@ -77,6 +77,6 @@ def test_modules_and_folders_exist(page: Path) -> None:
 
 # The tour is complete: a folder that it leaves out is a room that newcomers do not find.
 def test_the_architecture_names_every_folder() -> None:
-    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    text = (DOCS / "internals" / "architecture.md").read_text(encoding="utf-8")
     folders = {module.parent.relative_to(PACKAGE) for module in PACKAGE.glob("*/**/*.py")}
     assert [str(folder) for folder in folders if len(folder.parts) <= 2 and f"{folder}/" not in text] == []

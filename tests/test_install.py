@@ -26,7 +26,7 @@ from sortkey.extras import PACKAGES, MissingExtra, installed_by
 from tests.maven import cache_folder
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "sortkey"
+SOURCE = ROOT / "src"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
@@ -97,13 +97,13 @@ def declared(extra: str = "") -> set[str]:
     return found
 
 
-# The package itself; what newer versions of Python have; what is there already when pydantic asks for a schema; what
+# The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema; what
 # PySpark cannot be without.
-NOT_INSTALLED = {"sortkey", "annotationlib", "pydantic_core", "py4j"}
+NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "pydantic_core", "py4j"}
 
 
 def imported() -> set[str]:
-    """The modules of other distributions that the package imports, by an `import` or by name."""
+    """The modules of other distributions that the packages import, by an `import` or by name."""
     found: set[str] = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -142,7 +142,7 @@ def test_the_packages_that_each_extra_adds() -> None:
 
 
 def test_all_includes_every_extra_but_spark() -> None:
-    tools = {"all", "spark", "test", "dev"}
+    tools = {"all", "spark", "docs", "test", "dev"}
     assert declared("all") == set().union(*map(declared, EXTRAS.keys() - tools))
     assert declared("spark") & declared("all") == set()
 

@@ -1,4 +1,4 @@
-"""The layers: each module imports only from layers below its own."""
+"""The layers: each module imports only from layers below its own. Services import public names only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import sortkey
+
 SOURCE = Path(__file__).parents[1] / "src"
+FRAMEWORK = "sortkey"
+SERVICES = "sortkey_services"
+
+# `sk.patterns` and its like.
+SK_MODULES = {name for name in sortkey.__all__ if isinstance(getattr(sortkey, name), ModuleType)}
 
 # From the top down; layers on one line are independent of each other.
 LAYERS = (
@@ -34,6 +43,10 @@ LAYERS = (
     ("values",),
     ("errors", "limits", "clock", "extras"),
 )
+
+# The framework's modules that services may import, besides `import sortkey as sk`: each lists its names in `__all__`.
+PUBLIC_MODULES = ("sortkey.graphql.endpoint", "sortkey.graphql.schema", "sortkey.services.pages")
+
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 
 # Both know only the client interface, so that a model runs on any endpoint and the engine serves any client.
@@ -44,7 +57,22 @@ PURE = {"values", "expressions"}
 IMPURE = {"asyncio", "io", "lmdb", "os", "pathlib", "random", "secrets", "socket", "subprocess", "time", "uuid"}
 IMPURE_HERE = {"sortkey.clock", "sortkey.storage"}
 
-LONGEST_MODULE = 400
+# Packages whose folders import each other in one direction.
+ONE_WAY = (
+    "cli",
+    "client",
+    "diagnosis",
+    "engine",
+    "expressions",
+    "graphql",
+    "http",
+    "patterns",
+    "server",
+    "services",
+    "storage",
+    "values",
+    "wire",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +85,6 @@ class Import:
 @dataclass(frozen=True)
 class Module:
     name: str
-    lines: int
     imports: tuple[Import, ...]
 
     @property
@@ -70,8 +97,6 @@ class Module:
 
 
 def layer_of(name: str) -> str:
-    if name.partition(".")[0] == "sortkey_services":
-        return "sortkey_services"
     return name.partition(".")[2].partition(".")[0]
 
 
@@ -81,13 +106,21 @@ def modules() -> dict[str, Module]:
     return {name: parse(name, path, frozenset(files)) for name, path in files.items()}
 
 
+def framework() -> list[Module]:
+    return [module for name, module in modules().items() if name.partition(".")[0] == FRAMEWORK]
+
+
+def services() -> list[Module]:
+    """The package beside the framework."""
+    return [module for name, module in modules().items() if name.partition(".")[0] == SERVICES]
+
+
 def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
 def parse(name: str, path: Path, known: frozenset[str]) -> Module:
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text, str(path))
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     top = {id(node) for node in at_top(tree)}
     imports = (
         Import(target, node.lineno, id(node) in top)
@@ -95,7 +128,7 @@ def parse(name: str, path: Path, known: frozenset[str]) -> Module:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for target in targets(node, known)
     )
-    return Module(name, text.count("\n"), tuple(imports))
+    return Module(name, tuple(imports))
 
 
 def at_top(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -117,39 +150,90 @@ def targets(node: ast.Import | ast.ImportFrom, known: frozenset[str]) -> Iterato
 
 
 def internal(module: Module) -> Iterator[Import]:
-    return (imported for imported in module.imports if imported.target.partition(".")[0] == "sortkey")
+    """What a module imports of the framework."""
+    return (imported for imported in module.imports if imported.target.partition(".")[0] == FRAMEWORK)
+
+
+def ours(module: Module) -> Iterator[Import]:
+    """What a module imports of either package."""
+    return (imported for imported in module.imports if imported.target.partition(".")[0] in (FRAMEWORK, SERVICES))
 
 
 def test_every_module_belongs_to_a_layer() -> None:
-    assert [name for name, module in modules().items() if module.layer not in DEPTH] == []
+    assert [module.name for module in framework() if module.layer not in DEPTH] == []
 
 
 def test_imports_point_down() -> None:
     upward = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         for imported in internal(module)
         if DEPTH.get(layer_of(imported.target), -1) < DEPTH[module.layer]
     ]
     assert upward == []
 
 
+# The framework is anybody's: it knows the services by entry points alone.
+def test_the_framework_does_not_mention_the_services() -> None:
+    assert [str(path) for path in (SOURCE / FRAMEWORK).rglob("*.py") if SERVICES in path.read_text("utf-8")] == []
+
+
 # Users copy services, so a service uses only what they can use.
-def test_services_use_the_public_names() -> None:
+def test_services_import_public_modules() -> None:
     deep = [
         module.at(imported)
-        for module in modules().values()
-        if module.layer == "services"
+        for module in services()
         for imported in internal(module)
-        if layer_of(imported.target) not in ("", "services")
+        if imported.target not in (FRAMEWORK, *PUBLIC_MODULES)
     ]
     assert deep == []
+
+
+def test_every_public_module_is_used() -> None:
+    used = {imported.target for module in services() for imported in internal(module)}
+    assert set(PUBLIC_MODULES) - used == set()
+
+
+def public_names() -> set[str]:
+    """`sk.Item`, `sk.services.Service` and so on, and the names of the public modules."""
+    found = {f"sk.{name}" for name in sortkey.__all__}
+    for module in [value for name in sortkey.__all__ if isinstance(value := getattr(sortkey, name), ModuleType)]:
+        own = vars(module).items()
+        names = {name for name, value in own if not name.startswith("_") and not isinstance(value, ModuleType)}
+        found |= {f"sk.{module.__name__.rpartition('.')[2]}.{name}" for name in names}
+    for name in PUBLIC_MODULES:
+        found |= {f"{name}.{each}" for each in import_module(name).__all__}
+    return found
+
+
+def used_names(path: Path) -> Iterator[str]:
+    """The framework's names in a module: `from sortkey.services.pages import PAGE`, and `sk.services.Service`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] == FRAMEWORK:
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.Attribute(value=ast.Name(id="sk"), attr=name) if name not in SK_MODULES:
+                yield f"sk.{name}"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="sk"), attr=module), attr=name):
+                if module in SK_MODULES:
+                    yield f"sk.{module}.{name}"
+
+
+def test_services_use_public_names() -> None:
+    public = public_names()
+    unknown = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in (SOURCE / SERVICES).rglob("*.py")
+        for name in used_names(path)
+        if name not in public
+    ]
+    assert unknown == []
 
 
 def test_model_and_engine_are_independent() -> None:
     met = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         for imported in internal(module)
         if (module.layer, layer_of(imported.target)) in INDEPENDENT
     ]
@@ -159,7 +243,7 @@ def test_model_and_engine_are_independent() -> None:
 def test_pure_layers_touch_nothing_outside() -> None:
     impure = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         if module.layer in PURE
         for imported in module.imports
         if imported.target.partition(".")[0] in IMPURE or ".".join(imported.target.split(".")[:2]) in IMPURE_HERE
@@ -169,21 +253,37 @@ def test_pure_layers_touch_nothing_outside() -> None:
 
 # An import inside a function hides a cycle, and costs a lookup at each call.
 def test_sortkey_modules_are_imported_at_the_top() -> None:
-    hidden = [
-        module.at(imported) for module in modules().values() for imported in internal(module) if not imported.at_top
-    ]
+    hidden = [module.at(imported) for module in modules().values() for imported in ours(module) if not imported.at_top]
     assert hidden == []
 
 
-def test_there_are_no_cycles() -> None:
-    graph = {
-        module.name: {imported.target for imported in internal(module)} - {module.name} for module in modules().values()
-    }
+def folder_of(name: str) -> str:
+    """The folder of a module inside its package; `.` for the package's own modules."""
+    inside = name.split(".")[2:]
+    is_folder = any(other.startswith(f"{name}.") for other in modules())
+    return inside[0] if len(inside) > 1 or (inside and is_folder) else "."
+
+
+def check_acyclic(graph: dict[str, set[str]]) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
-def test_modules_fit_in_the_head() -> None:
-    assert {name: module.lines for name, module in modules().items() if module.lines > LONGEST_MODULE} == {}
+def test_there_are_no_cycles() -> None:
+    check_acyclic(
+        {module.name: {imported.target for imported in ours(module)} - {module.name} for module in modules().values()}
+    )
+
+
+# If folder a imports from folder b, then b imports nothing from a. A package's own modules are one folder, too.
+@pytest.mark.parametrize("package", ONE_WAY)
+def test_folders_import_each_other_in_one_direction(package: str) -> None:
+    graph: dict[str, set[str]] = {}
+    for module in framework():
+        if module.layer == package:
+            folder = folder_of(module.name)
+            targets = [imported.target for imported in internal(module) if layer_of(imported.target) == package]
+            graph.setdefault(folder, set()).update({folder_of(target) for target in targets} - {folder})
+    check_acyclic(graph)

@@ -16,7 +16,7 @@ import sortkey as sk
 from tests.wire.serving import ServerProcess
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "operate" / "operations.md").read_text(encoding="utf-8")
 
 METRIC = re.compile(r"\bsortkey_[a-z_]+")
 
@@ -94,7 +94,13 @@ def test_the_nightly_script_runs_beside_the_service(folder: Path, server: Server
 
 
 def test_the_metrics_are_those_of_the_other_pages() -> None:
-    names = ("endpoint.md", "server.md", "feeds.md", "change-feeds.md", "patterns.md")
+    names = (
+        "operate/endpoint.md",
+        "operate/server.md",
+        "operate/kafka-worker.md",
+        "guides/change-feeds.md",
+        "guides/patterns.md",
+    )
     pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in names)
     named = {name.removesuffix("_bucket") for name in METRIC.findall(PAGE)}
     assert len(named) > 10

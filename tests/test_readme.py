@@ -18,7 +18,7 @@ from sortkey.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 CURL = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)

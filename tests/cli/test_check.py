@@ -11,9 +11,8 @@ import pytest
 
 from sortkey.cli import check
 from sortkey.cli.main import main
-from sortkey.engine.check.database_check import CheckReport
+from sortkey.engine.check.database_check import CheckReport, Progress
 from sortkey.engine.check.discard import Discarded
-from sortkey.engine.check.findings import Progress
 from sortkey.engine.database import Database
 
 NOBODY = 65534

@@ -14,7 +14,7 @@ from sortkey.client.boto3_shapes import TIMESTAMPS, NeedsBotocore, to_datetime, 
 from sortkey.client.embedded import boto3_answer
 from sortkey.client.parameters import request
 from sortkey.client.service_model import operation_model
-from sortkey.engine.answers import to_json
+from sortkey.engine.operations.answers import to_json
 from sortkey.engine.requests import OPERATIONS
 from tests.client.orders import EVERY_TYPE, database_of, key
 

@@ -14,7 +14,7 @@ from botocore.exceptions import ParamValidationError
 
 import sortkey as sk
 from sortkey.client import AsyncClient
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.rows.write_batch import WriteBatch
 from tests.client.orders import EVERY_TYPE, ORDERS, database_of, key
 
 

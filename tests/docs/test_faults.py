@@ -1,4 +1,4 @@
-"""The tests that docs/faults.md shows pass."""
+"""The tests that docs/guides/faults.md shows pass."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from tests.docs.test_testing import run
 
 @pytest.mark.slow
 def test_they_pass(tmp_path: Path) -> None:
-    write_files("faults.md", tmp_path)
+    write_files("guides/faults.md", tmp_path)
     assert "\n7 passed" in run(tmp_path)

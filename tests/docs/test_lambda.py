@@ -1,4 +1,4 @@
-"""The handler of docs/lambda.md, with events in the form that Lambda delivers."""
+"""The handler of docs/guides/lambda.md, with events in the form that Lambda delivers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Context:
 
 @pytest.fixture
 def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    write_files("lambda.md", tmp_path)
+    write_files("guides/lambda.md", tmp_path)
     monkeypatch.setenv("STORE", "memory:")
     with imported(tmp_path, "handler") as (module,):
         module.db.create_tables()
@@ -106,7 +106,7 @@ def test_a_change_feed_is_a_handler(function: Any, tmp_path: Path, monkeypatch: 
 
 
 def test_schedules_are_made_and_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_files("lambda.md", tmp_path)
+    write_files("guides/lambda.md", tmp_path)
     environment = {
         "STORE": str(tmp_path / "data"),
         "DUE_ARN": "arn:aws:lambda:eu-west-1:123456789012:function:reminders-due",
@@ -135,7 +135,7 @@ def test_schedules_are_made_and_handled(tmp_path: Path, monkeypatch: pytest.Monk
 
 # Opening a session on AWS sends nothing, so it works without AWS.
 def test_a_session_with_another_role_is_opened(tmp_path: Path) -> None:
-    write_files("lambda.md", tmp_path)
+    write_files("guides/lambda.md", tmp_path)
     with imported(tmp_path, "other_account") as (module,):
         assert module.db.capabilities.store == "DynamoDB"
         module.db.close()

@@ -1,4 +1,4 @@
-"""The tests that docs/testing.md shows pass on every store, and fail for a program that is wrong."""
+"""The tests that docs/guides/testing.md shows pass on every store, and fail for a program that is wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_test_starts_empty(emptied: sk.Session, time: int) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The files of the page."""
-    write_files("testing.md", tmp_path)
+    write_files("guides/testing.md", tmp_path)
     (tmp_path / "test_emptied.py").write_text(EMPTIED, encoding="utf-8")
     return tmp_path
 

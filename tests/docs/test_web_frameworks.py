@@ -1,4 +1,4 @@
-"""The applications of docs/web-frameworks.md answer as the page says."""
+"""The applications of docs/guides/web-frameworks.md answer as the page says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.docs.files import imported, write_files
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
-    write_files("web-frameworks.md", tmp_path)
+    write_files("guides/web-frameworks.md", tmp_path)
     with imported(tmp_path, "app", "wsgi") as (app, wsgi):
         yield app, wsgi
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.clock import ManualClock
-from sortkey.engine.bulk_put import BulkPut
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
+from sortkey.engine.operations.write import BulkPut
 from tests.engine.samples import b, create, index, n, s, walk
 
 Item = dict[str, dict[str, Any]]

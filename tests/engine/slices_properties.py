@@ -11,11 +11,11 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
-from sortkey.engine import read, requests, selection
-from sortkey.engine.answers import to_dict
+from sortkey.engine import requests
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FastAnswer
-from sortkey.engine.operations import SLICED_READS
+from sortkey.engine.operations import SLICED_READS, pages
+from sortkey.engine.operations.answers import to_dict
+from sortkey.engine.operations.fast_path import FAST_READS, FastAnswer
 
 ROWS = 150
 FILTERS = ["a = :v", "a <> :v AND size(t) > :v", "NOT (a = :v OR contains(l, :v))", "a IN (:v, :w) OR b = :w"]
@@ -59,17 +59,17 @@ def database() -> Iterator[Database]:
 @contextmanager
 def small_slices(units: int, chunk: int, slices_a_snapshot: int) -> Iterator[None]:
     with ExitStack() as stack:
-        stack.enter_context(patch.object(selection, "SLICE_UNITS", units))
-        stack.enter_context(patch.object(read, "CHUNK", chunk))
-        stack.enter_context(patch.object(read, "FIRST_CHUNK", chunk))
-        stack.enter_context(patch.object(read, "SLICES_A_SNAPSHOT", slices_a_snapshot))
-        stack.enter_context(patch("sortkey.engine.fast.query.SLICE_ROWS", chunk))
+        stack.enter_context(patch.object(pages, "SLICE_UNITS", units))
+        stack.enter_context(patch.object(pages, "CHUNK", chunk))
+        stack.enter_context(patch.object(pages, "FIRST_CHUNK", chunk))
+        stack.enter_context(patch.object(pages, "SLICES_A_SNAPSHOT", slices_a_snapshot))
+        stack.enter_context(patch("sortkey.engine.operations.fast_path.SLICE_ROWS", chunk))
         yield
 
 
 sizes = strategies.builds(small_slices, *[strategies.integers(1, 40)] * 3)
 limits = strategies.none() | strategies.integers(1, ROWS + 10)
-pages = strategies.fixed_dictionaries(
+reads = strategies.fixed_dictionaries(
     {
         "Limit": limits,
         "FilterExpression": strategies.none() | strategies.sampled_from(FILTERS),
@@ -108,7 +108,7 @@ def in_slices(database: Database, operation: str, members: dict[str, Any]) -> tu
     raise AssertionError("it does not end")
 
 
-@given(page=pages, small=sizes)
+@given(page=reads, small=sizes)
 def test_slices_do_not_change_the_answer(database: Database, page: dict[str, Any], small: Any) -> None:
     operation, members = request_of(page)
     expected = database.call(operation, members)

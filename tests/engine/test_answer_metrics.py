@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.engine import answer_metrics
-from sortkey.engine.answer_metrics import Consumed, is_requested
-from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry
+from sortkey.engine.operations import answers
+from sortkey.engine.operations.answers import Consumed, is_requested
+from sortkey.engine.rows.catalog_entries import IndexEntry, TableEntry
 from sortkey.engine.tables.table import Table
 from tests.engine.conftest import Call
 from tests.engine.samples import create, index, n, s
@@ -82,7 +82,7 @@ def test_a_partition_of_a_small_table_has_less_than_a_gigabyte(call: Call, monke
     def never(*_: object) -> int:
         raise AssertionError("the partition is walked")
 
-    monkeypatch.setattr(answer_metrics, "_walked_size", never)
+    monkeypatch.setattr(answers, "_walked_size", never)
     assert size_range(call, "large") == [0.0, 1.0]
 
 
@@ -92,8 +92,8 @@ def test_a_partition_of_a_small_table_has_less_than_a_gigabyte(call: Call, monke
 def test_a_large_partition_has_no_more_than_its_table(
     call: Call, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
-    monkeypatch.setattr(answer_metrics, "GIB", 1000)
-    monkeypatch.setattr(answer_metrics, limit, value)
+    monkeypatch.setattr(answers, "GIB", 1000)
+    monkeypatch.setattr(answers, limit, value)
     low, high = size_range(call, "large")
     # 20 rows of 110 bytes or so, in the table and in the index.
     assert (low, high) == (0.0, 5.0)
@@ -101,5 +101,5 @@ def test_a_large_partition_has_no_more_than_its_table(
 
 @pytest.mark.usefixtures("partition")
 def test_a_small_partition_of_a_large_table_is_measured(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_metrics, "GIB", 1000)
+    monkeypatch.setattr(answers, "GIB", 1000)
     assert size_range(call, "small") == [0.0, 1.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.engine.answers import to_dict, to_json
+from sortkey.engine.operations.answers import to_dict, to_json
 from sortkey.engine.rows.stored_item import Json
 
 LEAF = Json(b'{"id":{"S":"1"}}', binary=False)

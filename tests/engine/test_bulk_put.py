@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.engine.bulk_put import BulkPut
 from sortkey.engine.database import Database
+from sortkey.engine.operations.write import BulkPut
 from sortkey.errors import ResourceNotFoundException, ValidationException
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, index, n, s, walk

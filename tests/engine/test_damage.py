@@ -14,19 +14,17 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine import requests
-from sortkey.engine.check import seal_check
 from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FastAnswer
-from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
-from sortkey.engine.rehearsal import CostlyWork
-from sortkey.engine.rows import spaces
-from sortkey.engine.slices import finish
+from sortkey.engine.operations.fast_path import FAST_READS, FastAnswer, rows_by_text_keys
+from sortkey.engine.operations.rehearsal import CostlyWork
+from sortkey.engine.operations.slices import finish
+from sortkey.engine.rows import records
 from sortkey.engine.tables.catalog import Catalog
 from sortkey.errors import InternalServerError
 from sortkey.storage import DamagedFolder, Transaction, after_prefix, ascending
 
-TABLE = spaces.space_bytes(spaces.FIRST_FREE)
+TABLE = records.space_bytes(records.FIRST_FREE)
 KEY = {"author": {"S": "a"}, "at": {"S": "2"}}
 OTHER = {"author": {"S": "b"}, "at": {"S": "1"}}
 VALUES = {":o": {"S": "a"}}
@@ -138,7 +136,7 @@ def test_other_rows_are_answered(damaged: Database) -> None:
 def test_many_rows_of_a_folder_too_large_to_be_checked_when_opened(
     folder: Path, clock: ManualClock, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seal_check, "CHECKED_BYTES", 0)
+    monkeypatch.setattr(records, "CHECKED_BYTES", 0)
     edit(folder, damage_value)
     database = Database(folder, clock)
     with pytest.raises(InternalServerError, match="damaged: table notes"):
@@ -179,12 +177,12 @@ def test_folder_with_a_damaged_key_is_not_opened(folder: Path, clock: ManualCloc
 @pytest.mark.parametrize(
     ("record", "owner"),
     [
-        pytest.param(spaces.TABLE_PREFIX + b"notes", "the catalog", id="catalog entry"),
-        pytest.param(spaces.CATALOG_VERSION, "the catalog", id="version"),
-        pytest.param(spaces.LAST_SEQUENCE, "the catalog", id="sequence"),
-        pytest.param(spaces.NEXT_SPACE, "the catalog", id="space"),
-        pytest.param(spaces.COUNTS + TABLE, "the counts", id="count"),
-        pytest.param(spaces.space_bytes(spaces.FIRST_FREE + 1), "stream notes/", id="stream record"),
+        pytest.param(records.TABLE_PREFIX + b"notes", "the catalog", id="catalog entry"),
+        pytest.param(records.CATALOG_VERSION, "the catalog", id="version"),
+        pytest.param(records.LAST_SEQUENCE, "the catalog", id="sequence"),
+        pytest.param(records.NEXT_SPACE, "the catalog", id="space"),
+        pytest.param(records.COUNTS + TABLE, "the counts", id="count"),
+        pytest.param(records.space_bytes(records.FIRST_FREE + 1), "stream notes/", id="stream record"),
     ],
 )
 def test_every_record_is_checked(folder: Path, record: bytes, owner: str) -> None:
@@ -198,7 +196,7 @@ def test_every_record_is_checked(folder: Path, record: bytes, owner: str) -> Non
 
 def test_damaged_catalog_answers_nothing(folder: Path, clock: ManualClock) -> None:
     def harm(transaction: Transaction) -> None:
-        key = spaces.TABLE_PREFIX + b"notes"
+        key = records.TABLE_PREFIX + b"notes"
         transaction.put(key, (transaction.get(key) or b"").replace(b"author", b"ownes"))
 
     edit(folder, harm)

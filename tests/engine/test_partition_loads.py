@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FAST_WRITES, FastAnswer
 from sortkey.engine.hot_partitions import HotPartitions
-from sortkey.engine.partition_loads import SAMPLED
+from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES, FastAnswer
+from sortkey.engine.rows.partition_loads import SAMPLED
 from tests.engine.conftest import Call
 from tests.engine.orders import DAY, Orders, number, text
 

@@ -9,9 +9,9 @@ import pytest
 
 from sortkey.engine import requests
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_WRITES
-from sortkey.engine.rehearsal import CostlyWork, NotRehearsed
-from sortkey.engine.slices import finish
+from sortkey.engine.operations.fast_path import FAST_WRITES
+from sortkey.engine.operations.rehearsal import CostlyWork, NotRehearsed
+from sortkey.engine.operations.slices import finish
 from sortkey.errors import ConditionalCheckFailedException, TransactionCanceledException
 from sortkey.expressions import Condition
 from tests.engine.conftest import Call

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from sortkey.engine import requests
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FastAnswer
 from sortkey.engine.operations import SLICED_READS
-from sortkey.engine.slices import SLICE_UNITS, Slices, finish, units_of_rows
+from sortkey.engine.operations.fast_path import FAST_READS, FastAnswer
+from sortkey.engine.operations.slices import SLICE_UNITS, Slices, finish, units_of_rows
+from sortkey.engine.tables.core import Answer
 
 ROWS = 20_000
 BATCH = 25

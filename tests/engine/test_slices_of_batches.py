@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_dict
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS
 from sortkey.engine.operations import SLICED_READS
-from sortkey.engine.slices import Slices
+from sortkey.engine.operations.answers import to_dict
+from sortkey.engine.operations.fast_path import FAST_READS
+from sortkey.engine.operations.slices import Slices
+from sortkey.engine.tables.core import Answer
 
 ITEMS = [{"p": {"S": str(number)}, "n": {"N": str(number)}, "t": {"S": "x" * 30_000}} for number in range(100)]
 KEYS = [{"p": item["p"]} for item in ITEMS]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from multiprocessing.connection import Connection as Pipe
 from unittest.mock import patch
 
-from sortkey.engine.answers import to_json
-from sortkey.engine.core import Answer
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.tables.core import Answer
 from sortkey.http import connection
 from sortkey.wire import endpoint
 from sortkey.wire.commit_scheduler import PendingWrite

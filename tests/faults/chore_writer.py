@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import sortkey
 from sortkey.client import Client
-from sortkey.engine.janitor import backfill, garbage
+from sortkey.engine.janitor import backfill, removal
 from tests.faults import bank
 from tests.faults.crash.writer import Log
 
@@ -42,7 +42,7 @@ def _run(path: str, seed: int, log: Connection, begin: Begin, table: str) -> Non
     say, random = Log(log), Random(seed)
     with ExitStack() as small:
         small.enter_context(patch.object(backfill, "CHUNK_ROWS", CHUNK))
-        small.enter_context(patch.object(garbage, "CHUNK", CHUNK))
+        small.enter_context(patch.object(removal, "CHUNK", CHUNK))
         client = sortkey.client(path)
         if seed == 0:
             begin(client)

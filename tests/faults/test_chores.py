@@ -11,7 +11,7 @@ import pytest
 import sortkey
 from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records
 from sortkey.engine.tables.catalog import Catalog
 from sortkey.storage import Transaction, after_prefix, ascending, open_existing
 from tests.faults import bank, chore_writer
@@ -46,7 +46,7 @@ def expiries_left(snapshot: Transaction) -> str:
 
 
 def rows_left(snapshot: Transaction) -> str:
-    garbage = [key[4:] for key, _ in ascending(snapshot, spaces.GARBAGE, after_prefix(spaces.GARBAGE))]
+    garbage = [key[4:] for key, _ in ascending(snapshot, records.GARBAGE, after_prefix(records.GARBAGE))]
     return " ".join(str(sum(1 for _ in ascending(snapshot, space, after_prefix(space)))) for space in garbage)
 
 

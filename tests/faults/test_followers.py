@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sortkey as sk
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.feeds.changes.lease import ShardLease
 from tests.feeds.changes.follow_process import FollowProcess
 from tests.server.notes import NOTES, Copy, Note

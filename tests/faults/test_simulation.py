@@ -15,7 +15,7 @@ from unittest.mock import patch
 import lmdb
 import pytest
 
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.storage.write_queue import FAILED, CallbackTicket, Ticket
 from tests.faults.simulation.disk import DATA, Disk, disk_error
 from tests.faults.simulation.lives import Difference, simulate

@@ -13,14 +13,14 @@ import sortkey as sk
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
-    "model.md",
-    "types.md",
-    "from-f-strings.md",
-    "maintenance.md",
-    "migrating.md",
-    "reference.md",
-    "change-feeds.md",
-    "patterns.md",
+    "learn/model.md",
+    "guides/types.md",
+    "learn/from-f-strings.md",
+    "guides/maintenance.md",
+    "guides/migrating.md",
+    "internals/reference.md",
+    "guides/change-feeds.md",
+    "guides/patterns.md",
 ]
 
 
@@ -29,7 +29,7 @@ def test_examples_run(page: str) -> None:
     examples = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert examples
     # Classes look for the types of their fields in their module.
-    module = ModuleType(f"example_{page.partition('.')[0].replace('-', '_')}")
+    module = ModuleType("example_" + re.sub(r"\W", "_", page))
     sys.modules[module.__name__] = module
     try:
         for example in examples:

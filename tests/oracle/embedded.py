@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_dict, to_json
 from sortkey.engine.database import Database
+from sortkey.engine.operations.answers import to_dict, to_json
 from sortkey.errors import DynamoDBError
 from tests.oracle.endpoint import OracleError
 

@@ -15,7 +15,7 @@ from tests.oracle.tables import ORDERS, PLAIN
 # Tokens and streams outlive their tables.
 pytestmark = pytest.mark.own_namespace
 
-COMPATIBILITY = Path(__file__).parents[2] / "docs" / "compatibility.md"
+COMPATIBILITY = Path(__file__).parents[2] / "docs" / "operate" / "compatibility.md"
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""`make reference`: writes docs/reference.md again, from the docstrings."""
+"""`make reference`: writes docs/internals/reference.md again, from the docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fills docs/reference.md: after each comment `<!-- names …` up to `<!-- end -->` come the entries of those names.
+"""Fills docs/internals/reference.md: after each comment `<!-- names …` up to `<!-- end -->` come the entries of those names.
 
 What is outside of the comments is written by hand: the order, the prose and the examples.
 """
@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.reference.entries import entry
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "internals" / "reference.md"
 
 _NAMES: Final = re.compile(r"(<!-- names\n(.*?)-->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 

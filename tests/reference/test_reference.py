@@ -15,7 +15,7 @@ def test_the_page_is_what_the_docstrings_say() -> None:
     assert filled(TEXT) == TEXT, "a signature or a docstring has changed: run `make reference`"
 
 
-# A new name is put into a group by hand: in docs/reference.md, in a comment that begins with `<!-- names`.
+# A new name is put into a group by hand: in docs/internals/reference.md, in a comment that begins with `<!-- names`.
 def test_every_public_name_has_an_entry() -> None:
     assert named(TEXT) == set(sk.__all__)
 

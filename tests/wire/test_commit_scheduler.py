@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.core import Answer
 from sortkey.http.outbox import Outbox
 from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from sortkey.engine.answers import to_json
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import ValidationException
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sortkey.engine import selection
 from sortkey.engine.database import Database
+from sortkey.engine.operations import pages
 from sortkey.wire import slice_scheduler
 from tests.wire.serving import item, request, table
 from tests.wire.stepped_endpoint import Clients
@@ -20,7 +20,7 @@ SHORT_SCAN = request("Scan", {"TableName": "orders", "Limit": 1})
 
 @pytest.fixture
 def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setattr(selection, "SLICE_UNITS", 10)
+    monkeypatch.setattr(pages, "SLICE_UNITS", 10)
     database = Database(None)
     database.call("CreateTable", table("orders"))
     for number in range(ROWS):
@@ -106,8 +106,8 @@ def test_a_bug_in_a_slice_is_an_internal_error(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(selection, "_last_evaluated_key", broken)
-    monkeypatch.setattr("sortkey.engine.read.PageWalk.chunk", broken)
+    monkeypatch.setattr(pages, "_last_evaluated_key", broken)
+    monkeypatch.setattr("sortkey.engine.operations.pages.PageWalk.chunk", broken)
     clients.turn_until_done()
     assert transport.statuses() == [500]
     assert "Scan failed" in caplog.text

@@ -4,7 +4,7 @@
     sortkey audit shop.models --store ./data --repair                   rewrite index keys and TTL attributes
 
 An audit reads whole tables; it says what that cost. A repair is safe beside other writers: each write is conditional on
-what it was computed from. See docs/migrating.md.
+what it was computed from. See docs/guides/migrating.md.
 
     table shop: 4,000 rows, 3,921 fine
          rows  repairable  class  finding
@@ -33,7 +33,8 @@ from sortkey.model.audit.report import EXAMPLES, AuditReport, FindingCount
 from sortkey.model.audit.table_audit import AuditProgress
 from sortkey.model.errors import ModelError, suggestion
 from sortkey.model.paths import prices
-from sortkey.model.sessions.sync_session import Session, connect
+from sortkey.model.sessions.connect import connect
+from sortkey.model.sessions.session import Session
 from sortkey.model.tables.table import Table
 from sortkey.storage import StorageError
 

@@ -30,7 +30,7 @@ def add_arguments(command: Parser) -> None:
         "--faults",
         metavar="LIST",
         type=_faults,
-        help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/faults.md)",
+        help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
     )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
 

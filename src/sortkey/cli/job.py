@@ -19,7 +19,7 @@ from sortkey.cli.progress import Bars
 from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, Job, JobFailed, JobRejected, JobRun, ServiceDefinition
 from sortkey.storage import StorageError
 

@@ -3,7 +3,7 @@
     sortkey recount SERVICE --store dynamodb://eu-west-1                what differs
     sortkey recount SERVICE --store ./data --repair                     correct it
 
-It reads whole tables and a day of their streams, beside live writers and followers. See docs/patterns.md.
+It reads whole tables and a day of their streams, beside live writers and followers. See docs/guides/patterns.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.handled import handled_by
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect
 from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.recount_report import RecountReport
 from sortkey.services.interface import BadSettings, ServiceDefinition

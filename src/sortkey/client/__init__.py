@@ -23,7 +23,7 @@ def client(
 ) -> Client:
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
     client as the interface. `session`, of boto3 or botocore, has the credentials for an endpoint or AWS; `config` is a
-    botocore Config. See docs/client.md. A store in the process can have `faults` (docs/faults.md)."""
+    botocore Config. See docs/guides/client.md. A store in the process can have `faults` (docs/guides/faults.md)."""
     store = store_url.parse(url)
     access = AwsAccess(session, config)
     if store.remote is None:

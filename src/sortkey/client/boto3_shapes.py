@@ -16,8 +16,8 @@ from typing import Any, Final
 import orjson
 from dateutil.tz import tzlocal
 
-from sortkey.engine.core import Answer
 from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.tables.core import Answer
 
 _loads = orjson.loads
 

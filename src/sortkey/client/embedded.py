@@ -13,14 +13,14 @@ from sortkey.client.metadata import ClientMeta, response_metadata
 from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.row_puts import RowPuts
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast.get_item import row_by_key
-from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.operations.fast_path import rows_by_text_keys
+from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.rows.stored_item import has_binary, text
-from sortkey.engine.streams import record_wait
+from sortkey.engine.streams import stream_reader
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError
 
 
@@ -61,7 +61,7 @@ class AnyEmbeddedClient(AnyClient[R]):
         try:
             found = row_by_key(database, table, key, consistent)
             if found is not None:
-                row, units = found
+                _, row, units = found
                 return None if row is None else Unparsed(text(row), has_binary(row)), units
             request = GetItem(table_name=table, key=key, consistent_read=consistent, return_consumed_capacity="TOTAL")
             answer = database.execute("GetItem", request)
@@ -112,7 +112,7 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return record_wait.wait_for_records(self.database, ShardIterator, Timeout)
+            return stream_reader.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
         self._handle.close()

@@ -14,9 +14,9 @@ from sortkey.client import capabilities, errors, parameters
 from sortkey.client.capabilities import Capabilities
 from sortkey.client.embedded import AnyEmbeddedClient, boto3_answer
 from sortkey.client.interface import AsyncClient
-from sortkey.engine.core import Answer
 from sortkey.engine.operations import WRITES
-from sortkey.engine.streams import record_wait
+from sortkey.engine.streams import stream_reader
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError
 
 
@@ -47,7 +47,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
             parameters.request("GetRecords", members)
-            return await record_wait.wait_for_records_async(self.database, ShardIterator, Timeout)
+            return await stream_reader.wait_for_records_async(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
         # Closing waits for running writes and for the janitor.

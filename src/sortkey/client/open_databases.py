@@ -25,7 +25,7 @@ from weakref import WeakSet
 from sortkey.client.store_url import Store
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.faults.faulty_database import open_database as start_database
+from sortkey.engine.faulty_database import open_database as start_database
 
 _FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
 

@@ -15,7 +15,7 @@ import orjson
 
 from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
 from sortkey.engine.requests import OPERATIONS
-from sortkey.engine.requests.batches import KeysAndAttributes
+from sortkey.engine.requests.items import KeysAndAttributes
 from sortkey.engine.requests.shapes import Shape
 
 _STRUCTURED: Final = frozenset({"AttributeUpdates", "Expected", "KeyConditions", "QueryFilter", "ScanFilter"})

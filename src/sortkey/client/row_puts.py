@@ -8,10 +8,10 @@ from typing import Any
 
 from sortkey.client import errors, parameters
 from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
-from sortkey.engine.bulk_put import BulkPut
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.operations.write import BulkPut
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError
 from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item

@@ -59,7 +59,7 @@ def examine_python(version: tuple[int, int], implementation: str) -> Finding:
 
 
 def examine_build(configure_arguments: str | None, is_debug: bool) -> Finding:
-    """How the interpreter was compiled. The quarter is measured in docs/benchmarks.md."""
+    """How the interpreter was compiled. The quarter is measured in docs/internals/benchmarks.md."""
     advice = (
         "use a distribution's Python, or build with PYTHON_CONFIGURE_OPTS='--enable-optimizations --with-lto' "
         "pyenv install"

@@ -8,14 +8,14 @@ from typing import Any, Final, Self
 
 from sortkey.clock import Clock
 from sortkey.engine import requests
-from sortkey.engine.answers import to_dict
-from sortkey.engine.core import Answer, Core, Settings, Work
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.janitor.janitor import Janitor
 from sortkey.engine.operations import READS, SLICED_READS, WRITES
+from sortkey.engine.operations.answers import to_dict
+from sortkey.engine.operations.slices import finish
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.records import damaged_page
-from sortkey.engine.slices import finish
+from sortkey.engine.tables.core import Answer, Core, Settings, Work
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
 from sortkey.storage import DAMAGED_PAGE, StorageFull
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sortkey.engine.core import Core
-from sortkey.engine.rows.spaces import SPACE_BYTES
+from sortkey.engine.rows.records import SPACE_BYTES
 from sortkey.engine.rows.stored_item import decode
+from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Keyed, Table
 from sortkey.errors import InternalServerError
 from sortkey.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS

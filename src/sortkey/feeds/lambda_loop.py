@@ -8,7 +8,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")

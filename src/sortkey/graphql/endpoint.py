@@ -19,12 +19,13 @@ from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler
 from msgspec import UNSET, UnsetType
 
-from sortkey.graphql.cost import PageSizes as PageSizes
-from sortkey.graphql.cost import check_cost
+from sortkey.graphql.cost import PageSizes, check_cost
 from sortkey.graphql.documents import Documents
 from sortkey.graphql.errors import BAD_REQUEST, ErrorAnswer, Refused, error_answer, refused
 from sortkey.graphql.settings import GraphQLSettings
 from sortkey.services.interface import BadRequest, Caller, NotFound
+
+__all__ = ["GraphQLEndpoint", "PageSizes", "graphql_routes"]
 
 INTROSPECTION_DISABLED: Final = "INTROSPECTION_DISABLED"
 VARIABLES_LIMIT: Final = "SIZE_LIMIT"
@@ -106,7 +107,7 @@ class GraphQLEndpoint:
     def _check_introspection(self, caller: Caller) -> None:
         if self._introspection == "always" or (self._introspection == "loopback" and _is_loopback(caller.address)):
             return
-        raise refused(INTROSPECTION_DISABLED, "Introspection is disabled here; docs/graphql.md has the schema.")
+        raise refused(INTROSPECTION_DISABLED, "Introspection is disabled here; docs/guides/graphql.md has the schema.")
 
 
 def graphql_routes(endpoint: GraphQLEndpoint) -> list[ControllerRouterHandler]:

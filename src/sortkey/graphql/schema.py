@@ -21,6 +21,8 @@ from graphql.language import FloatValueNode, IntValueNode, StringValueNode
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types.scalar import ScalarDefinition
 
+__all__ = ["CALLS", "CONFIG", "Connection", "DateTime", "Decimal", "Edge", "PageInfo", "resolved_as"]
+
 CALLS: Final = "calls"
 """A note for the compiled execution: the function that it calls instead of the resolver, with the context and the
 arguments as graphql-core has coerced them. Strawberry takes 0.1 ms to make its own object of one with ten fields."""

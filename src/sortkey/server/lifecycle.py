@@ -19,7 +19,8 @@ from sortkey.http import process
 from sortkey.http.prometheus import Samples
 from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
-from sortkey.model.sessions.async_session import AsyncSession, async_connect
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.connect import async_connect
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer

@@ -15,8 +15,10 @@ import msgspec
 from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
 
-from sortkey.model.sessions.queries import Page
+from sortkey.model.calls.queries import Page
 from sortkey.services.interface import BadRequest
+
+__all__ = ["PAGE", "AskedPage", "PageAnswer", "PageArguments", "PageInfo", "page_answer", "page_arguments"]
 
 DEFAULT_ITEMS: Final = 50
 MAX_ITEMS: Final = 1000

@@ -25,8 +25,8 @@ from time import perf_counter
 from typing import Final
 
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastWork
-from sortkey.engine.write_batch import WriteBatch
+from sortkey.engine.operations.fast_path import FastWork
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.http.connection import PendingAnswer
 from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Request

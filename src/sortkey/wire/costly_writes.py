@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from sortkey.engine.core import Core
-from sortkey.engine.rehearsal import CostlyWork
+from sortkey.engine.operations.rehearsal import CostlyWork
+from sortkey.engine.tables.core import Core
 from sortkey.errors import ThrottlingException
 from sortkey.http.connection import Defer
 from sortkey.wire.commit_scheduler import PendingWrite

@@ -18,13 +18,13 @@ from time import perf_counter
 from typing import Any, Final
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json
-from sortkey.engine.core import Answer
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FastAnswer
-from sortkey.engine.rehearsal import CostlyWork, NotRehearsed
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.operations.fast_path import FastAnswer
+from sortkey.engine.operations.rehearsal import CostlyWork, NotRehearsed
+from sortkey.engine.operations.slices import Slices
 from sortkey.engine.requests.pieces import BATCHES, PIECE_BYTES, decode_in_pieces
-from sortkey.engine.slices import Slices
+from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.metrics import OK, RequestMetrics

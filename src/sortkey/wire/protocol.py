@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json
+from sortkey.engine.operations.answers import to_json
 from sortkey.errors import DynamoDBError
 from sortkey.http.content_encoding import decompress
 from sortkey.http.request_parser import Request, RequestError

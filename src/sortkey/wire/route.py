@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sortkey.engine import requests
-from sortkey.engine.fast import FAST_READS, FAST_WRITES
 from sortkey.engine.operations import SLICED_READS, WRITES
+from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES
 from sortkey.wire.metrics import Metrics
 
 NOT_ASKED: Final = (None, "NONE")

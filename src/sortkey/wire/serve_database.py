@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.faults.faulty_database import open_database
-from sortkey.engine.faults.skewed_clock import store_clock
+from sortkey.engine.faulty_database import open_database, store_clock
 from sortkey.http import process
 from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.listener import CannotListen, is_loopback

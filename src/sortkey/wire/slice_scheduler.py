@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from sortkey.engine.core import Answer
-from sortkey.engine.fast import FastAnswer
-from sortkey.engine.slices import Slices
+from sortkey.engine.operations.fast_path import FastAnswer
+from sortkey.engine.operations.slices import Slices
+from sortkey.engine.tables.core import Answer
 from sortkey.http.connection import PendingAnswer
 from sortkey.http.request_parser import Request
 from sortkey.wire.route import Route

@@ -1,6 +1,6 @@
 """The demonstration: 500 persons, visitors who make deposits, and a batch that confirms them once a minute.
 
-The visitors leave Ana alone: she is the example of docs/goals.md. A real batch replaces the demonstration's persons;
+The visitors leave Ana alone: she is the example of docs/services/goals.md. A real batch replaces the demonstration's persons;
 then the visitors stay away, and the demonstration's batch, too.
 """
 

@@ -10,17 +10,16 @@ import orjson
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine.check import findings
+from sortkey.engine.check import database_check
 from sortkey.engine.check.database_check import CheckReport, check, check_database
 from sortkey.engine.database import Database
-from sortkey.engine.rows import spaces, stored_item
-from sortkey.engine.streams.shards import reshard
-from sortkey.engine.streams.stream_writer import HEADER, RECORD_KEY
+from sortkey.engine.rows import records, stored_item
+from sortkey.engine.streams.stream_writer import HEADER, RECORD_KEY, reshard
 from sortkey.storage import StorageError, Transaction, after_prefix, ascending, payload_of, seal
 from sortkey.values.attribute import Item
 from tests.engine.orders import Orders, number, text
 
-TABLE, INDEX, STREAM = (spaces.space_bytes(spaces.FIRST_FREE + at) for at in (0, 2, 1))
+TABLE, INDEX, STREAM = (records.space_bytes(records.FIRST_FREE + at) for at in (0, 2, 1))
 Damage = Callable[[Transaction], object]
 
 
@@ -203,40 +202,40 @@ def test_index_row_of_no_item(folder: Path) -> None:
 
 
 def test_missing_expiry_entry(folder: Path) -> None:
-    damage(folder, lambda transaction: transaction.delete(entries(transaction, spaces.EXPIRY)[0][0]))
+    damage(folder, lambda transaction: transaction.delete(entries(transaction, records.EXPIRY)[0][0]))
     assert "table orders: has no expiry entry for row" in only_problem(folder)
 
 
 def test_expiry_entry_of_no_item(folder: Path) -> None:
     def harm(transaction: Transaction) -> None:
-        put(transaction, entries(transaction, spaces.EXPIRY)[0][0] + b"x", b"")
+        put(transaction, entries(transaction, records.EXPIRY)[0][0] + b"x", b"")
 
     damage(folder, harm)
     assert only_problem(folder) == "table orders: 1 expiry entries belong to no item"
 
 
 def test_space_of_nothing(folder: Path) -> None:
-    damage(folder, lambda transaction: put(transaction, spaces.space_bytes(99) + b"x", b""))
+    damage(folder, lambda transaction: put(transaction, records.space_bytes(99) + b"x", b""))
     assert only_problem(folder) == "space 99 has no owner"
 
 
 def test_count_of_nothing(folder: Path) -> None:
-    damage(folder, lambda transaction: put(transaction, spaces.COUNTS + spaces.space_bytes(99), b""))
+    damage(folder, lambda transaction: put(transaction, records.COUNTS + records.space_bytes(99), b""))
     assert only_problem(folder) == "space 99 has a count, but is not a table or index"
 
 
 def test_space_marked_as_garbage_while_in_use(folder: Path) -> None:
-    damage(folder, lambda transaction: put(transaction, spaces.GARBAGE + TABLE, b""))
-    assert only_problem(folder) == f"space {spaces.FIRST_FREE} is in use, but marked as garbage"
+    damage(folder, lambda transaction: put(transaction, records.GARBAGE + TABLE, b""))
+    assert only_problem(folder) == f"space {records.FIRST_FREE} is in use, but marked as garbage"
 
 
 def test_space_that_would_be_assigned_again(folder: Path) -> None:
-    damage(folder, lambda transaction: put(transaction, spaces.NEXT_SPACE, b"\1"))
+    damage(folder, lambda transaction: put(transaction, records.NEXT_SPACE, b"\1"))
     assert only_problem(folder).endswith("is in use, but would be assigned again")
 
 
 def test_catalog_that_cannot_be_read(folder: Path) -> None:
-    damage(folder, lambda transaction: put(transaction, spaces.TABLE_PREFIX + b"orders", b"{"))
+    damage(folder, lambda transaction: put(transaction, records.TABLE_PREFIX + b"orders", b"{"))
     assert check(folder).problems[0].startswith("the catalog cannot be read")
 
 
@@ -303,11 +302,11 @@ def test_stream_record_in_a_shard_of_other_items(folder: Path) -> None:
 
 
 def test_problems_above_the_limit_are_only_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST_PROBLEMS", 2)
+    monkeypatch.setattr(database_check, "MOST_PROBLEMS", 2)
 
     def harm(transaction: Transaction) -> None:
         for number_of_space in range(90, 95):
-            put(transaction, spaces.space_bytes(number_of_space) + b"x", b"")
+            put(transaction, records.space_bytes(number_of_space) + b"x", b"")
 
     damage(folder, harm)
     assert check(folder).problems[2:] == ["and 3 more"]

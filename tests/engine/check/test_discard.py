@@ -17,7 +17,7 @@ from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check
 from sortkey.engine.check.discard import Discarded, discard_damaged
 from sortkey.engine.database import Database
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records
 from sortkey.errors import InternalServerError
 from sortkey.storage import SEAL_BYTES, DamagedFolder, StorageError, environment
 from tests.faults.flips.folder import NOW, write_folder
@@ -44,7 +44,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         yield
 
 
-def records(folder: Path) -> Records:
+def all_records(folder: Path) -> Records:
     opened = environment.open_existing(folder)
     with opened.begin() as snapshot:
         found = list(snapshot.cursor())
@@ -79,17 +79,17 @@ def spaces_of(folder: Path) -> dict[str, bytes]:
     with closing(Database(folder, ManualClock(NOW))) as database, database.read() as snapshot:
         table = database.catalog.tables(snapshot)[TABLE]
     indexes = {name: index.space for name, index in table.indexes.items()}
-    return {TABLE: table.space, "stream": spaces.space_bytes(table.entry.streams[0].space), **indexes}
+    return {TABLE: table.space, "stream": records.space_bytes(table.entry.streams[0].space), **indexes}
 
 
 def keys_of(folder: Path, space: bytes) -> list[bytes]:
-    return [key for key, _ in records(folder) if key.startswith(space)]
+    return [key for key, _ in all_records(folder) if key.startswith(space)]
 
 
 def test_sound_folder_stays_as_it_is(folder: Path) -> None:
-    before = records(folder)
+    before = all_records(folder)
     assert discard(folder) == []
-    assert records(folder) == before
+    assert all_records(folder) == before
 
 
 # Its index rows and its expiry entry go with it. All else stays, and it can be put again.
@@ -118,7 +118,7 @@ def put_again(folder: Path, item: Any) -> None:
 # The key is hashed: only the text tells which item it was.
 def test_discarded_item_is_reported_with_its_text(folder: Path) -> None:
     key = keys_of(folder, spaces_of(folder)[TABLE])[3]
-    item = orjson.loads(dict(records(folder))[key][4:-SEAL_BYTES])
+    item = orjson.loads(dict(all_records(folder))[key][4:-SEAL_BYTES])
     damage(folder, key)
     (discarded,) = discard(folder)
     assert orjson.loads(discarded.found) == item
@@ -126,27 +126,27 @@ def test_discarded_item_is_reported_with_its_text(folder: Path) -> None:
 
 @pytest.mark.parametrize("space", ["whole", "keys"])
 def test_damaged_index_row_is_made_again(folder: Path, space: str) -> None:
-    before = records(folder)
+    before = all_records(folder)
     damage(folder, *keys_of(folder, spaces_of(folder)[space])[::7])
     discarded = discard(folder)
     assert {(each.owner, each.lost) for each in discarded} == {(f"index {TABLE}/{space}", False)}
-    assert records(folder) == before
+    assert all_records(folder) == before
 
 
-@pytest.mark.parametrize("space", [spaces.COUNTS, spaces.EXPIRY, spaces.GARBAGE])
+@pytest.mark.parametrize("space", [records.COUNTS, records.EXPIRY, records.GARBAGE])
 def test_damaged_record_that_can_be_known_is_made_again(folder: Path, space: bytes) -> None:
-    before = records(folder)
+    before = all_records(folder)
     damage(folder, *keys_of(folder, space))
     discarded = discard(folder)
     assert discarded
     assert not any(each.lost for each in discarded)
-    assert {key for key, _ in before} - {key for key, _ in records(folder)} <= ownerless(folder, space)
+    assert {key for key, _ in before} - {key for key, _ in all_records(folder)} <= ownerless(folder, space)
 
 
 def ownerless(folder: Path, space: bytes) -> set[bytes]:
     """Counts of released spaces are not needed."""
-    released = [key[4:] for key in keys_of(folder, spaces.GARBAGE)]
-    return {spaces.COUNTS + each for each in released} if space == spaces.COUNTS else set()
+    released = [key[4:] for key in keys_of(folder, records.GARBAGE)]
+    return {records.COUNTS + each for each in released} if space == records.COUNTS else set()
 
 
 def test_damaged_stream_record_is_lost(folder: Path) -> None:
@@ -155,28 +155,28 @@ def test_damaged_stream_record_is_lost(folder: Path) -> None:
     (discarded,) = discard(folder)
     assert (discarded.owner.split("/")[0], discarded.lost) == (f"stream {TABLE}", True)
     assert orjson.loads(discarded.found)["eventName"] == "INSERT"
-    assert key not in dict(records(folder))
+    assert key not in dict(all_records(folder))
 
 
 def test_damaged_tokens_are_lost(folder: Path) -> None:
-    damage(folder, *keys_of(folder, spaces.TOKENS))
+    damage(folder, *keys_of(folder, records.TOKENS))
     assert {each.lost for each in discard(folder)} == {True}
 
 
 def test_records_of_all_kinds_at_once(folder: Path) -> None:
-    keys = [key for key, _ in records(folder) if not key.startswith(spaces.CATALOG)]
+    keys = [key for key, _ in all_records(folder) if not key.startswith(records.CATALOG)]
     damage(folder, *keys[::5])
     assert len(discard(folder)) == len(keys[::5])
 
 
 # The catalog says what all other records mean.
 def test_damaged_catalog_is_rejected_and_nothing_changes(folder: Path) -> None:
-    table = next(key for key in keys_of(folder, spaces.TABLE_PREFIX) if key.endswith(b"plain"))
-    damage(folder, table, *keys_of(folder, spaces.COUNTS))
-    before = records(folder)
+    table = next(key for key in keys_of(folder, records.TABLE_PREFIX) if key.endswith(b"plain"))
+    damage(folder, table, *keys_of(folder, records.COUNTS))
+    before = all_records(folder)
     with pytest.raises(DamagedFolder, match="of the catalog is, and cannot be discarded; restore a backup"):
         discard_damaged(folder, lambda _: None)
-    assert records(folder) == before
+    assert all_records(folder) == before
 
 
 def test_missing_folder_is_rejected_and_not_created(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_missing_folder_is_rejected_and_not_created(tmp_path: Path) -> None:
 @pytest.fixture
 def large_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(environment, "CHECKED_BYTES", 0)
-    monkeypatch.setattr("sortkey.engine.check.seal_check.CHECKED_BYTES", 0)
+    monkeypatch.setattr("sortkey.engine.rows.records.CHECKED_BYTES", 0)
     return folder
 
 

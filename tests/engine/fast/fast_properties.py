@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, strategies
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FAST_WRITES, FastAnswer
-from sortkey.engine.fast.rows_by_text_keys import rows_by_text_keys
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES, FastAnswer, rows_by_text_keys
 from sortkey.errors import DynamoDBError
 
 CUSTOMERS = ["ann", "bob", "zoë"]

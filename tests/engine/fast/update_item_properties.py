@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies
 
 from sortkey.engine import requests
-from sortkey.engine.answers import to_json
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_WRITES, FastAnswer
+from sortkey.engine.operations.answers import to_json
+from sortkey.engine.operations.fast_path import FAST_WRITES, FastAnswer
 from sortkey.errors import DynamoDBError
 
 KEY = {"id": {"S": "x"}, "at": {"S": "2026"}}

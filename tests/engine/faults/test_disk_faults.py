@@ -12,8 +12,8 @@ import pytest
 from botocore.config import Config
 
 import sortkey as sk
+from sortkey.engine import faulty_database
 from sortkey.engine.check.database_check import check_database
-from sortkey.engine.faults import disk_faults
 from tests.client.orders import database_of
 from tests.engine.faults.orders import ORDERS, code_of, key, numbers, put
 from tests.wire.serving import ServerProcess
@@ -36,7 +36,7 @@ def test_a_failed_commit_keeps_nothing_and_raises_what_lmdb_raises(tmp_path: Pat
                 errors.add((error.code, str(error)))
             else:
                 written.add(number)
-        assert errors == {(errno.EIO, disk_faults.FAILURE)}
+        assert errors == {(errno.EIO, faulty_database.FAILURE)}
         assert numbers(client) == written
         assert 0 < len(written) < 20
         assert check_database(database_of(client)).problems == []

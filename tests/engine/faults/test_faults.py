@@ -57,7 +57,7 @@ def test_a_remote_store_cannot_be_given_faults(url: str) -> None:
 
 def test_faults_are_no_text_in_a_program() -> None:
     given: Any = "throttle=0.1"
-    with pytest.raises(TypeError, match=r"faults must be sk\.Faults, not 'throttle=0\.1'"):
+    with pytest.raises(TypeError, match=r"faults must be sk\.testing\.Faults, not 'throttle=0\.1'"):
         sk.client("memory:", faults=given)
 
 

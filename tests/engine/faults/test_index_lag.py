@@ -9,8 +9,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.engine.faults.faulty_database import FaultyDatabase
 from sortkey.engine.faults.index_lag import MOST_KEPT
+from sortkey.engine.faulty_database import FaultyDatabase
 from tests.engine.faults.conftest import OpenFaulty
 from tests.engine.faults.orders import ORDERS, key, put
 

@@ -9,7 +9,7 @@ import pytest
 import sortkey as sk
 from sortkey.client import Client
 from sortkey.engine.check.database_check import check_database
-from sortkey.engine.faults.shard_splits import MOST_OPEN
+from sortkey.engine.faults.stream_faults import MOST_OPEN
 from tests.client.orders import database_of
 from tests.engine.faults.conftest import OpenFaulty
 from tests.engine.faults.orders import code_of, key, put

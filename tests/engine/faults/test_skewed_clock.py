@@ -8,8 +8,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.engine.faults.faulty_database import FaultyDatabase
-from sortkey.engine.faults.skewed_clock import store_clock
+from sortkey.engine.faulty_database import FaultyDatabase, store_clock
 from tests.engine.faults.conftest import OpenFaulty
 from tests.engine.faults.orders import ORDERS
 

@@ -6,8 +6,8 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.database import Database
-from sortkey.engine.janitor import garbage
-from sortkey.engine.rows import spaces
+from sortkey.engine.janitor import removal
+from sortkey.engine.rows import records
 from sortkey.storage import after_prefix, ascending
 from tests.engine.orders import Orders, number, text
 
@@ -18,7 +18,7 @@ def keys_in(db: Database, low: bytes, high: bytes) -> int:
 
 
 def rows(db: Database) -> int:
-    return keys_in(db, spaces.space_bytes(spaces.FIRST_FREE), b"\xff" * 4)
+    return keys_in(db, records.space_bytes(records.FIRST_FREE), b"\xff" * 4)
 
 
 def members(db: Database, space: bytes) -> int:
@@ -26,7 +26,7 @@ def members(db: Database, space: bytes) -> int:
 
 
 def test_dropped_table_leaves_nothing_behind(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "CHUNK", 7)
+    monkeypatch.setattr(removal, "CHUNK", 7)
     orders = Orders(db, "NEW_IMAGE")
     orders.add_index("city")
     db.janitor.sweep()
@@ -38,8 +38,8 @@ def test_dropped_table_leaves_nothing_behind(db: Database, monkeypatch: pytest.M
     assert rows(db) == 61
     db.janitor.sweep()
     assert rows(db) == 1
-    assert members(db, spaces.GARBAGE) == 0
-    assert members(db, spaces.COUNTS) == 1
+    assert members(db, records.GARBAGE) == 0
+    assert members(db, records.COUNTS) == 1
 
 
 # A new table must not see rows of a dropped table of the same name that are still being removed.
@@ -65,10 +65,10 @@ def test_tokens_are_forgotten_after_ten_minutes(db: Database, clock: ManualClock
     transact(db, "second")
     clock.advance(301)
     db.janitor.sweep()
-    assert members(db, spaces.TOKENS) == 1
+    assert members(db, records.TOKENS) == 1
     clock.advance(300)
     db.janitor.sweep()
-    assert members(db, spaces.TOKENS) == 0
+    assert members(db, records.TOKENS) == 0
 
 
 # They are not ordered by time: a search for old ones reads them all.
@@ -79,7 +79,7 @@ def test_tokens_are_looked_at_once_a_minute(db: Database, clock: ManualClock) ->
     db.janitor.sweep()
     clock.advance(59)
     db.janitor.sweep()
-    assert members(db, spaces.TOKENS) == 1
+    assert members(db, records.TOKENS) == 1
     clock.advance(1)
     db.janitor.sweep()
-    assert members(db, spaces.TOKENS) == 0
+    assert members(db, records.TOKENS) == 0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from sortkey.clock import ManualClock
-from sortkey.engine.core import Core, Settings
 from sortkey.engine.database import Database
 from sortkey.engine.janitor.janitor import Janitor
+from sortkey.engine.tables.core import Core, Settings
 from tests.engine.orders import Orders, number
 
 NEVER = 3600.0

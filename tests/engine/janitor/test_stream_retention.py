@@ -6,9 +6,9 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.database import Database
-from sortkey.engine.janitor import stream_retention
-from sortkey.engine.rows.spaces import FIRST_FREE, space_bytes
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.janitor import removal
+from sortkey.engine.rows.records import FIRST_FREE, space_bytes
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.storage import ascending
 from tests.engine.orders import DAY, Orders, events
 
@@ -38,7 +38,7 @@ def test_records_past_their_day_are_removed_and_younger_ones_stay(orders: Orders
 def test_records_are_removed_over_several_transactions(
     orders: Orders, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_retention, "CHUNK", 4)
+    monkeypatch.setattr(removal, "CHUNK", 4)
     reshard(orders.db, orders.name, 2)
     for at in range(10):
         orders.put(f"order-{at}")

@@ -8,7 +8,7 @@ import pytest
 
 from sortkey.engine import requests
 from sortkey.engine.database import Database
-from sortkey.engine.operations.batch_write_item import LARGE_BYTES
+from sortkey.engine.operations.batches import LARGE_BYTES
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, index, n, s
 

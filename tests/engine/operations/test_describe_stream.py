@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sortkey.clock import ManualClock
 from sortkey.engine.database import Database
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.orders import DAY, Orders
 

@@ -8,7 +8,7 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.database import Database
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from tests.engine.conftest import ExpectError
 from tests.engine.orders import DAY, Orders, events, sequence, text
 

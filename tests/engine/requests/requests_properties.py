@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sortkey.engine import requests
 from sortkey.engine.requests import aws_deserialiser, constraints
-from sortkey.engine.requests.member_types import MemberType, members_of
-from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.requests.shapes import MemberType, Shape, members_of
 from sortkey.errors import DynamoDBError, SerializationException, ValidationException
 
 OPERATIONS = sorted(requests.OPERATIONS)

@@ -10,7 +10,7 @@ import pytest
 
 from sortkey.engine.database import Database
 from sortkey.engine.requests import decode
-from sortkey.engine.requests.batches import BatchWriteItem
+from sortkey.engine.requests.items import BatchWriteItem
 from sortkey.engine.requests.pieces import PIECE_BYTES, decode_in_pieces
 from sortkey.errors import DynamoDBError, SerializationException, ValidationException
 from tests.engine.conftest import Call

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from sortkey.engine import requests
-from sortkey.engine.requests import batches, items, reads, tables
+from sortkey.engine.requests import items, tables
 from sortkey.errors import SerializationException, UnknownOperationException
 
 KEY = {"pk": {"S": "a"}}
@@ -60,11 +60,11 @@ def without_nulls(value: Any) -> Any:
 
 def test_nested_structures_are_typed() -> None:
     request = requests.convert("BatchWriteItem", COMPLETE["BatchWriteItem"])
-    assert isinstance(request, batches.BatchWriteItem)
+    assert isinstance(request, items.BatchWriteItem)
     put, delete = request.request_items["orders"]
-    assert put.put_request == batches.PutRequest(item=KEY)
+    assert put.put_request == items.PutRequest(item=KEY)
     assert put.delete_request is None
-    assert delete.delete_request == batches.DeleteRequest(key=KEY)
+    assert delete.delete_request == items.DeleteRequest(key=KEY)
 
 
 def test_absent_members_are_none() -> None:
@@ -87,7 +87,7 @@ def test_unknown_members_are_ignored() -> None:
 
 # The general path must ignore unknown members too.
 def test_unknown_members_are_ignored_when_something_else_needs_a_second_look() -> None:
-    assert requests.decode("Query", b'{"TableName": "orders", "Colour": [1], "Limit": 2.0}') == reads.Query(
+    assert requests.decode("Query", b'{"TableName": "orders", "Colour": [1], "Limit": 2.0}') == items.Query(
         table_name="orders", limit=2
     )
 
@@ -96,7 +96,7 @@ def test_unknown_members_are_ignored_when_something_else_needs_a_second_look() -
 @pytest.mark.parametrize(("sent", "limit"), [("1.0", 1), ("1.9", 1), ("2e1", 20)])
 def test_fractions_of_whole_numbers_are_cut_off(sent: str, limit: int) -> None:
     body = f'{{"TableName": "orders", "Limit": {sent}}}'.encode()
-    assert requests.decode("Query", body) == reads.Query(table_name="orders", limit=limit)
+    assert requests.decode("Query", body) == items.Query(table_name="orders", limit=limit)
 
 
 def test_a_dictionary_is_never_changed() -> None:

@@ -9,8 +9,7 @@ import pytest
 from botocore.loaders import Loader
 
 from sortkey.engine import requests
-from sortkey.engine.requests.member_types import MemberType, members_of
-from sortkey.engine.requests.shapes import INTEGER_RANGE, LONG_RANGE, unanchored
+from sortkey.engine.requests.shapes import INTEGER_RANGE, LONG_RANGE, MemberType, members_of, unanchored
 
 LOADER: Final = Loader()
 MODELS: Final = [LOADER.load_service_model(service, "service-2") for service in ("dynamodb", "dynamodbstreams")]

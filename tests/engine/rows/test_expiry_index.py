@@ -7,7 +7,8 @@ import pytest
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
-from sortkey.engine.rows import expiry_index, spaces
+from sortkey.engine.rows import records
+from sortkey.engine.tables import expiry_index
 from sortkey.limits import TTL_OLDEST_SECONDS
 from sortkey.storage import after_prefix, ascending
 from tests.engine.orders import DAY, Orders, number, text
@@ -25,7 +26,7 @@ def orders(db: Database) -> Orders:
 
 def entries(db: Database) -> int:
     with db.read() as snapshot:
-        return sum(1 for _ in ascending(snapshot, spaces.EXPIRY, after_prefix(spaces.EXPIRY)))
+        return sum(1 for _ in ascending(snapshot, records.EXPIRY, after_prefix(records.EXPIRY)))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from sortkey.engine.database import Database
-from sortkey.engine.streams import record_wait
-from sortkey.engine.streams.record_wait import wait_for_records, wait_for_records_async
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams import stream_reader
+from sortkey.engine.streams.stream_reader import wait_for_records, wait_for_records_async
+from sortkey.engine.streams.stream_writer import reshard
 from tests.engine.orders import Orders, events
 
 LONG = 60.0
@@ -26,7 +26,7 @@ def orders(db: Database) -> Orders:
 @pytest.fixture
 def no_polling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No polling: only a commit's signal can end a wait, and one that lasts until its timeout fails the test."""
-    monkeypatch.setattr(record_wait, "POLL_SECONDS", LONG)
+    monkeypatch.setattr(stream_reader, "POLL_SECONDS", LONG)
     begun = time.monotonic()
     yield
     assert time.monotonic() - begun < LONG / 2

@@ -9,9 +9,9 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
-from sortkey.engine.core import Settings
 from sortkey.engine.database import Database
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
+from sortkey.engine.tables.core import Settings
 from tests.engine.orders import Orders, events
 
 KEYS = [f"order-{at}" for at in range(40)]

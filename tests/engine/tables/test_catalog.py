@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sortkey.engine.database import Database
-from sortkey.engine.rows import spaces
+from sortkey.engine.rows import records
 from sortkey.engine.tables.table import Table
 from tests.engine.conftest import Call
 from tests.engine.samples import create, s
@@ -46,7 +46,7 @@ def test_table_of_the_same_name_begins_empty(db: Database, call: Call) -> None:
     new = find(db, "table")
     assert old is not None
     assert new is not None
-    assert new.space > old.space >= spaces.space_bytes(spaces.FIRST_FREE)
+    assert new.space > old.space >= records.space_bytes(records.FIRST_FREE)
     assert call("Scan", TableName="table")["Count"] == 0
 
 

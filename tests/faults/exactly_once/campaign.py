@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey_services.favourites.model import FAVOURITES, Favourite, FavouriteCount
 from tests.faults.exactly_once.clients import Clients
 from tests.faults.exactly_once.followers import Followers

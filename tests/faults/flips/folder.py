@@ -12,9 +12,9 @@ import orjson
 
 from sortkey.clock import ManualClock
 from sortkey.engine.database import Database
-from sortkey.engine.fast import FAST_READS, FastAnswer
-from sortkey.engine.slices import finish
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.operations.fast_path import FAST_READS, FastAnswer
+from sortkey.engine.operations.slices import finish
+from sortkey.engine.streams.stream_writer import reshard
 
 NOW = 1_750_000_000.0
 PARTITIONS = 8

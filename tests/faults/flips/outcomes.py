@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import orjson
 
-from sortkey.engine.check import seal_check
 from sortkey.engine.check.database_check import check
+from sortkey.engine.rows import records
 from sortkey.errors import InternalServerError
 from sortkey.storage import StorageError, environment
 from tests.faults.flips.folder import STORED, Answers, expected_answers, read_all, write_folder
@@ -140,7 +140,7 @@ class Flips:
     def _read(self, opening: Opening) -> Outcome:
         with (
             patch.object(environment, "CHECKED_BYTES", opening.checked_bytes),
-            patch.object(seal_check, "CHECKED_BYTES", opening.checked_bytes),
+            patch.object(records, "CHECKED_BYTES", opening.checked_bytes),
         ):
             return outcome_of_reads(self._flipped, self.expected, opening.checked)
 

@@ -10,8 +10,8 @@ import lmdb
 
 from sortkey.clock import ManualClock
 from sortkey.engine import requests
-from sortkey.engine.answers import to_dict
 from sortkey.engine.database import Database
+from sortkey.engine.operations.answers import to_dict
 from sortkey.errors import DynamoDBError, InternalServerError
 from sortkey.storage.write_queue import CallbackTicket
 from tests.faults.simulation.disk import Disk

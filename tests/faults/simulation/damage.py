@@ -19,7 +19,6 @@ from typing import Final
 from unittest.mock import patch
 
 from sortkey.clock import Clock
-from sortkey.engine.check import seal_check
 from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
 from sortkey.engine.rows import records
@@ -29,7 +28,7 @@ from tests.faults.simulation.disk import DATA
 
 HARMLESS, ERROR, REFUSED = "harmless", "error", "refused"
 OUTCOMES: Final = (HARMLESS, ERROR, REFUSED)
-LOGGERS: Final = tuple(logging.getLogger(module.__name__) for module in (records, seal_check))
+LOGGERS: Final = (logging.getLogger(records.__name__),)
 
 Question = Callable[[Database], object]
 

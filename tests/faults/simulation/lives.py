@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
-from sortkey.engine.core import Settings
 from sortkey.engine.database import Database
-from sortkey.engine.janitor import backfill, expired_items, garbage, janitor, stream_retention
+from sortkey.engine.janitor import backfill, janitor, removal
+from sortkey.engine.tables.core import Settings
 from sortkey.storage import environment, write_queue
 from sortkey.storage.gradual_check import GradualCheck
 from tests.faults.simulation.clients import TABLE, Clients, plain, table
@@ -162,8 +162,8 @@ def _simulated(scheduler: Scheduler, disk: Disk) -> Iterator[None]:
             patches.enter_context(patch.object(module, "threading", scheduler))
         patches.enter_context(patch.object(environment, "open_folder", open_folder))
         patches.enter_context(patch.object(backfill, "CHUNK_ROWS", CHUNK))
-        for module in (garbage, expired_items, stream_retention):
-            patches.enter_context(patch.object(module, "CHUNK", CHUNK))
+        for name in ("CHUNK", "CHUNK_ITEMS"):
+            patches.enter_context(patch.object(removal, name, CHUNK))
         for logger in LOGGERS:
             patches.enter_context(patch.object(logger, "disabled", True))
         yield

@@ -55,5 +55,5 @@ def test_it_is_of_a_class_or_a_table() -> None:
 
 # What the page tells to watch exists, and nothing else does.
 def test_the_metrics_are_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "change-feeds.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "change-feeds.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\bsortkey_change_feed_[a-z_]+", page)) == FAMILIES.keys()

@@ -19,7 +19,7 @@ from sortkey.feeds.changes.dead_letter import RECORD_BYTES
 from sortkey.feeds.changes.delivery import Delivery, Entry, entry_of
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.passing_errors import is_passing
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.feeds.changes.parcels import Kept, Parcel, caught_up, number_of, opened
 
 QUICK = Pacing(chance=lambda: 0.0)

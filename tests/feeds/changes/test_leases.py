@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import sortkey as sk
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.feeds.changes.lease import FEEDS, SHARD_END, ShardLease
 from tests.feeds.changes.parcels import PARCELS, SECONDS, Kept, Parcel, caught_up, opened
 

@@ -10,7 +10,7 @@ import pytest
 from sortkey.feeds.kafka.message import Message
 from sortkey.feeds.kafka.metrics import FeedMetrics
 from sortkey.feeds.kafka.partition_lane import BATCH, Chunk, Handled, PartitionLane
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.feeds.kafka.working import QUICK, Recorder
 
 ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey.feeds.kafka.worker import Worker
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.kafka.broker import Broker
 
 SECONDS = 60.0

@@ -163,7 +163,7 @@ def test_a_reported_progress_does_not_change(live: sk.Session) -> None:
 def test_the_rate_limits_what_is_written() -> None:
     pauses: list[float] = []
     with sk.connect("memory:", tables=[AUDITED]) as db:
-        db._sleep = pauses.append
+        db._runner.sleep = pauses.append
         db.create_tables()
         fill(db)
         report = db.audit(AUDITED, repair=True, rate=2)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.item_decoder import decode_item, decode_row
 from sortkey.model.items.item import schema_of
-from sortkey.model.sessions.item_decoder import decode_item, decode_row
 from tests.model.declared import Colour, Everything
 from tests.model.items.codec_properties import items as everything
 from tests.model.items.codec_properties import numbers, rough

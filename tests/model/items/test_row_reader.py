@@ -9,9 +9,9 @@ import pytest
 
 import sortkey as sk
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.item_decoder import decode_path_items, start_key
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.row_reader import NEEDS_CODEC
-from sortkey.model.sessions.item_decoder import decode_path_items, start_key
 from tests.model.declared import Follow, Score, User
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
+from sortkey.model.calls.item_decoder import decode_item
 from sortkey.model.items.item import schema_of
-from sortkey.model.sessions.item_decoder import decode_item
 from sortkey.values.attribute import normalise_item
 from tests.model.items.codec_properties import numbers
 from tests.model.strategies import instants, milliseconds, texts

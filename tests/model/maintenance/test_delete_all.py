@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import sortkey as sk
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions
-from sortkey.model.sessions.steps import Pacing
 from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
 
@@ -164,7 +164,7 @@ def test_the_rate_limits_units() -> None:
     with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
         db.create_tables()
         db.batch(put=[order(number) for number in range(1000)])
-        db._sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
+        db._runner.sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
         deleted = db.delete_all(ADA, rate=100)
         # No pause follows the last part.
         assert time[0] >= (deleted.read_units + deleted.write_units) / 100 - 3 * 400 / 100

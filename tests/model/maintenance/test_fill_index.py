@@ -162,7 +162,7 @@ def test_it_continues_from_a_cursor(memory: sk.Session) -> None:
 def test_it_is_safe_beside_live_writers(memory: sk.Session) -> None:
     memory.create_tables(Before.table)
     memory.batch(put=[visit(number) for number in range(100)])
-    send = memory._send
+    send = memory._runner._send
     changed: set[str] = set()
 
     def interfere(call: Any) -> Any:
@@ -176,7 +176,7 @@ def test_it_is_safe_beside_live_writers(memory: sk.Session) -> None:
                 memory.update(old, {"day": "d4"})
         return send(call)
 
-    memory._send = interfere  # type: ignore[method-assign]
+    memory._runner._send = interfere  # type: ignore[method-assign]
     report = memory.fill_index(After.Visit.by_day)
     assert len(changed) == 100
     assert (report.deleted, report.changed) == (34, sum(number % 3 == 1 and number % 5 != 4 for number in range(100)))

@@ -15,9 +15,9 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 import sortkey as sk
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.maintenance import load_writers
 from sortkey.model.maintenance.load_writers import COMMIT_ROWS
-from sortkey.model.sessions.steps import Pacing
 from tests.model.sessions.shop import SHOP, Customer, Order, numbers, order
 from tests.wire.serving import ServerProcess
 
@@ -183,7 +183,7 @@ def test_a_rate(crates: sk.Session) -> None:
     pacing = Pacing(now=lambda: moment)
     with sk.connect("memory:", tables=[PARCELS], pacing=pacing) as db:
         db.create_tables()
-        db._sleep = sleep
+        db._runner.sleep = sleep
         loaded = db.load((Crate(number=number) for number in range(2 * COMMIT_ROWS)), rate=100)
     assert sum(slept) >= loaded.write_units / 100 / 2
     assert stored(crates) == []
@@ -238,7 +238,7 @@ def test_throttling_slows_it_and_loses_nothing() -> None:
     sleeps = Sleeps()
     faults = sk.testing.Faults(seed=3, throttle=0.2, unprocessed=0.1)
     with sk.connect("memory:", pacing=Pacing(now=sleeps.now), faults=faults, timeout=None) as db:
-        db._sleep = sleeps.sleep
+        db._runner.sleep = sleeps.sleep
         db.create_tables(PARCELS)
         loaded = db.load(Crate(number=number % 900) for number in range(1000))
         assert (loaded.items, loaded.position) == (1000, 1000)

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.client.capabilities import ALTERNATOR
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
 
@@ -287,7 +287,7 @@ def test_the_rate_limits_read_units(segments: int) -> None:
     with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
         db.create_tables()
         fill(db, orders=200)
-        db._sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
+        db._runner.sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
         scan = db.scan(Order, rate=2, segments=segments)
         for _ in scan:
             # Requests are small enough: a second's units, and what their rounding adds.
@@ -300,14 +300,14 @@ def test_pauses_do_not_count_against_the_timeout(memory: sk.Session) -> None:
     memory.batch(put=[order(number, notes=["x" * 3000]) for number in range(20)])
     paused: list[float] = []
     hasty = memory.within(0.5)
-    hasty._sleep = paused.append
+    hasty._runner.sleep = paused.append
     assert len(list(hasty.scan(Order, rate=0.1))) == 20
     assert max(paused) > 0.5
 
 
 def failing(session: sk.Session, code: str, after: int) -> None:
     """Lets one request of a session fail, after some others."""
-    send, left = session._send, [after]
+    send, left = session._runner._send, [after]
 
     def first_fails(call: Any) -> Any:
         left[0] -= 1
@@ -315,7 +315,7 @@ def failing(session: sk.Session, code: str, after: int) -> None:
             raise ClientError({"Error": {"Code": code, "Message": "not now"}}, call.operation)
         return send(call)
 
-    session._send = first_fails  # type: ignore[method-assign]
+    session._runner._send = first_fails  # type: ignore[method-assign]
 
 
 def test_throttled_segments_are_read_again(memory: sk.Session) -> None:
@@ -339,7 +339,7 @@ def test_a_scan_goes_on_after_an_error(memory: sk.Session) -> None:
 
 
 def test_a_rate_needs_a_store_that_counts_units(memory: sk.Session) -> None:
-    memory._context = replace(memory._context, capabilities=ALTERNATOR)
+    memory._runner.context = replace(memory._context, capabilities=ALTERNATOR)
     with pytest.raises(
         sk.Unsupported, match="rate= needs consumed capacity, which ScyllaDB Alternator does not report"
     ):

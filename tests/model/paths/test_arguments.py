@@ -121,8 +121,8 @@ def alone(call: Callable[[sk.Session, Any], object], given: Any, named: str) -> 
     ("call", "given", "named"),
     [
         alone(lambda db, item: db.batch(put=item), order(1), r"a list of items, not Order Order\("),
-        alone(lambda db, path: db.batch(delete=path), order(1).key, "a list of access paths, not Path Order.key"),
-        alone(lambda db, path: db.get_many(path), order(1).key, "a list of access paths, not Path"),
+        alone(lambda db, path: db.batch(delete=path), order(1).key, "a list of access paths, not AccessPath Order.key"),
+        alone(lambda db, path: db.get_many(path), order(1).key, "a list of access paths, not AccessPath"),
         alone(lambda db, item: db.whole(item), order(1), "a list of items, not Order"),
         alone(lambda _, table: sk.connect("memory:", tables=table), Order, "a list of tables or classes, not <class"),
         alone(lambda _, table: sk.connect("memory:", tables=table), "shop", "a list of tables or classes, not 'shop'"),

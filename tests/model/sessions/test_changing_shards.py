@@ -12,7 +12,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
-from sortkey.model.sessions.steps import Call
+from sortkey.model.calls.steps import Call
 from tests.model.sessions.leaderboard import leaderboard
 
 BEFORE = leaderboard(4)
@@ -141,7 +141,7 @@ def _players_counted(db: sk.Session, path: sk.AccessPath[Any]) -> int:
 
 def _before_request(db: sk.Session, nth: int, act: Callable[[], None]) -> None:
     """Acts before the nth Query of the session from now on."""
-    perform = type(db)._perform
+    perform = db._runner._perform
     queries = 0
 
     def performed(call: Call, deadline: Any) -> Any:
@@ -150,9 +150,9 @@ def _before_request(db: sk.Session, nth: int, act: Callable[[], None]) -> None:
             if queries == nth:
                 act()
             queries += 1
-        return perform(db, call, deadline)
+        return perform(call, deadline)
 
-    db._perform = performed  # type: ignore[method-assign]
+    db._runner._perform = performed  # type: ignore[method-assign]
 
 
 # Readers, writers and the mover at once, in threads of one process. Scores are tied, ranks are not.

@@ -99,9 +99,9 @@ class Busy:
 
     def __init__(self, session: sk.Session, errors: Iterator[Any]) -> None:
         self._session = session
-        self._call = session._send
+        self._call = session._runner._send
         self._errors = errors
-        session._send = self.send  # type: ignore[method-assign]
+        session._runner._send = self.send  # type: ignore[method-assign]
 
     def send(self, call: Any) -> dict[str, Any]:
         error = next(self._errors, None)

@@ -29,7 +29,9 @@ def test_what_things_show(memory: sk.Session) -> None:
 # The type checker knows it, too: the comment is part of the test.
 def test_a_session_that_is_not_awaited_says_so() -> None:
     db = sk.async_connect("memory:")
-    with pytest.raises(AttributeError, match=r"not open yet, so it has no 'get': async with sk\.open\(…\) as db, or"):
+    with pytest.raises(
+        AttributeError, match=r"not open yet, so it has no 'get': async with sk\.async_connect\(…\) as db, or"
+    ):
         db.get(ADA)  # type: ignore[attr-defined]
 
 

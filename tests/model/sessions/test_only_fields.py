@@ -74,11 +74,11 @@ def sent(db: sk.Session, call: Any) -> dict[str, Any]:
 
         return events(watched())
 
-    db._run = run  # type: ignore[method-assign]
+    db._run = run
     try:
         call()
     finally:
-        del db._run
+        db._run = events
     members: dict[str, Any] = requests[-1].members
     return members
 
@@ -201,17 +201,17 @@ def test_whole_leaves_out_items_that_are_gone(memory: sk.Session) -> None:
     memory.create_tables(ONLY)
     books = [Book(id=str(number), shelf="a") for number in range(5)]
     memory.batch(put=books)
-    perform = memory._perform_all
+    perform = memory._runner._perform_all
 
     def late(calls: Any, deadline: Any) -> Any:
         memory.client.delete_item(TableName="only-books", Key=books[1].key.key())
         return perform(calls, deadline)
 
-    memory._perform_all = late  # type: ignore[method-assign]
+    memory._runner._perform_all = late  # type: ignore[method-assign]
     page = memory.page(Book.by_shelf(shelf="a"), first=3, whole=True)
     assert page.items == [books[0], books[2]]
     assert page.has_next
-    memory._perform_all = perform  # type: ignore[method-assign]
+    memory._runner._perform_all = perform  # type: ignore[method-assign]
     assert memory.page(Book.by_shelf(shelf="a"), after=page.end_cursor, whole=True).items == books[3:]
 
 

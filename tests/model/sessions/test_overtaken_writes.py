@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.model.sessions.queries import Page, page_window
-from sortkey.model.sessions.queries import page as read_page
-from sortkey.model.sessions.steps import ParallelCalls, Steps
-from sortkey.model.sessions.wanted_items import Parts
+from sortkey.model.calls.queries import Page, page_window
+from sortkey.model.calls.queries import page as read_page
+from sortkey.model.calls.steps import ParallelCalls, Steps
+from sortkey.model.calls.wanted_items import Parts
 from tests.model.sessions.old_rows import put_row
 
 DOCS = sk.Table("partial-docs")

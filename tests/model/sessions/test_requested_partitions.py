@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import sortkey as sk
+from sortkey.model.calls.requested_partitions import count_partitions
 from sortkey.model.paths.partition_meter import PartitionMeter
-from sortkey.model.sessions.requested_partitions import count_partitions
 from tests.model.sessions.shop import SHOP, Customer, Order, order
 
 ADA = "CUSTOMER#ada"

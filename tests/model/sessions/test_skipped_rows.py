@@ -143,5 +143,5 @@ def test_the_warning_is_the_models(memory: sk.Session, caplog: pytest.LogCapture
     put_foreign(memory)
     with caplog.at_level(logging.WARNING, logger="sortkey"):
         memory.count(ADA)
-    assert [record.name for record in caplog.records] == ["sortkey.model.sessions.skipped_rows"]
+    assert [record.name for record in caplog.records] == ["sortkey.model.calls.skipped_rows"]
     assert SHOP.name in caplog.text

@@ -258,7 +258,7 @@ def test_put_entry_to_an_item_that_another_writer_creates_meanwhile(
 ) -> None:
     with sk.connect("memory:", tables=[NOTES], clock=clock) as db:
         db.create_tables()
-        send = db._perform
+        send = db._runner._perform
         requests: list[str] = []
 
         def perform(call: Any, *rest: Any) -> Any:
@@ -267,7 +267,7 @@ def test_put_entry_to_an_item_that_another_writer_creates_meanwhile(
                 db.client.put_item(TableName="stamped-notes", Item={**Board.key(id="1").key(), "id": {"S": "1"}})
             return send(call, *rest)
 
-        monkeypatch.setattr(db, "_perform", perform)
+        monkeypatch.setattr(db._runner, "_perform", perform)
         made = db.put_entry(Board.key(id="1"), Board.tags, "a", Tag(at=1), newer_by="at")
         assert (made.written, made.item.created, made.item.updated) == (True, None, START)
         assert requests == ["UpdateItem"] * 3

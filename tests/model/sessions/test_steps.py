@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.any_session import options
-from sortkey.model.sessions.steps import THROTTLED, Pacing, Pause
+from sortkey.model.calls.steps import THROTTLED, Pacing, Pause
+from sortkey.model.sessions.runners import Runner
 from tests.model.sessions.shop import SHOP, Order, order
 
 Answer = dict[str, Any]
@@ -30,9 +30,8 @@ class Slept:
     def __init__(self, db: sk.Session, timeout: float | None = 30.0) -> None:
         clock = ManualClock()
         pacing = Pacing(clock.now, lambda: 1.0)
-        settings = options([SHOP], None, timeout, pacing)
         self.pauses: list[float] = []
-        self.db = sk.Session(db.client, replace(db._context, pacing=pacing), settings, self._sleep)
+        self.db = sk.Session(Runner(db.client, replace(db._context, pacing=pacing), timeout, self._sleep), (SHOP,))
         self._clock = clock
 
     def _sleep(self, seconds: float) -> None:

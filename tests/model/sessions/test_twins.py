@@ -7,8 +7,13 @@ import inspect
 import pytest
 
 import sortkey as sk
-from sortkey.model.sessions.async_session import async_connect
+from sortkey.model.sessions.connect import async_connect
+from tests.derived_session import DERIVED, derived
 from tests.twins import Described, describe, public_members
+
+
+def test_the_sync_session_is_derived_from_the_async_one() -> None:
+    assert DERIVED.read_text() == derived(), "edit async_session.py, then run make format"
 
 
 def test_sessions_have_the_same_methods() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import sortkey as sk
 from sortkey.client.capabilities import EMBEDDED
-from sortkey.model.sessions.any_session import options
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.sessions.connect import options
+from sortkey.model.sessions.runners import Runner
 
 TICKETS = sk.Table("tickets")
 START = datetime(2026, 8, 24, tzinfo=UTC)
@@ -66,8 +66,8 @@ def at(minutes: int) -> datetime:
 
 def connect_joined(*tables: sk.Table | type[sk.Item]) -> sk.Session:
     """A store in memory that is taken for one whose index keys have one attribute each."""
-    settings = options(tables, "secret", None, Pacing())
+    settings = options(tables, "secret", None)
     lacking = replace(EMBEDDED, multi_attribute_index_keys=False)
-    session = sk.Session(sk.client("memory:"), settings.context(lacking), settings)
+    session = sk.Session(Runner(sk.client("memory:"), settings.context(lacking), None), settings.tables)
     session.create_tables()
     return session

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import sortkey as sk
-from sortkey.engine.streams.shards import reshard
+from sortkey.engine.streams.stream_writer import reshard
 from sortkey.feeds.changes.handled import handled_by
 from tests.patterns.aggregates.favourites import (
     COUNTED,

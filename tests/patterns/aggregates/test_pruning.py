@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from sortkey.patterns.aggregates.pruning import ROUND, MarkPruner
 from tests.patterns.aggregates.favourites import COUNTED, COUNTS, FAVOURITES, START, Favourite, change, row_of
 

@@ -8,7 +8,7 @@ from threading import Barrier
 from uuid import NAMESPACE_OID, uuid5
 
 import sortkey as sk
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.patterns.bounded_sets.boards import ADA, HOLIDAYS, Album, Board, Picture, picture, picture_key
 
 ADDERS, MEMBERS, LIMIT = 200, 150, 100

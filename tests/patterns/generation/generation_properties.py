@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from tests.patterns.generation.persons import DAY, HOUR, PEOPLE, Person, as_of, persons, stored
 
 NAMES = ("ada", "bob", "cyd")

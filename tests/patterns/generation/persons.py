@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 AS_OF = datetime(2026, 5, 16, tzinfo=UTC)
 DAY = timedelta(days=1)

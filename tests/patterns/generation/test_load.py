@@ -237,7 +237,7 @@ def test_an_as_of_needs_a_zone() -> None:
 
 
 def test_generations_need_an_open_session() -> None:
-    with sk.connect("memory:") as db, pytest.raises(TypeError, match=r"need an open session, of sk\.open"):
+    with sk.connect("memory:") as db, pytest.raises(TypeError, match=r"need an open session, of sk\.async_connect"):
         PEOPLE.reader(db)  # type: ignore[arg-type]
 
 

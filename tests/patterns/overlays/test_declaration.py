@@ -70,5 +70,5 @@ def test_a_condition_on_an_unknown_field_is_rejected() -> None:
 
 
 def test_a_reader_needs_an_open_session() -> None:
-    with sk.connect("memory:") as db, pytest.raises(TypeError, match=r"needs an open session, of sk\.open"):
+    with sk.connect("memory:") as db, pytest.raises(TypeError, match=r"needs an open session, of sk\.async_connect"):
         VIEW.reader(db)  # type: ignore[arg-type]

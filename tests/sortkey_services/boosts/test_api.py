@@ -1,4 +1,4 @@
-"""The service over HTTP, as docs/boosts.md describes it."""
+"""The service over HTTP, as docs/services/boosts.md describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curl lines of the README and of docs/boosts.md give the answers that stand below them."""
+"""The curl lines of the README and of docs/services/boosts.md give the answers that stand below them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.calling import call
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
-PAGES = ("README.md", "docs/boosts.md")
+PAGES = ("README.md", "docs/services/boosts.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""The service over HTTP, as docs/favourites.md describes it."""
+"""The service over HTTP, as docs/services/favourites.md describes it."""
 
 from __future__ import annotations
 

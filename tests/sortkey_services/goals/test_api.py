@@ -1,4 +1,4 @@
-"""The service over HTTP, as docs/goals.md describes it."""
+"""The service over HTTP, as docs/services/goals.md describes it."""
 
 from __future__ import annotations
 

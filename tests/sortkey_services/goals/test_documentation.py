@@ -1,4 +1,4 @@
-"""The story of docs/goals.md: its curl lines give the answers that stand below them."""
+"""The story of docs/services/goals.md: its curl lines give the answers that stand below them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sortkey_services.goals.demo import Demo
 from sortkey_services.goals.model import TABLES
 from tests.server.calling import Answer, call
 
-PAGE = (Path(__file__).parents[3] / "docs" / "goals.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "services" / "goals.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 DATE = "'$(date -u +%FT%TZ)'"
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")

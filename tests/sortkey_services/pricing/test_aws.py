@@ -1,4 +1,4 @@
-"""Pricing with EventBridge Scheduler: the functions of docs/pricing.md, with the table's stream, against moto."""
+"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the table's stream, against moto."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Functions:
 
 @pytest.fixture
 def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
-    write_files("pricing.md", tmp_path)
+    write_files("services/pricing.md", tmp_path)
     folder = tmp_path / "data"
     for name, value in (ENVIRONMENT | {"STORE": str(folder)}).items():
         monkeypatch.setenv(name, value)

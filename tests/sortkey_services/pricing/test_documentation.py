@@ -1,4 +1,4 @@
-"""The curl lines of docs/pricing.md give the answers that stand below them."""
+"""The curl lines of docs/services/pricing.md give the answers that stand below them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sortkey_services.pricing.api import PricingService
 from sortkey_services.pricing.model import CHANGES, PRICES
 from tests.server.calling import call
 
-PAGE = (Path(__file__).parents[3] / "docs" / "pricing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "services" / "pricing.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 CHANGING = (
     (re.compile(r'(?<=Cursor":")[^"]+'), "…"),

@@ -1,4 +1,4 @@
-"""The service over HTTP, as docs/social.md describes it."""
+"""The service over HTTP, as docs/services/social.md describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/social.md: its programs run, and its curl lines give the answers that stand below them."""
+"""The examples of docs/services/social.md: its programs run, and its curl lines give the answers that stand below them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sortkey.server.app import app_of
 from sortkey_services.social.service_definition import SOCIAL
 from tests.server.calling import call
 
-PAGE = (Path(__file__).parents[3] / "docs" / "social.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "services" / "social.md").read_text(encoding="utf-8")
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 CURSOR = re.compile(r'(?<=Cursor":")[^"]+')

@@ -3,30 +3,82 @@
 The check walks one snapshot from end to end, so other processes may write meanwhile. LMDB's pages are checked first, by
 code that does not trust them (`storage/page_tree.py`), then the checksum of each record. Each table row must decode to
 a canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
-computed again and compared with what is stored. Every space must belong to a catalog entry or be garbage that waits for
-the janitor.
+computed again and compared with what is stored. Every stream record must be in the right shard, within its range, and
+have the right content. Every space must belong to a catalog entry or be garbage that waits for the janitor.
+
+Index rows and expiry entries are looked up one by one while the items are walked, and counted afterwards: if every
+expected one exists and there are no others, they agree exactly. During a backfill, rows after its position are expected
+to have none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import msgspec
+import orjson
 
-from sortkey.engine.check.findings import CheckReport, Findings, Progress
-from sortkey.engine.check.seal_check import damaged_records, problem_of
-from sortkey.engine.check.stream_check import check_streams
-from sortkey.engine.check.table_check import check_table
-from sortkey.engine.core import Core
-from sortkey.engine.rows import records, spaces
+from sortkey.engine.rows import records, stored_item
+from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.rows.records import damaged_records, problem_of
+from sortkey.engine.rows.write_batch import read_count
+from sortkey.engine.streams.stream_reader import TRIM_MARK
+from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY, slice_holds
+from sortkey.engine.tables import expiry_index
 from sortkey.engine.tables.catalog import Catalog
-from sortkey.engine.tables.table import Table
-from sortkey.errors import InternalServerError
-from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing
+from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.index_rows import row_of
+from sortkey.engine.tables.table import Index, Table, owner_of
+from sortkey.errors import DynamoDBError, InternalServerError
+from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing, payload_of
+from sortkey.values.attribute import Item, Normalised, normalise_item
 
-__all__ = ["CheckReport", "check", "check_database"]
+Progress = Callable[[str, int, int], None]
+"""Called with a table's name, the number of items done, and the number of all its items."""
 
-_OWN_SPACES = (spaces.CATALOG, spaces.COUNTS, spaces.EXPIRY, spaces.TOKENS, spaces.GARBAGE)
+MOST_PROBLEMS: Final = 1000
+"""A bound on memory: a folder with more problems is lost anyway."""
+
+PROGRESS_ROWS: Final = 1000
+
+_IMAGES: Final = {
+    "KEYS_ONLY": (False, False),
+    "NEW_IMAGE": (True, False),
+    "OLD_IMAGE": (False, True),
+    "NEW_AND_OLD_IMAGES": (True, True),
+}
+"""By view type: whether records have the new image, and whether they have the old one."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    tables: int
+    items: int
+    index_rows: int
+    problems: list[str]
+
+
+class Findings:
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.tables = 0
+        self.items = 0
+        self.index_rows = 0
+        self._problems: list[str] = []
+        self._left_out = 0
+
+    def problem(self, text: str) -> None:
+        if len(self._problems) < MOST_PROBLEMS:
+            self._problems.append(text)
+        else:
+            self._left_out += 1
+
+    def report(self) -> CheckReport:
+        problems = self._problems + ([f"and {self._left_out} more"] if self._left_out else [])
+        return CheckReport(self.tables, self.items, self.index_rows, problems)
 
 
 def check(path: Path, progress: Progress | None = None) -> CheckReport:
@@ -63,8 +115,8 @@ def _check_content(snapshot: Transaction, findings: Findings) -> None:
     """Compare the records with one another."""
     tables = _tables(snapshot, findings)
     for table in tables:
-        check_table(snapshot, table, findings)
-        check_streams(snapshot, table, findings)
+        _check_table(snapshot, table, findings)
+        _check_streams(snapshot, table, findings)
     _check_spaces(snapshot, tables, findings)
 
 
@@ -80,14 +132,14 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
-    streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
-    garbage = _members(snapshot, spaces.GARBAGE)
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    garbage = _members(snapshot, records.GARBAGE)
     for space in sorted(garbage & (counted | streams)):
         findings.problem(f"space {_number(space)} is in use, but marked as garbage")
     for space in _used_spaces(snapshot):
-        if space not in counted | streams | garbage and space not in _OWN_SPACES:
+        if space not in counted | streams | garbage and space not in records.OWN:
             findings.problem(f"space {_number(space)} has no owner")
-    for space in sorted(_members(snapshot, spaces.COUNTS) - counted):
+    for space in sorted(_members(snapshot, records.COUNTS) - counted):
         findings.problem(f"space {_number(space)} has a count, but is not a table or index")
     _check_next_space(snapshot, counted | streams | garbage, findings)
 
@@ -97,7 +149,7 @@ def _counted_spaces(table: Table) -> set[bytes]:
 
 
 def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
-    return {key[spaces.SPACE_BYTES :] for key, _ in ascending(snapshot, space, after_prefix(space))}
+    return {key[records.SPACE_BYTES :] for key, _ in ascending(snapshot, space, after_prefix(space))}
 
 
 def _used_spaces(snapshot: Transaction) -> list[bytes]:
@@ -106,16 +158,208 @@ def _used_spaces(snapshot: Transaction) -> list[bytes]:
     cursor = snapshot.cursor()
     found = cursor.first()
     while found:
-        used.append(cursor.key()[: spaces.SPACE_BYTES])
+        used.append(cursor.key()[: records.SPACE_BYTES])
         found = cursor.set_range(after_prefix(used[-1]))
     return used
 
 
 def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
-    next_space = int.from_bytes(records.read(snapshot, spaces.NEXT_SPACE) or b"", "big")
+    next_space = int.from_bytes(records.read(snapshot, records.NEXT_SPACE) or b"", "big")
     if assigned and _number(max(assigned)) >= next_space:
         findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
 
 
 def _number(space: bytes) -> int:
     return int.from_bytes(space, "big")
+
+
+def _check_table(snapshot: Transaction, table: Table, findings: Findings) -> None:
+    derived = [_IndexCheck(snapshot, table, index) for index in table.indexes.values()]
+    expiries = _ExpiryCheck(snapshot, table)
+    counted = read_count(snapshot, table.space)
+    items, size = 0, 0
+    for key, row in ascending(snapshot, table.space, after_prefix(table.space)):
+        items += 1
+        size += _size(row)
+        item = _item(table, key, row, findings)
+        if item is not None:
+            for index in derived:
+                index.check_item(key, row, item, findings)
+            expiries.check_item(key, item, findings)
+        if findings.progress is not None and items % PROGRESS_ROWS == 0:
+            findings.progress(table.name, items, max(items, counted[0]))
+    if counted != (items, size):
+        findings.problem(f"table {table.name}: counted {_count(counted)}, there are {_count((items, size))}")
+    for index in derived:
+        index.check_total(findings)
+    expiries.check_total(findings)
+    findings.items += items
+    if findings.progress is not None:
+        findings.progress(table.name, items, items)
+
+
+def _size(row: bytes) -> int:
+    return stored_item.size(row) if len(row) >= stored_item.FRAME_BYTES else 0
+
+
+def _count(count: tuple[int, int]) -> str:
+    return f"{count[0]} items of {count[1]} bytes"
+
+
+def _item(table: Table, key: bytes, row: bytes, findings: Findings) -> Item | None:
+    """The item of a row; None if it cannot be read."""
+    where = f"table {table.name}, row {key.hex()}"
+    try:
+        item = stored_item.decode(row)
+        normalised = normalise_item(item)
+        expected_key = table.row_prefix(item)
+    except (orjson.JSONDecodeError, DynamoDBError, AttributeError, KeyError, TypeError) as error:
+        findings.problem(f"{where}: does not contain an item of this table ({type(error).__name__}: {error})")
+        return None
+    for wrong in _mistakes(normalised, item, row):
+        findings.problem(f"{where}: {wrong}")
+    if key != expected_key:
+        findings.problem(f"{where}: its item belongs under {expected_key.hex()}")
+    return item
+
+
+def _mistakes(normalised: Normalised, item: Item, row: bytes) -> list[str]:
+    wrong = []
+    if normalised.item != item:
+        wrong.append("its item is not canonical")
+    if normalised.size != stored_item.size(row):
+        wrong.append(f"its size is stored as {stored_item.size(row)}, but is {normalised.size}")
+    if normalised.binary != stored_item.has_binary(row):
+        wrong.append(f"it is marked as {'' if stored_item.has_binary(row) else 'not '}binary")
+    return wrong
+
+
+class _IndexCheck:
+    def __init__(self, snapshot: Transaction, table: Table, index: Index) -> None:
+        self._snapshot = snapshot
+        self._index = index
+        self._name = f"index {table.name}/{index.name}"
+        self._matched = 0
+
+    def check_item(self, key: bytes, table_row: bytes, item: Item, findings: Findings) -> None:
+        if not self._index.reaches(key):
+            return
+        expected = row_of(self._index, item, owner_of(key), table_row)
+        if expected is None:
+            return
+        found = self._snapshot.get(expected.key)
+        if found is None:
+            findings.problem(f"{self._name}: has no row for table row {key.hex()}")
+            return
+        self._matched += 1
+        if found != expected.value:
+            findings.problem(f"{self._name}: its row for table row {key.hex()} differs from the item")
+
+    def check_total(self, findings: Findings) -> None:
+        space = self._index.space
+        rows, size = 0, 0
+        for _, row in ascending(self._snapshot, space, after_prefix(space)):
+            rows += 1
+            size += _size(row)
+        if rows != self._matched:
+            findings.problem(f"{self._name}: {rows - self._matched} rows belong to no item")
+        counted = read_count(self._snapshot, space)
+        if counted != (rows, size):
+            findings.problem(f"{self._name}: counted {_count(counted)}, there are {_count((rows, size))}")
+        findings.index_rows += rows
+
+
+class _ExpiryCheck:
+    def __init__(self, snapshot: Transaction, table: Table) -> None:
+        self._snapshot = snapshot
+        self._table = table
+        self._matched = 0
+
+    def check_item(self, key: bytes, item: Item, findings: Findings) -> None:
+        entry = expiry_index.entry_of(self._table, key, item) if expiry_index.reaches(self._table, key) else None
+        if entry is None:
+            return
+        if self._snapshot.get(entry) is None:
+            findings.problem(f"table {self._table.name}: has no expiry entry for row {key.hex()}")
+            return
+        self._matched += 1
+
+    def check_total(self, findings: Findings) -> None:
+        if self._table.ttl_attribute is None:
+            return
+        start = expiry_index.prefix(self._table.entry)
+        entries = sum(1 for _ in ascending(self._snapshot, start, after_prefix(start)))
+        if entries != self._matched:
+            findings.problem(f"table {self._table.name}: {entries - self._matched} expiry entries belong to no item")
+
+
+def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
+    last = int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
+    for stream in table.entry.streams:
+        _StreamCheck(table, stream, last, findings).check(snapshot)
+
+
+class _StreamCheck:
+    def __init__(self, table: Table, stream: StreamEntry, last_sequence: int, findings: Findings) -> None:
+        self._table = table
+        self._stream = stream
+        self._shards = {shard.number: shard for shard in stream.shards}
+        self._marks: dict[int, int] = {}
+        self._last_sequence = last_sequence
+        self._findings = findings
+
+    def check(self, snapshot: Transaction) -> None:
+        space = records.space_bytes(self._stream.space)
+        for key, sealed in ascending(snapshot, space, after_prefix(space)):
+            value = payload_of(sealed)
+            number, sequence = RECORD_KEY.unpack_from(key, records.SPACE_BYTES)
+            shard = self._shards.get(number)
+            if shard is None:
+                self._problem(sequence, f"is in shard {number}, which does not exist")
+            elif sequence == TRIM_MARK:
+                self._marks[number] = int.from_bytes(value, "big")
+            else:
+                self._check_position(shard, sequence)
+                self._check_record(shard, sequence, value)
+
+    def _problem(self, sequence: int, what: str) -> None:
+        self._findings.problem(f"stream {self._table.name}/{self._stream.label}: record {sequence} {what}")
+
+    def _check_position(self, shard: ShardEntry, sequence: int) -> None:
+        last = self._last_sequence if shard.last_sequence is None else shard.last_sequence
+        if not shard.first_sequence <= sequence <= last:
+            self._problem(sequence, f"is outside its shard's range, {shard.first_sequence} to {last}")
+        if sequence <= self._marks.get(shard.number, TRIM_MARK):
+            self._problem(sequence, "exists, but its shard was trimmed past it")
+
+    def _check_record(self, shard: ShardEntry, sequence: int, value: bytes) -> None:
+        try:
+            content = orjson.loads(value[HEADER.size :])
+            change = content["dynamodb"]
+            row_key = self._table.row_prefix(change["Keys"])
+            binary = _any_binary(change)
+        except (orjson.JSONDecodeError, DynamoDBError, AttributeError, KeyError, TypeError) as error:
+            self._problem(sequence, f"is not a change of this table ({type(error).__name__}: {error})")
+            return
+        if change.get("SequenceNumber") != f"{sequence:021}":
+            self._problem(sequence, f"has the sequence number {change.get('SequenceNumber')}")
+        if not slice_holds(shard, row_key):
+            self._problem(sequence, "belongs to an item outside its shard's slice")
+        if bool(HEADER.unpack_from(value)[0] & BINARY) != binary:
+            self._problem(sequence, "has a wrong binary mark")
+        if _images(change) != _expected_images(self._stream.view_type, content.get("eventName")):
+            self._problem(sequence, f"does not have the images of {self._stream.view_type}")
+
+
+def _images(change: dict[str, Any]) -> tuple[bool, bool]:
+    return "NewImage" in change, "OldImage" in change
+
+
+def _expected_images(view_type: str, event: object) -> tuple[bool, bool]:
+    new, old = _IMAGES[view_type]
+    return new and event != "REMOVE", old and event != "INSERT"
+
+
+def _any_binary(change: dict[str, Any]) -> bool:
+    images = (change["Keys"], change.get("NewImage", {}), change.get("OldImage", {}))
+    return any(normalise_item(image).binary for image in images)

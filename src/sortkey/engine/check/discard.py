@@ -23,14 +23,15 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.engine.check.seal_check import damaged_records
-from sortkey.engine.core import Core
-from sortkey.engine.rows import expiry_index, index_rows, spaces, stored_item
+from sortkey.engine.rows import records, stored_item
+from sortkey.engine.rows.records import damaged_records
 from sortkey.engine.rows.records import owner_of as owner_of_record
+from sortkey.engine.rows.write_batch import COUNT, WriteBatch
 from sortkey.engine.streams.stream_writer import HEADER
+from sortkey.engine.tables import expiry_index, index_rows
 from sortkey.engine.tables.catalog import Catalog
+from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Table, owner_of
-from sortkey.engine.write_batch import COUNT, WriteBatch
 from sortkey.storage import after_prefix, ascending, damaged_folder, open_existing, payload_of, seal
 
 
@@ -69,13 +70,13 @@ def discard_damaged(path: Path, report: Report) -> None:
 def _discard(path: Path, report: Report, batch: WriteBatch) -> None:
     damaged = [key for key, _ in damaged_records(batch.transaction)]
     for key in damaged:
-        if key.startswith(spaces.CATALOG):
+        if key.startswith(records.CATALOG):
             raise damaged_folder(path, f"record {key.hex()} of the catalog is, and cannot be discarded")
     tables = list(Catalog().tables(batch.transaction).values())
     for key in damaged:
         report(_described(batch, key, tables))
     for key in damaged:
-        if key.startswith(spaces.GARBAGE):
+        if key.startswith(records.GARBAGE):
             batch.put_record(key, b"")
         else:
             batch.delete(key)
@@ -85,17 +86,17 @@ def _discard(path: Path, report: Report, batch: WriteBatch) -> None:
 
 
 def _described(batch: WriteBatch, key: bytes, tables: list[Table]) -> Discarded:
-    space = key[: spaces.SPACE_BYTES]
+    space = key[: records.SPACE_BYTES]
     rows = {table.space for table in tables}
     indexes = {index.space for table in tables for index in table.indexes.values()}
-    streams = {spaces.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
     # Not `stored_item.text`: a damaged value may be too short for a row.
     header = stored_item.HEADER_BYTES if space in rows | indexes else HEADER.size if space in streams else 0
     payload = payload_of(batch.transaction.get(key, b""))[header:]
     return Discarded(
         owner=owner_of_record(batch.transaction, key),
         record=key.hex(),
-        lost=space in rows | streams | {spaces.TOKENS},
+        lost=space in rows | streams | {records.TOKENS},
         found=payload.decode("utf-8", "backslashreplace"),
     )
 
@@ -109,7 +110,7 @@ def _remove_derived(batch: WriteBatch, table: Table, gone: set[bytes]) -> None:
         key
         for index in table.indexes.values()
         for key in _keys(batch, index.space)
-        if key[-spaces.OWNER_BYTES :] in owners
+        if key[-records.OWNER_BYTES :] in owners
     ]
     if table.ttl_attribute is not None:
         entries = _keys(batch, expiry_index.prefix(table.entry))
@@ -154,5 +155,5 @@ def _derived(table: Table, key: bytes, row: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _put_count(batch: WriteBatch, space: bytes, items: int, size: int) -> None:
-    if items or batch.transaction.get(spaces.COUNTS + space) is not None:
-        batch.put_record(spaces.COUNTS + space, COUNT.pack(items, size))
+    if items or batch.transaction.get(records.COUNTS + space) is not None:
+        batch.put_record(records.COUNTS + space, COUNT.pack(items, size))

@@ -19,7 +19,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     []
 
     The same seed and the same requests in the same order give the same faults. Each fault draws from random numbers of
-    its own, so that switching one on does not move the others. See docs/faults.md.
+    its own, so that switching one on does not move the others. See docs/guides/faults.md.
     """
 
     seed: int = 0

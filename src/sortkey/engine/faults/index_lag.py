@@ -11,14 +11,14 @@ import threading
 from collections import deque
 from typing import Any, Final, cast
 
-from sortkey.engine.core import Answer, Core
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.operations import SLICED_READS
+from sortkey.engine.operations.slices import finish
 from sortkey.engine.requests import table_name_of
-from sortkey.engine.requests.reads import Query, Scan
+from sortkey.engine.requests.items import Query, Scan
 from sortkey.engine.requests.shapes import Shape
-from sortkey.engine.rows.spaces import CATALOG_VERSION
-from sortkey.engine.slices import finish
+from sortkey.engine.rows.records import CATALOG_VERSION
+from sortkey.engine.tables.core import Answer, Core
 from sortkey.errors import ValidationException
 from sortkey.storage import Transaction
 

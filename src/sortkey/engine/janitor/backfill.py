@@ -14,12 +14,13 @@ from typing import Final
 
 import msgspec
 
-from sortkey.engine.core import Core
 from sortkey.engine.janitor.table_chunks import write_chunk
-from sortkey.engine.rows import expiry_index, records, stored_item
-from sortkey.engine.rows.index_rows import Row, row_of
+from sortkey.engine.rows import records, stored_item
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables import expiry_index
+from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.index_rows import Row, row_of
 from sortkey.engine.tables.table import Index, Table, owner_of
-from sortkey.engine.write_batch import WriteBatch
 from sortkey.limits import MIB
 from sortkey.storage import Transaction, after_prefix, ascending, is_sound
 

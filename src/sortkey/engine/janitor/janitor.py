@@ -11,11 +11,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 
-from sortkey.engine.core import Core
 from sortkey.engine.janitor.backfill import fill_expiries, fill_indexes
-from sortkey.engine.janitor.expired_items import expire_items
-from sortkey.engine.janitor.garbage import TokenSweep, drop_ownerless_expiries, empty_spaces
-from sortkey.engine.janitor.stream_retention import trim_streams
+from sortkey.engine.janitor.removal import TokenSweep, drop_ownerless_expiries, empty_spaces, expire_items, trim_streams
+from sortkey.engine.tables.core import Core
 
 Step = Callable[[Core], Iterator[None]]
 """Work in chunks: each `next` does one chunk, and the iterator ends when there is no more work."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sortkey.engine.core import Core
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Table
-from sortkey.engine.write_batch import WriteBatch
 from sortkey.storage import Transaction
 
 Look = Callable[[Transaction, Table, float], bool]

@@ -15,19 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import (
-    aws_deserialiser,
-    batches,
-    constraints,
-    features,
-    items,
-    reads,
-    streams,
-    tables,
-    transactions,
-)
-from sortkey.engine.requests.shapes import Shape
-from sortkey.engine.requests.table_names import table_name_of
+from sortkey.engine.requests import aws_deserialiser, constraints, features, items, tables
+from sortkey.engine.requests.shapes import Shape, table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
 
 __all__ = ["OPERATIONS", "convert", "decode", "table_name_of"]
@@ -64,16 +53,16 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         items.GetItem,
         items.UpdateItem,
         items.DeleteItem,
-        reads.Query,
-        reads.Scan,
-        batches.BatchGetItem,
-        batches.BatchWriteItem,
-        transactions.TransactGetItems,
-        transactions.TransactWriteItems,
-        streams.ListStreams,
-        streams.DescribeStream,
-        streams.GetShardIterator,
-        streams.GetRecords,
+        items.Query,
+        items.Scan,
+        items.BatchGetItem,
+        items.BatchWriteItem,
+        items.TransactGetItems,
+        items.TransactWriteItems,
+        tables.ListStreams,
+        tables.DescribeStream,
+        tables.GetShardIterator,
+        tables.GetRecords,
     )
 }
 

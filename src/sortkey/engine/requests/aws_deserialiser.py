@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.engine.requests.member_types import MemberType, members_of
-from sortkey.engine.requests.shapes import INTEGER_RANGE, JAVA_PACKAGE, LONG_RANGE, Shape
+from sortkey.engine.requests.shapes import INTEGER_RANGE, JAVA_PACKAGE, LONG_RANGE, MemberType, Shape, members_of
 from sortkey.errors import SerializationException
 from sortkey.values.errors import UNEXPECTED_MAP, UNEXPECTED_TYPE, java_token
 

@@ -16,8 +16,15 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from sortkey.engine.requests.member_types import Member, MemberType, members_of
-from sortkey.engine.requests.shapes import JAVA_PACKAGE, PARAMETER_REQUIRED, Shape, unanchored
+from sortkey.engine.requests.shapes import (
+    JAVA_PACKAGE,
+    PARAMETER_REQUIRED,
+    Member,
+    MemberType,
+    Shape,
+    members_of,
+    unanchored,
+)
 from sortkey.errors import ValidationException
 
 

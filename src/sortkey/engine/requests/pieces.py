@@ -17,9 +17,8 @@ from msgspec import Meta
 
 from sortkey import limits
 from sortkey.engine.requests import NOT_JSON, decode
-from sortkey.engine.requests.batches import BatchWriteItem, WriteRequest
+from sortkey.engine.requests.items import BatchWriteItem, TransactWriteItem, TransactWriteItems, WriteRequest
 from sortkey.engine.requests.shapes import ReturnConsumedCapacity, ReturnItemCollectionMetrics, Shape, TableName
-from sortkey.engine.requests.transactions import TransactWriteItem, TransactWriteItems
 from sortkey.errors import SerializationException, ValidationException
 from sortkey.limits import MIB
 from sortkey.values.errors import ITEM_TOO_LARGE

@@ -1,7 +1,7 @@
 """Shapes of AWS's service model: the base class of structures, and the types of members that several requests share.
 
 A member's type has its bounds as `msgspec.Meta`, or is a `Literal` for an enumeration. msgspec checks them in C;
-`member_types` reads the same annotations when a request is rejected and AWS's message is needed.
+`members_of` reads the same annotations when a request is rejected and AWS's message is needed.
 
 The words of a `Literal` are in the order of AWS's error messages where that is known, otherwise in that of the service
 model. Maps of attribute values are dictionaries, which `values.attribute` checks. A title is the Java name of a type,
@@ -10,14 +10,22 @@ where Python's type does not determine it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import functools
+import re
+import types
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from sortkey import limits
+from sortkey.errors import ValidationException
 
 JAVA_PACKAGE = "com.amazonaws.dynamodb.v20120810"
+
+INVALID: Final = "One or more parameter values were invalid: "
+"""The beginning of many of AWS's messages."""
 
 ACRONYMS = {
     "sse_specification": "SSESpecification",
@@ -47,6 +55,9 @@ def unanchored(pattern: str) -> str:
 
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+_NAME = re.compile(NAME_PATTERN)
+_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
+
 PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
@@ -96,3 +107,72 @@ ComparisonOperator = Literal[
     "GE",
     "CONTAINS",
 ]
+
+
+NO_BOUNDS = Meta()
+
+
+@functools.lru_cache(maxsize=4096)
+def table_name_of(text: str) -> str:
+    """The table name in a name or an ARN; raises ValidationException for an invalid name."""
+    arn = _ARN.fullmatch(text)
+    name = arn[1] if arn else text
+    if not 3 <= len(name) <= 255:
+        raise ValidationException("TableName must be at least 3 characters long and at most 255 characters long")
+    if not _NAME.fullmatch(name):
+        raise ValidationException(
+            f"1 validation error detected: Value '{text}' at 'tableName' failed to satisfy constraint: "
+            f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+        )
+    return name
+
+
+class MemberType(NamedTuple):
+    """One declared type: `base` is str, int, float, bool, list, dict, a `Shape`, or Any if it is checked elsewhere."""
+
+    base: Any
+    meta: Meta = NO_BOUNDS
+    words: tuple[str, ...] = ()
+    """The allowed values of a string, in the order of AWS's messages."""
+    inner: tuple[MemberType, ...] = ()
+    """The type of a list's elements, or those of a map's keys and values."""
+
+    @property
+    def is_structure(self) -> bool:
+        return isinstance(self.base, type) and issubclass(self.base, Shape)
+
+
+class Member(NamedTuple):
+    name: str
+    type: MemberType
+    required: bool
+
+    @property
+    def path(self) -> str:
+        """The name as AWS's messages spell it: `TableName` is `tableName`."""
+        return self.name[0].lower() + self.name[1:]
+
+
+@functools.cache
+def members_of(shape: type[Shape]) -> dict[str, Member]:
+    """The members of a structure by AWS's names, in the order of the service model."""
+    hints = get_type_hints(shape, include_extras=True)
+    return {
+        field.encode_name: Member(field.encode_name, member_type_of(hints[field.name]), field.required)
+        for field in msgspec.structs.fields(shape)
+    }
+
+
+def member_type_of(annotation: Any, meta: Meta = NO_BOUNDS) -> MemberType:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return member_type_of(next(argument for argument in arguments if argument is not types.NoneType))
+    if origin is Annotated:
+        return member_type_of(arguments[0], arguments[1])
+    if origin is Literal:
+        return MemberType(str, meta, words=arguments)
+    if origin in (list, Sequence):
+        return MemberType(list, meta, inner=(member_type_of(arguments[0]),))
+    if origin is dict:
+        return MemberType(dict, meta, inner=(member_type_of(arguments[0]), member_type_of(arguments[1])))
+    return MemberType(annotation, meta)

@@ -1,26 +1,55 @@
-"""Reads streams: which streams and shards exist, and a shard's records in order.
+"""Reads streams: which streams and shards exist, a shard's records in order, and a reader's position among them.
 
 Records, shards and streams older than a day are invisible at once, whether or not the janitor has removed them.
+
+A shard iterator is a reader's position, as opaque text:
+
+    <stream's ARN>|1|base64 of:  space(4) shard(4) sequence(8) millisecond(8) checksum(8)
+
+It has everything that a read needs, so it survives a restart and works in other processes. `sequence` is the first
+sequence number to read, or 0 for the oldest record that exists at the time of the read. `millisecond` is when the
+iterator was issued. The checksum detects a damaged iterator.
+
+A consumer that waits for records need not poll: commits of this process wake it at once (`StreamSignal`). Other
+processes cannot signal their commits, so a waiter also polls the store ten times a second.
 """
 
 from __future__ import annotations
 
+import asyncio
+import struct
+import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from sortkey.engine.core import Core
 from sortkey.engine.rows import records
-from sortkey.engine.rows.spaces import SPACE_BYTES, space_bytes
-from sortkey.engine.streams.shard_iterator import TRIM_HORIZON, ShardIterator
+from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.rows.records import SPACE_BYTES, space_bytes
 from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY
-from sortkey.engine.tables.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Table
-from sortkey.errors import ResourceNotFoundException, TrimmedDataAccessException
-from sortkey.limits import STREAM_RETENTION_SECONDS
+from sortkey.errors import (
+    ExpiredIteratorException,
+    ResourceNotFoundException,
+    TrimmedDataAccessException,
+    ValidationException,
+)
+from sortkey.limits import STREAM_ITERATOR_SECONDS, STREAM_RETENTION_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending, descending
+
+TRIM_HORIZON: Final = 0
+
+_FIELDS: Final = struct.Struct(">IIQQ")
+_CHECKSUM_BYTES: Final = 8
+_VERSION: Final = "1"
 
 TRIM_MARK: Final = 0
 """Sequence numbers begin with 1, so a shard's mark is stored under the number 0."""
+
+POLL_SECONDS: Final = 0.1
 
 
 class Stream(NamedTuple):
@@ -138,3 +167,93 @@ def no_such_shard() -> ResourceNotFoundException:
 
 def _trimmed() -> TrimmedDataAccessException:
     return TrimmedDataAccessException("The data you are trying to access has been trimmed")
+
+
+class ShardIterator(NamedTuple):
+    arn: str
+    space: int
+    shard: int
+    sequence: int
+    issued: float
+
+    def text(self) -> str:
+        fields = _FIELDS.pack(self.space, self.shard, self.sequence, int(self.issued * 1000))
+        return "|".join((self.arn, _VERSION, b64encode(fields + _checksum(self.arn, fields)).decode()))
+
+    def check_age(self, now: float) -> None:
+        if now - self.issued > STREAM_ITERATOR_SECONDS:
+            raise ExpiredIteratorException("Shard iterator has expired")
+
+
+def parse_iterator(text: str) -> ShardIterator:
+    try:
+        arn, version, encoded = text.split("|")
+        content = b64decode(encoded, validate=True)
+        fields, checksum = content[: _FIELDS.size], content[_FIELDS.size :]
+        space, shard, sequence, millisecond = _FIELDS.unpack(fields)
+    except (ValueError, struct.error):
+        raise _invalid_iterator() from None
+    if version != _VERSION or checksum != _checksum(arn, fields):
+        raise _invalid_iterator()
+    return ShardIterator(arn, space, shard, sequence, millisecond / 1000)
+
+
+def _checksum(arn: str, fields: bytes) -> bytes:
+    return blake2b(arn.encode() + fields, digest_size=_CHECKSUM_BYTES).digest()
+
+
+def _invalid_iterator() -> ValidationException:
+    return ValidationException("Invalid ShardIterator")
+
+
+def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
+    """Block until GetRecords has an answer for this iterator: records, or the end of the shard.
+
+    Returns False after the timeout.
+    """
+    position = parse_iterator(iterator)
+    space = space_bytes(position.space)
+    deadline = time.monotonic() + timeout
+    while True:
+        seen = core.signal.version(space)
+        if _has_news(core, position):
+            return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        core.signal.wait(space, seen, min(POLL_SECONDS, left))
+
+
+async def wait_for_records_async(core: Core, iterator: str, timeout: float) -> bool:
+    """The same without blocking the event loop."""
+    position = parse_iterator(iterator)
+    space = space_bytes(position.space)
+    loop = asyncio.get_running_loop()
+    written = asyncio.Event()
+
+    def on_commit(streams: set[bytes]) -> None:
+        if space in streams:
+            # A commit that was under way when the waiter stopped may find the loop closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(written.set)
+
+    deadline = loop.time() + timeout
+    stop_listening = core.signal.listen(on_commit)
+    try:
+        while not _has_news(core, position):
+            left = deadline - loop.time()
+            if left <= 0:
+                return False
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(POLL_SECONDS, left)):
+                    await written.wait()
+            written.clear()
+        return True
+    finally:
+        stop_listening()
+
+
+def _has_news(core: Core, position: ShardIterator) -> bool:
+    with core.read() as snapshot:
+        shard = shard_of_iterator(core, snapshot, position)
+        return shard.is_closed or next(shard.records_from(position.sequence), None) is not None

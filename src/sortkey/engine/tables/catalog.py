@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sortkey.engine.rows import records, spaces
-from sortkey.engine.tables.catalog_entries import TableEntry
+from sortkey.engine.rows import records
+from sortkey.engine.rows.catalog_entries import TableEntry
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.table import Table
-from sortkey.engine.write_batch import WriteBatch
 from sortkey.errors import ResourceNotFoundException
 from sortkey.storage import Transaction, ascending
 
@@ -30,7 +30,7 @@ class Catalog:
 
     def tables(self, transaction: Transaction) -> Mapping[str, Table]:
         """All tables as this transaction sees them."""
-        return self.tables_at(transaction.get(spaces.CATALOG_VERSION), transaction)
+        return self.tables_at(transaction.get(records.CATALOG_VERSION), transaction)
 
     def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
         """The same, for a caller that has read the version already."""
@@ -70,12 +70,12 @@ class Catalog:
         return table
 
     def save(self, batch: WriteBatch, entry: TableEntry) -> Table:
-        batch.put_record(spaces.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
+        batch.put_record(records.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
         _changed(batch)
         return Table(entry)
 
     def remove(self, batch: WriteBatch, name: str) -> None:
-        batch.delete(spaces.TABLE_PREFIX + name.encode())
+        batch.delete(records.TABLE_PREFIX + name.encode())
         _changed(batch)
 
 
@@ -92,28 +92,28 @@ def not_found() -> ResourceNotFoundException:
 
 def _load(transaction: Transaction) -> dict[str, Table]:
     # The version is only compared with the cached one. A damaged one differs, and is found here.
-    records.read(transaction, spaces.CATALOG_VERSION)
-    stored = ascending(transaction, spaces.TABLE_PREFIX, spaces.TABLE_END)
+    records.read(transaction, records.CATALOG_VERSION)
+    stored = ascending(transaction, records.TABLE_PREFIX, records.TABLE_END)
     entries = [_decoder.decode(records.opened(transaction, key, value)) for key, value in stored]
     return {entry.name: Table(entry) for entry in entries}
 
 
 def _changed(batch: WriteBatch) -> None:
-    batch.put_record(spaces.CATALOG_VERSION, secrets.token_bytes(16))
-    batch.catalog_version = batch.transaction.get(spaces.CATALOG_VERSION)
+    batch.put_record(records.CATALOG_VERSION, secrets.token_bytes(16))
+    batch.catalog_version = batch.transaction.get(records.CATALOG_VERSION)
 
 
 def new_space(batch: WriteBatch) -> int:
     """A number for a new table, index or stream; no number is used twice."""
-    found = batch.get_record(spaces.NEXT_SPACE)
-    number = spaces.FIRST_FREE if found is None else int.from_bytes(found, "big")
-    batch.put_record(spaces.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
+    found = batch.get_record(records.NEXT_SPACE)
+    number = records.FIRST_FREE if found is None else int.from_bytes(found, "big")
+    batch.put_record(records.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
     return number
 
 
 def release_space(batch: WriteBatch, number: int) -> None:
     """Mark a space that nothing refers to any more; the janitor empties it in small steps."""
-    space = spaces.space_bytes(number)
-    batch.put_record(spaces.GARBAGE + space, b"")
-    batch.delete(spaces.COUNTS + space)
+    space = records.space_bytes(number)
+    batch.put_record(records.GARBAGE + space, b"")
+    batch.delete(records.COUNTS + space)
     batch.counts.pop(space, None)

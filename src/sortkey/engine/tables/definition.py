@@ -1,22 +1,191 @@
-"""A new table as CreateTable describes it, with all checks that do not need the store."""
+"""A new table as CreateTable describes it, with all checks that do not need the store: keys, attributes and indexes.
+
+UpdateTable defines new indexes by the same functions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from sortkey import limits
-from sortkey.engine.requests.tables import CreateTable, GlobalSecondaryIndex, StreamSpecification
-from sortkey.engine.tables.catalog_entries import IndexEntry, ThroughputEntry
-from sortkey.engine.tables.index_definition import (
-    check_distinct_names,
-    check_projected_total,
-    define_global_index,
-    define_local_index,
+from sortkey.engine.requests.shapes import INVALID
+from sortkey.engine.requests.tables import (
+    AttributeDefinition,
+    CreateTable,
+    GlobalSecondaryIndex,
+    KeySchemaElement,
+    LocalSecondaryIndex,
+    Projection,
+    StreamSpecification,
 )
-from sortkey.engine.tables.key_schema import INVALID, KeyNames, check_defined, listed, read_attributes, read_key_schema
-from sortkey.engine.tables.throughput import ON_DEMAND, PROVISIONED, read_table_throughput, read_units
+from sortkey.engine.rows.catalog_entries import IndexEntry, ThroughputEntry
+from sortkey.engine.tables.settings import ON_DEMAND, PROVISIONED, index_settings, read_table_throughput, read_units
 from sortkey.errors import ValidationException
+
+NO_SPACE_YET: Final = 0
+"""The space of a new index until a transaction assigns one."""
+
+
+class KeyNames(NamedTuple):
+    """The key attributes of a table or index."""
+
+    partition: str
+    sort: str | None
+    more_partition: tuple[str, ...] = ()
+    """The attributes after the first in a multi-attribute key, which only global indexes have."""
+    more_sort: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, index: IndexEntry) -> KeyNames:
+        return cls(index.partition, index.sort, tuple(index.more_partition), tuple(index.more_sort))
+
+    @property
+    def partition_names(self) -> list[str]:
+        return [self.partition, *self.more_partition]
+
+    @property
+    def sort_names(self) -> list[str]:
+        return [] if self.sort is None else [self.sort, *self.more_sort]
+
+    @property
+    def names(self) -> list[str]:
+        return self.partition_names + self.sort_names
+
+
+def read_key_schema(elements: list[KeySchemaElement]) -> KeyNames:
+    partition = elements[0]
+    if partition.key_type != "HASH":
+        raise ValidationException("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    if len(elements) == 1:
+        return KeyNames(partition.attribute_name, None)
+    sort = elements[1]
+    if partition.attribute_name == sort.attribute_name:
+        raise ValidationException("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+    if sort.key_type != "RANGE":
+        raise ValidationException("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+    if len(elements) > 2:
+        raise ValidationException("Invalid KeySchema: A KeySchema has one HASH and at most one RANGE element")
+    return KeyNames(partition.attribute_name, sort.attribute_name)
+
+
+def read_index_key_schema(elements: list[KeySchemaElement], index: str) -> KeyNames:
+    """A global index's key: up to four HASH elements, then up to four RANGE elements. AWS's messages for invalid
+    multi-attribute keys are not known, so these are our own.
+    """
+    key_types = [element.key_type for element in elements]
+    partitions = key_types.count("HASH")
+    if partitions <= 1 and len(elements) - partitions <= 1:
+        return read_key_schema(elements)
+    for key_type in ("HASH", "RANGE"):
+        if key_types.count(key_type) > limits.INDEX_KEY_ATTRIBUTES:
+            raise _invalid(f"at most {limits.INDEX_KEY_ATTRIBUTES} {key_type} elements are allowed", index)
+    if key_types != sorted(key_types):
+        raise _invalid("all HASH elements must come before the RANGE elements", index)
+    names = [element.attribute_name for element in elements]
+    if partitions == 0:
+        raise _invalid("the first element must be of type HASH", index)
+    if len(set(names)) < len(names):
+        raise _invalid(f"an attribute may be named only once: {listed(names)}", index)
+    sorts = names[partitions:]
+    return KeyNames(names[0], sorts[0] if sorts else None, tuple(names[1:partitions]), tuple(sorts[1:]))
+
+
+def _invalid(rule: str, index: str) -> ValidationException:
+    return ValidationException(f"Invalid KeySchema: {rule}, index: {index}")
+
+
+def read_attributes(definitions: Iterable[AttributeDefinition]) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    for definition in definitions:
+        name = definition.attribute_name
+        if name in attributes:
+            raise ValidationException(f"{INVALID}Duplicate AttributeName in AttributeDefinitions: {name}")
+        attributes[name] = definition.attribute_type
+    return attributes
+
+
+def check_defined(keys: KeyNames, attributes: Mapping[str, str]) -> None:
+    if all(name in attributes for name in keys.names):
+        return
+    # AWS has two messages for this. The first is known from requests with fewer definitions than key attributes.
+    if len(attributes) < len(keys.names):
+        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    raise ValidationException(
+        f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "
+        f"Keys: {listed(keys.names)}, AttributeDefinitions: {listed(attributes)}"
+    )
+
+
+def listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexEntry:
+    name = index.index_name
+    keys = read_key_schema(index.key_schema)
+    check_defined(keys, attributes)
+    if keys.sort is None:
+        raise ValidationException(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
+    if keys.partition != table.partition:
+        raise ValidationException(
+            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}. "
+            f"index hash key: {keys.partition}, table hash key: {table.partition}"
+        )
+    projection, included = _read_projection(index.projection)
+    return IndexEntry(name, NO_SPACE_YET, True, keys.partition, keys.sort, projection, included)
+
+
+def define_global_index(
+    index: GlobalSecondaryIndex, attributes: Mapping[str, str], billing_mode: str, throughput: ThroughputEntry
+) -> IndexEntry:
+    keys = read_index_key_schema(index.key_schema, index.index_name)
+    check_defined(keys, attributes)
+    projection, included = _read_projection(index.projection)
+    return IndexEntry(
+        index.index_name,
+        NO_SPACE_YET,
+        False,
+        keys.partition,
+        keys.sort,
+        projection,
+        included,
+        throughput,
+        settings=index_settings(index, billing_mode, throughput),
+        more_partition=list(keys.more_partition),
+        more_sort=list(keys.more_sort),
+    )
+
+
+def _read_projection(projection: Projection) -> tuple[str, list[str]]:
+    projection_type, included = projection.projection_type, projection.non_key_attributes
+    if projection_type is None:
+        raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
+    if projection_type == "INCLUDE" and included is None:
+        raise ValidationException(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+    if projection_type != "INCLUDE" and included is not None:
+        raise ValidationException(f"{INVALID}ProjectionType is {projection_type}, but NonKeyAttributes is specified")
+    if included is not None and len(set(included)) < len(included):
+        raise ValidationException(f"{INVALID}Duplicate attribute in NonKeyAttributes: [{', '.join(included)}]")
+    return projection_type, included or []
+
+
+def check_distinct_names(indexes: Iterable[IndexEntry]) -> None:
+    seen: set[str] = set()
+    for index in indexes:
+        if index.name in seen:
+            raise ValidationException(f"{INVALID}Duplicate index name: {index.name}")
+        seen.add(index.name)
+
+
+def check_projected_total(indexes: Iterable[IndexEntry]) -> None:
+    """An attribute counts once for each index that includes it."""
+    total = sum(len(index.included) for index in indexes)
+    if total > limits.PROJECTED_ATTRIBUTES:
+        raise ValidationException(
+            f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "
+            f"the per-table limit of {limits.PROJECTED_ATTRIBUTES}"
+        )
 
 
 class TableDefinition(NamedTuple):

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.core import Core
-from sortkey.engine.rows.spaces import space_bytes
-from sortkey.engine.tables.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
-from sortkey.engine.tables.key_schema import KeyNames
-from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, warm_units
-from sortkey.engine.tables.throughput import decreases_today
-from sortkey.engine.write_batch import WriteBatch, read_count
+from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
+from sortkey.engine.rows.records import space_bytes
+from sortkey.engine.rows.write_batch import WriteBatch, read_count
+from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.definition import KeyNames
+from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, decreases_today, warm_units
 from sortkey.storage import Transaction
 
 Description = dict[str, Any]

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from sortkey.engine.core import Core
-from sortkey.engine.requests.tables import StreamSpecification, UpdateTable
-from sortkey.engine.tables.catalog_entries import IndexEntry, TableEntry, ThroughputEntry
-from sortkey.engine.tables.index_changes import IndexChanges, change_indexes
-from sortkey.engine.tables.key_schema import INVALID, read_attributes
-from sortkey.engine.tables.settings import table_settings, without_maximum
-from sortkey.engine.tables.throughput import (
+from sortkey import limits
+from sortkey.engine.requests.shapes import INVALID
+from sortkey.engine.requests.tables import (
+    CreateGlobalSecondaryIndexAction,
+    DeleteGlobalSecondaryIndexAction,
+    GlobalSecondaryIndexUpdate,
+    ProvisionedThroughput,
+    StreamSpecification,
+    UpdateGlobalSecondaryIndexAction,
+    UpdateTable,
+)
+from sortkey.engine.rows.catalog_entries import IndexEntry, TableEntry, ThroughputEntry
+from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.definition import (
+    KeyNames,
+    check_projected_total,
+    define_global_index,
+    listed,
+    read_attributes,
+    used_attributes,
+)
+from sortkey.engine.tables.settings import (
     ON_DEMAND,
     PROVISIONED,
     change_throughput,
+    index_settings,
     read_table_throughput,
     read_units,
+    table_settings,
+    without_maximum,
 )
-from sortkey.errors import ValidationException
+from sortkey.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+
+NOTHING_DONE: Final = ""
+"""`backfilled_to` of a new index."""
+
+Action = CreateGlobalSecondaryIndexAction | UpdateGlobalSecondaryIndexAction | DeleteGlobalSecondaryIndexAction
 
 CHANGES: Final = (
     "billing_mode",
@@ -32,6 +55,12 @@ CHANGES: Final = (
     "on_demand_throughput",
     "warm_throughput",
 )
+
+
+class IndexChanges(NamedTuple):
+    entry: TableEntry
+    """New indexes have no space yet."""
+    dropped: list[IndexEntry]
 
 
 def check_changes_something(request: UpdateTable) -> None:
@@ -47,7 +76,7 @@ def plan_update(core: Core, entry: TableEntry, request: UpdateTable, now: float)
     _check_stream_change(entry, request.stream_specification)
     updated = _with_billing(entry, request, now)
     definitions = read_attributes(request.attribute_definitions or [])
-    changes = change_indexes(updated, request.global_secondary_index_updates or [], definitions, now)
+    changes = _change_indexes(updated, request.global_secondary_index_updates or [], definitions, now)
     updated = changes.entry
     if entry.billing_mode == ON_DEMAND and updated.billing_mode == PROVISIONED:
         _check_indexes_provisioned(updated)
@@ -98,3 +127,133 @@ def _check_stream_change(entry: TableEntry, requested: StreamSpecification | Non
         raise ValidationException(f"Table already has an enabled stream: TableName: {entry.name}")
     if not requested.stream_enabled and not enabled:
         raise ValidationException(f"Table has no stream to disable: TableName: {entry.name}")
+
+
+def _change_indexes(
+    entry: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
+) -> IndexChanges:
+    """The table entry after GlobalSecondaryIndexUpdates, with its AttributeDefinitions; raises AWS's errors."""
+    actions = [_action(update) for update in updates]
+    _check_one_per_index(actions)
+    _check_one_online(entry, actions)
+    _check_same_types(entry, definitions)
+    indexes = {index.name: index for index in entry.indexes}
+    dropped: list[IndexEntry] = []
+    for action in actions:
+        if isinstance(action, DeleteGlobalSecondaryIndexAction):
+            dropped.append(_drop_index(indexes, action))
+        elif isinstance(action, CreateGlobalSecondaryIndexAction):
+            indexes[action.index_name] = _create_index(entry, indexes, action, definitions)
+        else:
+            indexes[action.index_name] = _update_index(entry, indexes, action, now)
+    after = list(indexes.values())
+    check_projected_total(after)
+    return IndexChanges(_with_attributes(entry, after, definitions), dropped)
+
+
+def _action(update: GlobalSecondaryIndexUpdate) -> Action:
+    actions = [action for action in (update.update, update.create, update.delete) if action is not None]
+    if len(actions) != 1:
+        raise ValidationException(f"{INVALID}A GlobalSecondaryIndexUpdate has exactly one of Update, Create and Delete")
+    return actions[0]
+
+
+def _check_one_per_index(actions: list[Action]) -> None:
+    seen: set[str] = set()
+    for action in actions:
+        if action.index_name in seen:
+            raise ValidationException(
+                f"{INVALID}Only one global secondary index update per index is allowed simultaneously. "
+                f"Index: {action.index_name}"
+            )
+        seen.add(action.index_name)
+
+
+def _check_one_online(entry: TableEntry, actions: list[Action]) -> None:
+    """While an index is being filled, it may be dropped, but no other index may be created or dropped."""
+    changed_online = {
+        action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
+    }
+    if not changed_online:
+        return
+    filling = {index.name for index in entry.indexes if index.backfilled_to is not None}
+    if len(changed_online | filling) > 1:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+        )
+
+
+def _check_same_types(entry: TableEntry, definitions: dict[str, str]) -> None:
+    for name, tag in definitions.items():
+        if entry.attributes.get(name, tag) != tag:
+            raise ValidationException(
+                f"{INVALID}AttributeDefinitions redefine {name} as {tag}, "
+                f"which is {entry.attributes[name]} in the table"
+            )
+
+
+def _drop_index(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexAction) -> IndexEntry:
+    index = indexes.get(action.index_name)
+    if index is None or index.local:
+        raise ResourceNotFoundException("Requested resource not found")
+    return indexes.pop(action.index_name)
+
+
+def _create_index(
+    entry: TableEntry,
+    indexes: dict[str, IndexEntry],
+    action: CreateGlobalSecondaryIndexAction,
+    definitions: dict[str, str],
+) -> IndexEntry:
+    if action.index_name in indexes:
+        raise ValidationException("Attempting to create an index which already exists")
+    if sum(not index.local for index in indexes.values()) >= limits.GLOBAL_INDEXES:
+        raise LimitExceededException(
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds "
+            f"per-table limit of {limits.GLOBAL_INDEXES}"
+        )
+    throughput = _index_throughput(entry, action.index_name, action.provisioned_throughput)
+    index = define_global_index(action, definitions, entry.billing_mode, throughput)
+    return msgspec.structs.replace(index, backfilled_to=NOTHING_DONE)
+
+
+def _update_index(
+    entry: TableEntry, indexes: dict[str, IndexEntry], action: UpdateGlobalSecondaryIndexAction, now: float
+) -> IndexEntry:
+    index = indexes.get(action.index_name)
+    if index is None or index.local:
+        raise ResourceNotFoundException("Requested resource not found")
+    throughput = index.throughput
+    if action.provisioned_throughput is not None or (action.on_demand_throughput or action.warm_throughput) is None:
+        requested = _index_throughput(entry, index.name, action.provisioned_throughput)
+        throughput = change_throughput(index.throughput, requested, now, index.name)
+    settings = index_settings(action, entry.billing_mode, throughput, index.settings)
+    return msgspec.structs.replace(index, throughput=throughput, settings=settings)
+
+
+def _index_throughput(entry: TableEntry, name: str, requested: ProvisionedThroughput | None) -> ThroughputEntry:
+    if entry.billing_mode == ON_DEMAND:
+        if requested is not None:
+            raise ValidationException(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        return ThroughputEntry()
+    if requested is None:
+        raise ValidationException(
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
+        )
+    return read_units(requested, name)
+
+
+def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
+    """Removes definitions that no key uses any more; a new definition that no key uses is an error."""
+    used = used_attributes(KeyNames(entry.partition, entry.sort), indexes)
+    known = entry.attributes | definitions
+    if any(name not in used and name not in entry.attributes for name in definitions):
+        raise ValidationException(
+            f"{INVALID}Some AttributeDefinitions are not used. "
+            f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
+        )
+    attributes = {name: tag for name, tag in known.items() if name in used}
+    return msgspec.structs.replace(entry, indexes=indexes, attributes=attributes)

@@ -20,9 +20,9 @@ from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record
 from sortkey.feeds.changes.stopping import stopped_within
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.errors import DecodeError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import Pacing
 from sortkey.model.streams.change import Change, padded
 
 PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)

@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.lease import ShardLease
+from sortkey.model.calls.steps import code_of
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import code_of
 from sortkey.model.streams.change import SEQUENCE_DIGITS, padded
 
 _LAST: Final = "9" * SEQUENCE_DIGITS

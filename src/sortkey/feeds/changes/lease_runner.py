@@ -21,8 +21,8 @@ from sortkey.feeds.changes.lease_book import HeldLease, LeaseBook
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.stopping import stopped_within
 from sortkey.feeds.changes.stream_shards import ShardKey, StreamShard, may_start
+from sortkey.model.calls.steps import Pacing
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.steps import Pacing
 
 GRACE_SECONDS: Final = 20.0
 """For what is under way to end when the runner stops."""

@@ -18,7 +18,7 @@ from sortkey.client.interface import AsyncClient
 from sortkey.feeds.changes.metrics import ChangeFeedMetrics
 from sortkey.feeds.changes.stream_shards import ShardKey
 from sortkey.limits import STREAM_RECORDS
-from sortkey.model.sessions.steps import code_of
+from sortkey.model.calls.steps import code_of
 
 Record = dict[str, Any]
 

@@ -20,7 +20,8 @@ from sortkey.feeds.lambda_loop import LambdaLoop, seconds_left
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, ModelError
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.tables.table import Table
 
 EARLY: Final = timedelta(minutes=1)

@@ -33,7 +33,7 @@ class EventBridge:
     `target` is the ARN of a Lambda function or an SQS queue that gets the events, `role` the role that may call it.
     `group` is the group of the schedules, which must exist. `time_zone` is the one that they are shown in; the
     instants do not depend on it. `dead_letters` is the ARN of an SQS queue for events that the target did not take.
-    See docs/lambda.md.
+    See docs/guides/lambda.md.
     """
 
     def __init__(

@@ -22,8 +22,9 @@ from botocore.exceptions import ClientError
 from sortkey.feeds.eventbridge.at_expression import at_expression, fires_at, instant_of, whole_minute
 from sortkey.feeds.eventbridge.due_event import event_text
 from sortkey.feeds.eventbridge.schedule_name import schedule_name
-from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.model.sessions.steps import code_of
+from sortkey.model.calls.steps import code_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules.declaration import Schedule
 from sortkey.patterns.schedules.occurrence import Occurrence

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from sortkey.feeds.kafka.message import Consumer, Message, Rejected
 from sortkey.feeds.kafka.metrics import FeedMetrics
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 BATCH: Final = 1000
 """The most messages in a batch, unless a single chunk has more."""

@@ -23,7 +23,7 @@ from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FeedMetrics
 from sortkey.feeds.kafka.partition_lane import PartitionLane
 from sortkey.feeds.kafka.subscription import Report, Subscription
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 
 PACING: Final = Pacing(first_pause=0.2, longest_pause=30.0)
 """Between attempts at a batch."""

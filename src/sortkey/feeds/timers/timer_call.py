@@ -17,7 +17,7 @@ from sortkey.feeds.changes.dead_letter import KEPT, REASON_CHARACTERS, DeadLette
 from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.timers.metrics import TimerMetrics
 from sortkey.feeds.timers.timers import Timers
-from sortkey.model.sessions.steps import Pacing
+from sortkey.model.calls.steps import Pacing
 from sortkey.patterns.schedules.timer import Timer
 from sortkey.patterns.schedules.timer_book import TimerBook
 

@@ -9,11 +9,10 @@ from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.row_repairs import Pending, RowRepairs
+from sortkey.model.calls.skipped_rows import advice
+from sortkey.model.calls.steps import PARALLEL, Context, Steps
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.any_session import PARALLEL
-from sortkey.model.sessions.skipped_rows import advice
-from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.tables.provision import tables_of
 from sortkey.model.tables.table import Table
 

@@ -38,7 +38,7 @@ class Shards:
 
     One partition takes 1,000 write units a second at most, 16 shards take 16,000. Paths do not name the shard: a read
     asks all shards at once and merges the answers in order. `formerly` is the number before or after a change, while
-    items are in both placements; see docs/patterns.md.
+    items are in both placements; see docs/guides/patterns.md.
 
     >>> Shards(16, by="restaurant", formerly=4)
     Shards(number=16, by='restaurant', formerly=4)

@@ -12,6 +12,15 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.conditional_writes import (
+    ConditionalWrite,
+    Prepared,
+    may_succeed,
+    row_of_failed_condition,
+)
+from sortkey.model.calls.item_decoder import decode_row, require_known_version
+from sortkey.model.calls.steps import THROTTLED, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.writes import write_all
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
@@ -27,15 +36,6 @@ from sortkey.model.maintenance.unit_rate import UnitRate
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import reject_path
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.conditional_writes import (
-    ConditionalWrite,
-    Prepared,
-    may_succeed,
-    row_of_failed_condition,
-)
-from sortkey.model.sessions.item_decoder import decode_row, require_known_version
-from sortkey.model.sessions.steps import THROTTLED, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.sessions.writes import write_all
 
 _PART: Final = 400
 """The most rows that one part of the work deletes: 16 batches."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from sortkey.model.calls.create_tables import describe, table_request
+from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.paths.arguments import require_key
-from sortkey.model.sessions.create_tables import describe, table_request
-from sortkey.model.sessions.steps import Context, Steps
 from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 

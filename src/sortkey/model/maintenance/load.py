@@ -12,6 +12,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import Any, Final, NamedTuple, Self
 
 from sortkey.client.interface import AnyClient
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.writes import stamped
 from sortkey.model.errors import FAILURES, LoadError
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
@@ -20,8 +22,6 @@ from sortkey.model.maintenance.load_writers import CommitWriter, LoadWriter, Rej
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.maintenance.unit_rate import UnitRate
 from sortkey.model.paths.arguments import require_item, require_several
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.writes import stamped
 
 SLICE: Final = 32
 """How many items are taken at a time: about a millisecond's work."""

@@ -14,14 +14,13 @@ from botocore.exceptions import ClientError
 
 from sortkey.client.interface import InProcessPuts, PendingCommit
 from sortkey.limits import BATCH_WRITE_REQUESTS, MIB
+from sortkey.model.calls.item_decoder import Identity, identifier
+from sortkey.model.calls.steps import PARALLEL, Answer, Commit, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.writes import Write, batch_write_calls, unprocessed
 from sortkey.model.items.codec import Row
 from sortkey.model.items.schema import Schema
 from sortkey.model.maintenance.store_rate import StoreRate
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.any_session import PARALLEL
-from sortkey.model.sessions.item_decoder import Identity, identifier
-from sortkey.model.sessions.steps import Answer, Commit, Context, ParallelCalls, Steps, code_of
-from sortkey.model.sessions.writes import Write, batch_write_calls, unprocessed
 
 COMMIT_ROWS: Final = 512
 """The rows of a commit on a quick disk, or while others write."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from sortkey.model.sessions.steps import Steps
+from sortkey.model.calls.steps import Steps
 
 R = TypeVar("R")
 

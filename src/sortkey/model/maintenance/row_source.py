@@ -6,6 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.item_decoder import Decoded, ItemTest, decode_row
+from sortkey.model.calls.queries import query_of
+from sortkey.model.calls.sharded_queries import shard_queries
+from sortkey.model.calls.skipped_rows import report_others
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.wanted_items import item_test
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.shown_range import shown_range
 from sortkey.model.items.codec import Row
@@ -15,12 +21,6 @@ from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import source_of
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.item_decoder import Decoded, ItemTest, decode_row
-from sortkey.model.sessions.queries import query_of
-from sortkey.model.sessions.sharded_queries import shard_queries
-from sortkey.model.sessions.skipped_rows import report_others
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.wanted_items import item_test
 
 
 class PathRows:

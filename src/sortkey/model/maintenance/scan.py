@@ -1,4 +1,4 @@
-"""`Scan` and `AsyncScan`: what `db.scan` and `db.scan_rows` return.
+"""`AnyScan`: what `db.scan` and `db.scan_rows` return, but for how it is iterated over, sync or async.
 
 A scan reads in rounds: one request for each of up to 16 unfinished segments, all at once. It hands out what it found
 before it reads on, and knows after each item where it is: a later scan can continue right there.
@@ -6,17 +6,17 @@ before it reads on, and knows after each item where it is: a later scan can cont
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.skipped_rows import report_others, report_undecodable
+from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.maintenance.read_rate import ReadRate
 from sortkey.model.maintenance.scan_positions import END, ScanPositions
 from sortkey.model.maintenance.scan_source import ScanSource
 from sortkey.model.paths.meter import units_of
-from sortkey.model.sessions.skipped_rows import report_others, report_undecodable
-from sortkey.model.sessions.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,7 +41,7 @@ class SegmentPage(NamedTuple):
 
 
 class AnyScan(Generic[T]):
-    """What the sync and the async scan have in common."""
+    """A scan, of a sync or an async session."""
 
     def __init__(self, context: Context, source: ScanSource[T], options: ScanOptions) -> None:
         segments, rate, after = options
@@ -147,60 +147,3 @@ class AnyScan(Generic[T]):
             yield item
         self._handed_out = None
         self._positions[page.segment] = page.answer.get("LastEvaluatedKey", END)
-
-
-class Run(Protocol):
-    """Carries out steps, as a session does."""
-
-    def __call__(self, steps: Steps[R], /) -> R: ...
-
-
-class Scan(AnyScan[T]):
-    """All items of a class or a table, or all rows, in no order. Iterating again continues where it stopped."""
-
-    def __init__(
-        self, context: Context, source: ScanSource[T], options: ScanOptions, run: Run, sleep: Callable[[float], None]
-    ) -> None:
-        super().__init__(context, source, options)
-        self._run = run
-        self._sleep = sleep
-
-    def __iter__(self) -> Iterator[T]:
-        while segments := self._unfinished():
-            pause = self._pause()
-            if pause:
-                # Not a step: the session's timeout is for requests, not for pauses that the caller asked for.
-                self._sleep(pause)
-            for page in self._run(self._read(segments)):
-                yield from self._hand_out(page)
-
-
-class RunAsync(Protocol):
-    """Carries out steps, as an async session does."""
-
-    async def __call__(self, steps: Steps[R], /) -> R: ...
-
-
-class AsyncScan(AnyScan[T]):
-    """All items of a class or a table, or all rows, in no order. Iterating again continues where it stopped."""
-
-    def __init__(
-        self,
-        context: Context,
-        source: ScanSource[T],
-        options: ScanOptions,
-        run: RunAsync,
-        sleep: Callable[[float], Awaitable[None]],
-    ) -> None:
-        super().__init__(context, source, options)
-        self._run = run
-        self._sleep = sleep
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        while segments := self._unfinished():
-            pause = self._pause()
-            if pause:
-                await self._sleep(pause)
-            for page in await self._run(self._read(segments)):
-                for item in self._hand_out(page):
-                    yield item

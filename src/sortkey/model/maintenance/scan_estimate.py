@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
+from sortkey.model.calls.create_tables import require_description
+from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.maintenance.scan_source import ScanSource
 from sortkey.model.paths import prices
-from sortkey.model.sessions.create_tables import require_description
-from sortkey.model.sessions.steps import Context, Steps
 from sortkey.values.capacity_units import read_units
 
 

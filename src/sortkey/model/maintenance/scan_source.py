@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
+from sortkey.model.calls.steps import Context
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.query_filter import filter_expression, is_exact
@@ -19,8 +21,6 @@ from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.sessions.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
-from sortkey.model.sessions.steps import Context
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")

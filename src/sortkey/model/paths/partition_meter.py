@@ -42,7 +42,7 @@ class PartitionReading:
     seconds: float
     """What the totals cover: one to two minutes, or less after the start."""
     read_error: float = 0.0
-    """By how much `read_units` may be wrong; 0 for up to 1,024 partitions a minute. See docs/patterns.md."""
+    """By how much `read_units` may be wrong; 0 for up to 1,024 partitions a minute. See docs/guides/patterns.md."""
     write_error: float = 0.0
     """By how much `write_units` may be wrong."""
 

@@ -1,130 +1,130 @@
-"""The async session: the same calls as the sync one, awaited; parallel calls are tasks."""
+"""The async session: every call of the model, awaited. `session.py`, the sync one, is derived from this file.
+
+`make format` derives it (tests/derived_session.py). What cannot be derived is in `runners.py` and `connect.py`.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar, overload
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import AsyncClient, Faults, async_client
-from sortkey.client.capabilities import EMBEDDED
-from sortkey.clock import Clock
+from sortkey.client import AsyncClient
+from sortkey.client.capabilities import Capabilities
+from sortkey.model.audit.report import EXAMPLES, AuditReport
+from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
+from sortkey.model.calls import (
+    create_tables,
+    drop_tables,
+    get_many,
+    lookups,
+    put_entry,
+    queries,
+    transaction,
+    updates,
+    writes,
+)
+from sortkey.model.calls.drop_tables import DroppedTable
+from sortkey.model.calls.fast_reads import FastReads, as_sequence
+from sortkey.model.calls.item_decoder import Undecodable
+from sortkey.model.calls.put_entry import PutEntryResult
+from sortkey.model.calls.queries import DEFAULT_BUDGET, Page
+from sortkey.model.calls.steps import Context
+from sortkey.model.calls.transaction import Transaction
+from sortkey.model.calls.wanted_items import Parts, wanted_items
 from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
-from sortkey.model.errors import FAILURES
+from sortkey.model.items.codec import Row
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
+from sortkey.model.maintenance import scan_estimate, scan_source
+from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
+from sortkey.model.maintenance.index_creation import IndexCreation
+from sortkey.model.maintenance.load import Load, LoadOptions, LoadResult, ShowLoad
+from sortkey.model.maintenance.scan import AnyScan, ScanOptions
+from sortkey.model.maintenance.scan_estimate import ScanEstimate
+from sortkey.model.maintenance.scan_source import ScanSource
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions import create_tables, lookups, put_entry, queries, transaction, updates, writes
-from sortkey.model.sessions.any_session import PARALLEL, TIMEOUT, Options, options
-from sortkey.model.sessions.async_maintenance import AsyncMaintenance
-from sortkey.model.sessions.fast_reads import as_sequence
-from sortkey.model.sessions.item_decoder import Undecodable
-from sortkey.model.sessions.put_entry import PutEntryResult
-from sortkey.model.sessions.queries import DEFAULT_BUDGET, Page
-from sortkey.model.sessions.steps import Answer, Call, Commit, Context, Deadline, Pacing, ParallelCalls, Pause, Steps
-from sortkey.model.sessions.transaction import Transaction
-from sortkey.model.sessions.wanted_items import Parts, wanted_items
+from sortkey.model.paths.explain import Explanation, explain
+from sortkey.model.paths.meter import Meter
+from sortkey.model.sessions.runners import AsyncRunner
+from sortkey.model.tables import provision
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
 ItemT = TypeVar("ItemT", bound=Item)
-Result = Answer | ClientError
 
 
-def async_connect(
-    url: str | os.PathLike[str],
-    *,
-    tables: Sequence[type[Item] | Table] = (),
-    secret: str | bytes | None = None,
-    timeout: float | None = TIMEOUT,
-    pacing: Pacing | None = None,
-    clock: Clock | None = None,
-    session: Any = None,
-    config: Any = None,
-    faults: Faults | None = None,
-) -> PendingSession:
-    """Open a store for async use: `async with sk.async_connect("./data") as db`.
+class AsyncScan(AnyScan[T]):
+    """All items of a class or a table, or all rows, in no order. Iterating again continues where it stopped."""
 
-    `tables` are the classes or tables of the program: opening fails if the store lacks what they need, and they are the
-    default of `create_tables`. `secret` signs cursors; by default it is the environment's SORTKEY_CURSOR_SECRET, or a
-    random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
-    `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
-    `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/client.md). `faults` are for
-    tests, on a store in the process (docs/faults.md). See docs/model.md.
-    """
-    return PendingSession(url, session, config, faults, options(tables, secret, timeout, pacing or Pacing(), clock))
+    def __init__(self, runner: AsyncRunner, source: ScanSource[T], options: ScanOptions) -> None:
+        super().__init__(runner.context, source, options)
+        self._runner = runner
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        while segments := self._unfinished():
+            # Not a step: the session's timeout is for requests, not for pauses that the caller asked for.
+            await self._runner.pause(self._pause())
+            for page in await self._runner.run(self._read(segments)):
+                for item in self._hand_out(page):
+                    yield item
 
 
-class PendingSession:
-    """A session that `async with` or `await` opens."""
-
-    def __init__(
-        self, url: str | os.PathLike[str], aws_session: Any, config: Any, faults: Faults | None, settings: Options
-    ) -> None:
-        self._url = url
-        self._aws_session = aws_session
-        self._config = config
-        self._faults = faults
-        self._options = settings
-        self._session: AsyncSession | None = None
-
-    async def _open(self) -> AsyncSession:
-        client = async_client(self._url, session=self._aws_session, config=self._config, faults=self._faults)
-        try:
-            context = self._options.context(await client.capabilities())
-        except BaseException:
-            await client.close()
-            raise
-        return AsyncSession(client, context, self._options)
-
-    if not TYPE_CHECKING:
-        # A type checker that saw this method would accept every name.
-        def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(
-                f"the session of {self._url!r} is not open yet, so it has no {name!r}: "
-                "async with sk.async_connect(…) as db, or db = await sk.async_connect(…)",
-                name=name,
-                obj=self,
-            )
-
-    def __await__(self) -> Generator[Any, None, AsyncSession]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> AsyncSession:
-        self._session = await self._open()
-        return self._session
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-
-class AsyncSession(AsyncMaintenance):
+class AsyncSession:
     """An open store. Any number of tasks may share one session."""
 
-    def __init__(
-        self,
-        client: AsyncClient,
-        context: Context,
-        settings: Options,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        super().__init__(client, context, settings)
-        self._sleep = sleep
+    def __init__(self, runner: AsyncRunner, tables: tuple[Table, ...]) -> None:
+        self.client: AsyncClient = runner.client
+        """The low-level client, for requests outside the model."""
+        self._runner = runner
+        self._run = runner.run
+        self._context: Context = runner.context
+        self._declared = tables
+        reads = self.client.in_process_reads
+        self._fast = None if reads is None else FastReads(reads, self._context.meter)
 
     def within(self, seconds: float | None) -> AsyncSession:
         """The same session with another timeout for its calls; None waits forever."""
-        return AsyncSession(self.client, self._context, replace(self._options, timeout=seconds), self._sleep)
+        return AsyncSession(self._runner.within(seconds), self._declared)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.client.meta.endpoint_url!r}>"
+
+    @property
+    def meter(self) -> Meter:
+        """What each access path has cost so far."""
+        return self._context.meter
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the store can do."""
+        return self._context.capabilities
+
+    def explain(
+        self,
+        path: AccessPath[Any],
+        *,
+        rows: int | None = None,
+        row_bytes: int | None = None,
+        sample: Sequence[Item] = (),
+        consistent: bool = False,
+    ) -> Explanation:
+        """The request for a path, its index and its cost. The cost is computed from the rows and bytes given, from a
+        sample of items, or from what the meter has measured."""
+        path = self._context.adapt(path)
+        return explain(
+            path, self.meter.reading(path.name), rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent
+        )
 
     async def get(
         self, path: AccessPath[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None
@@ -146,6 +146,43 @@ class AsyncSession(AsyncMaintenance):
         fields = as_sequence(keys)
         found = None if self._fast is None else self._fast.lookup(key, fields, consistent)
         return await self._run(lookups.lookup(self._context, key, fields, consistent)) if found is None else found
+
+    # A tuple is an Iterable, too; the first signature that fits counts.
+    @overload
+    async def get_many(  # type: ignore[overload-overlap]
+        self, paths: tuple[AccessPath[T1], AccessPath[T2]], *, consistent: bool = False, transaction: bool = False
+    ) -> tuple[T1 | None, T2 | None]: ...
+
+    @overload
+    async def get_many(  # type: ignore[overload-overlap]
+        self,
+        paths: tuple[AccessPath[T1], AccessPath[T2], AccessPath[T3]],
+        *,
+        consistent: bool = False,
+        transaction: bool = False,
+    ) -> tuple[T1 | None, T2 | None, T3 | None]: ...
+
+    @overload
+    async def get_many(  # type: ignore[overload-overlap]
+        self,
+        paths: tuple[AccessPath[T1], AccessPath[T2], AccessPath[T3], AccessPath[T4]],
+        *,
+        consistent: bool = False,
+        transaction: bool = False,
+    ) -> tuple[T1 | None, T2 | None, T3 | None, T4 | None]: ...
+
+    @overload
+    async def get_many(
+        self, paths: Iterable[AccessPath[T]], *, consistent: bool = False, transaction: bool = False
+    ) -> list[T | None]: ...
+
+    async def get_many(
+        self, paths: Iterable[AccessPath[Any]], *, consistent: bool = False, transaction: bool = False
+    ) -> Any:
+        """The items with these exact keys, of any classes and tables, in the order of the keys; None for each key
+        without an item. A list, or a tuple if `paths` is one. With `transaction`, all of them, at most a hundred, as
+        they were at one moment, which costs as much as two consistent reads of each."""
+        return await self._run(get_many.get_many(self._context, paths, consistent, transaction))
 
     async def whole(self, items: Iterable[ItemT], *, consistent: bool = False) -> list[ItemT]:
         """The items, with each partial one (from an index that does not project whole items) read by its key. Items
@@ -293,6 +330,139 @@ class AsyncSession(AsyncMaintenance):
         """Put and delete many items, without conditions and without a transaction."""
         await self._run(writes.batch(self._context, put, delete))
 
+    @overload
+    def scan(
+        self,
+        scanned: type[ItemT] | BoundKey[ItemT],
+        *,
+        where: Where | None = None,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[ItemT]: ...
+
+    @overload
+    def scan(
+        self,
+        scanned: Table,
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[Item]: ...
+
+    def scan(
+        self,
+        scanned: type[ItemT] | BoundKey[ItemT] | Table,
+        *,
+        where: Where | None = None,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+        undecodable: Undecodable = "raise",
+    ) -> AsyncScan[Any]:
+        """All items of a class, of a class in one of its indexes, or of every class of a table, in no order. Reads the
+        whole table or index, whatever `where` is; `explain_scan` tells the cost. `segments` are read in parallel, at
+        most at `rate` read units per second. `after` is the `cursor` of an earlier scan. A row that its class cannot
+        read raises DecodeError, or is left out if `undecodable` is "skip"."""
+        source = scan_source.source_of(self._context, scanned, where, consistent, undecodable)
+        return AsyncScan(self._runner, source, ScanOptions(segments, rate, after))
+
+    def scan_rows(
+        self,
+        table: Table | type[Item],
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        consistent: bool = False,
+    ) -> AsyncScan[Row]:
+        """All rows of a table, in boto3's low-level shape, in no order: those of every class and those of none. The
+        arguments are those of `scan`."""
+        source = scan_source.rows_source(table, consistent)
+        return AsyncScan(self._runner, source, ScanOptions(segments, rate, after))
+
+    async def explain_scan(
+        self, scanned: type[Item] | BoundKey[Any] | Table, *, where: Where | None = None, consistent: bool = False
+    ) -> ScanEstimate:
+        """The request and the expected cost of a scan, from the table's number of items and size as DescribeTable
+        reports them."""
+        source = scan_source.source_of(self._context, scanned, where, consistent, "raise")
+        return await self._run(scan_estimate.estimate(self._context, source))
+
+    async def delete_all(
+        self,
+        found: AccessPath[Any] | type[Item],
+        *,
+        where: Where | None = None,
+        scan: bool = False,
+        segments: int | None = None,
+        rate: float | None = None,
+    ) -> DeleteResult:
+        """Delete all items of a path, or of a class, that match `where`, and say how many and at what cost. A class is
+        scanned, which `scan=True` must confirm. An item that another writer changes meanwhile, so that it no longer
+        matches, is kept. `rate` is in units per second, of reads and writes together."""
+        return await self._runner.finish(DeleteAll(self._context, found, where, DeleteOptions(scan, segments, rate)))
+
+    async def load(
+        self,
+        items: Iterable[Item] | AsyncIterable[Item],
+        *,
+        after: int = 0,
+        rate: float | None = None,
+        progress: ShowLoad | None = None,
+    ) -> LoadResult:
+        """Put many items, of any iterator, without conditions; returns what was written. An async session also takes an
+        async iterator. The items may be of several classes and tables. Of two items with the same key, the later one
+        remains. At any time the first `position` items are written, and `after=position` skips so many, for a source
+        that gives the same items again. To load again what is written already is harmless, unless others have changed
+        it since. `rate` is in write units per second. `progress` is called with a `sk.LoadResult` after each commit or
+        round. Whatever ends the load early raises LoadError, after all items before it are written."""
+        load = Load(self._context, self.client, LoadOptions(after, rate, progress))
+        return await self._runner.load(load, items)
+
+    async def audit(
+        self,
+        table: Table | type[Item],
+        *,
+        repair: bool = False,
+        upgrade: bool = False,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        examples: int = EXAMPLES,
+        progress: ShowProgress | None = None,
+    ) -> AuditReport:
+        """Compare every row of a table with its declarations. The report counts the rows that no class recognises or
+        can decode, those whose attributes disagree with their key, whose index keys are missing or stale, or whose TTL
+        is not a number of seconds, and those of an older version. `repair` rewrites index keys and TTLs, each only if
+        what it follows from is unchanged; `upgrade` also rewrites rows of older versions. `segments`, `rate` and
+        `after` are those of `scan`; `rate` also limits the units written. The report names up to `examples` rows
+        of each finding. `progress` is called after every few hundred rows."""
+        return await self._audited(table, AuditOptions(repair, upgrade, rate, examples), segments, after, progress)
+
+    async def fill_index(
+        self,
+        index: BoundKey[Any],
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        after: str | None = None,
+        progress: ShowProgress | None = None,
+    ) -> AuditReport:
+        """Create a declared index if the table lacks it, wait until the store has built it, and write its key to all
+        rows that lack it or have another: of every class in the index, each only if what the key follows from is
+        unchanged. The arguments and the report are those of `audit`."""
+        creation = IndexCreation(self._context, index)
+        await self._runner.finish(creation)
+        options = AuditOptions(repair=True, rate=rate, only_index=creation.index)
+        return await self._audited(creation.table, options, segments, after, progress)
+
     async def create_tables(self, *declared: type[Item] | Table) -> list[str]:
         """Create the tables that do not exist; returns their names. Raises TablesDiffer if an existing table differs
         from its declaration."""
@@ -302,9 +472,16 @@ class AsyncSession(AsyncMaintenance):
         """The differences between tables and their declarations, in words."""
         return await self._run(create_tables.diff_tables(self._context, self._tables(declared)))
 
+    async def drop_tables(self, *declared: type[Item] | Table, dry_run: bool = True) -> list[DroppedTable]:
+        """The tables that would be dropped: those of these that exist. They and all their rows are dropped if `dry_run`
+        is False."""
+        if not declared:
+            raise ValueError("name the tables to drop: drop_tables(SHOP)")
+        return await self._run(drop_tables.drop_tables(self._context, provision.tables_of(declared), dry_run))
+
     async def close(self) -> None:
         """Close the store; later calls raise."""
-        await self.client.close()
+        await self._runner.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -312,89 +489,28 @@ class AsyncSession(AsyncMaintenance):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _run(self, steps: Steps[T], /) -> T:
-        deadline = Deadline(self._options.timeout, self._options.pacing.now)
-        try:
-            step = next(steps)
-            while True:
-                if type(step) is Call:
-                    try:
-                        answer = await self._finish_within(deadline, self._perform(step))
-                    except FAILURES as error:
-                        step = steps.throw(error)
-                        continue
-                    step = steps.send(answer)
-                elif type(step) is Pause:
-                    deadline.check(step.seconds)
-                    await self._sleep(step.seconds)
-                    step = next(steps)
-                elif type(step) is ParallelCalls:
-                    try:
-                        answers = await self._finish_within(deadline, self._perform_all(step.calls))
-                    except FAILURES as error:
-                        step = steps.throw(error)
-                        continue
-                    step = steps.send(answers)
-                elif type(step) is Commit:
-                    try:
-                        answer = await asyncio.wrap_future(step.answer)
-                    except ClientError as error:
-                        step = steps.throw(error)
-                        continue
-                    step = steps.send(answer)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    def _tables(self, declared: Sequence[type[Item] | Table]) -> tuple[Table, ...]:
+        return provision.tables_of(declared) if declared else self._declared
 
-    async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R]) -> R:
-        # The embedded engine does not wait for anything, and a timer costs as much as a read.
-        left = None if self._context.capabilities is EMBEDDED else deadline.left()
-        if left is None:
-            return await work
-        try:
-            async with asyncio.timeout(max(0.0, left)):
-                return await work
-        except TimeoutError:
-            raise deadline.error() from None
+    async def _audited(
+        self,
+        table: Table | type[Item],
+        options: AuditOptions,
+        segments: int | None,
+        after: str | None,
+        progress: ShowProgress | None,
+    ) -> AuditReport:
+        scan = self.scan_rows(table, segments=segments, rate=options.rate, after=after)
+        audit = TableAudit(self._context, table, options)
+        async for row in scan:
+            if audit.add(row):
+                await self._settle(audit, scan, progress)
+        await self._settle(audit, scan, progress)
+        return audit.report
 
-    async def _perform(self, call: Call) -> Answer:
-        started = time.perf_counter()
-        if call.unparsed:
-            answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
-        else:
-            answer = await self.client._call(call.operation, call.members)
-        seconds = time.perf_counter() - started
-        self._context.answered(call, answer, seconds)
-        return answer
-
-    async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:
-        if len(calls) == 1:
-            return [await self._attempt(calls[0])]
-        slots = asyncio.Semaphore(PARALLEL)
-
-        async def attempt_in_slot(call: Call) -> Result:
-            async with slots:
-                return await self._attempt(call)
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None  # the others were cancelled because of it
-        return [task.result() for task in running]
-
-    async def _attempt(self, call: Call) -> Result:
-        try:
-            return await self._perform(call)
-        except ClientError as error:
-            return error
-
-
-def context_of(session: AsyncSession) -> Context:
-    """What the steps of a pattern need, for `run_steps`."""
-    return session._context
-
-
-async def run_steps(session: AsyncSession, steps: Steps[T]) -> T:
-    """Carry out the steps of a pattern, with the session's timeout, retries and meter."""
-    return await session._run(steps)
+    async def _settle(self, audit: TableAudit, scan: AsyncScan[Row], progress: ShowProgress | None) -> None:
+        await self._run(audit.settle())
+        audit.report.read_units = scan.units
+        await self._runner.pause(audit.pause())
+        if progress is not None:
+            progress(AuditProgress(audit.report.snapshot(), scan.cursor))

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.raw_rows import RawRowReader
 from sortkey.model.errors import DecodeError
 from sortkey.model.items.codec import Row
 from sortkey.model.items.item import Item
-from sortkey.model.sessions.raw_rows import RawRowReader
 from sortkey.model.tables.table import Table
 
 T = TypeVar("T")

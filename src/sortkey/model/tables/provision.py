@@ -186,7 +186,7 @@ def _indexes_differ(ours: Mapping[str, str], theirs: Mapping[str, str], other_fo
             yield f"index {name} is not declared"
         elif ours[name] != theirs[name]:
             has_other_form = theirs[name] == other_form.get(name)
-            reason = " (the form for another store; see docs/model.md)" if has_other_form else ""
+            reason = " (the form for another store; see docs/learn/model.md)" if has_other_form else ""
             yield f"index {name} has {theirs[name]}, but {ours[name]} is declared{reason}"
 
 

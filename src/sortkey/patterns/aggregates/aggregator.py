@@ -23,11 +23,12 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.model.calls import steps as requests
+from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.items.codec import Row
-from sortkey.model.sessions import steps as requests
-from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
-from sortkey.model.sessions.conditional_writes import row_of_failed_condition
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.model.streams.change import Change
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.item_update import ItemUpdate
@@ -98,7 +99,7 @@ class Aggregator:
         """Count everything anew, from the table, and compare it with the aggregate while changes go on; with `repair`,
         correct what is wrong. Reads both tables and a day of the stream, and keeps what each item counts for in memory.
         `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
-        stream's horizon. `progress` is called with the number of rows read so far. See docs/patterns.md."""
+        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/patterns.md."""
         count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
         return await Comparison(self._session, self._target, count, repair).run()
 

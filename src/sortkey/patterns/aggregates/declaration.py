@@ -14,7 +14,8 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.extremes import Extreme, Kept
 from sortkey.patterns.aggregates.ranges import AnyWindow
@@ -94,7 +95,7 @@ def aggregate(
     another field, or from a function of the item. An item for which one of them is None is not counted, and neither is
     one that does not match `where`. `values` says what the other fields of `into` hold. The items of `into` have
     further attributes, the marks of what they have counted, which begin with `marks` and a colon: two aggregates in the
-    same items need different ones. See docs/patterns.md.
+    same items need different ones. See docs/guides/patterns.md.
     """
     fields = dict(by) if isinstance(by, Mapping) else {name: name for name in _names(by)}
     return Aggregate(counted, into, fields, window, values, where, marks)

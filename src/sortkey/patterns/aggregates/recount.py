@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.items.codec import Row
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.aggregates.extremes import Bound
 from sortkey.patterns.aggregates.fold import after_mark, fold
 from sortkey.patterns.aggregates.marks import mark_attribute, mark_of, marks_in

@@ -15,14 +15,15 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.conditional_writes import row_of_failed_condition
+from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
 from sortkey.model.items.codec import Row
 from sortkey.model.items.converter import Value
-from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
-from sortkey.model.sessions.conditional_writes import row_of_failed_condition
-from sortkey.model.sessions.steps import Context, Steps
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.patterns.aggregates.extremes import Bound
 from sortkey.patterns.aggregates.marks import marks_in
 from sortkey.patterns.aggregates.recount import Count, Expected

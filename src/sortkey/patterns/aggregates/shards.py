@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sortkey.model.sessions.steps import Call, Context, Steps
+from sortkey.model.calls.steps import Call, Context, Steps
 
 
 class ListedShard(NamedTuple):

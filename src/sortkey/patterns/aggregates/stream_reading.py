@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
-from sortkey.model.sessions.async_session import AsyncSession, context_of, run_steps
-from sortkey.model.sessions.steps import Call, Context, Pause, Steps, code_of
+from sortkey.model.calls.steps import Call, Context, Pause, Steps, code_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.model.streams.change import Change, ChangeReader
 from sortkey.patterns.aggregates.shards import ListedShard, listed_shards
 from sortkey.patterns.aggregates.shares import Source

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from sortkey.model.calls.skipped_rows import key_text
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
 from sortkey.model.items.codec import Row
@@ -18,7 +19,6 @@ from sortkey.model.items.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.sessions.skipped_rows import key_text
 from sortkey.patterns.aggregates.extremes import Bound, Extreme, Kept
 from sortkey.patterns.aggregates.ranges import AnyWindow
 from sortkey.patterns.aggregates.step import Group

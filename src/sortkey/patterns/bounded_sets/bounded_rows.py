@@ -17,6 +17,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.conditional_writes import Prepared
+from sortkey.model.calls.get_many import get_many
+from sortkey.model.calls.lookups import get
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.transaction import Action, Transaction, transact
+from sortkey.model.calls.writes import DeleteOrCheck
 from sortkey.model.changes.conditions import above, at_least, below
 from sortkey.model.changes.operators import add
 from sortkey.model.changes.placeholders import Placeholders
@@ -27,14 +33,8 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_item, require_path
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.conditional_writes import Prepared
-from sortkey.model.sessions.either_session import run_in
-from sortkey.model.sessions.get_many import get_many
-from sortkey.model.sessions.lookups import get
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.sync_session import Session
-from sortkey.model.sessions.transaction import Action, Transaction, transact
-from sortkey.model.sessions.writes import DeleteOrCheck
+from sortkey.model.sessions.pattern_steps import run_in
+from sortkey.model.sessions.session import Session
 from sortkey.patterns.bounded_sets.answer import Bounded, Outcome, require_limit
 from sortkey.patterns.bounded_sets.rows_checks import check_count, check_rows, key_sources
 
@@ -209,7 +209,7 @@ def bounded_rows(
 
     With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
     that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
-    See docs/patterns.md.
+    See docs/guides/patterns.md.
     """
     counted, rows = schema_of(parent), schema_of(child)
     name = field_name(count)

@@ -19,6 +19,10 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from sortkey.model.calls.conditional_writes import carry_out
+from sortkey.model.calls.item_decoder import decode_written
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.updates import Update
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.conditions import contains, sized
 from sortkey.model.changes.operators import Operator, add, discard
@@ -31,12 +35,8 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.paths.access_path import AccessPath
 from sortkey.model.paths.arguments import require_path
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.conditional_writes import carry_out
-from sortkey.model.sessions.either_session import run_in
-from sortkey.model.sessions.item_decoder import decode_written
-from sortkey.model.sessions.steps import Context, Steps
-from sortkey.model.sessions.sync_session import Session
-from sortkey.model.sessions.updates import Update
+from sortkey.model.sessions.pattern_steps import run_in
+from sortkey.model.sessions.session import Session
 from sortkey.patterns.bounded_sets.answer import Bounded, require_limit
 from sortkey.patterns.bounded_sets.stored_members import AsStored, DiscardStored, as_shown, forms_of
 
@@ -144,7 +144,7 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
     With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/patterns.md.
+    limited. See docs/guides/patterns.md.
     """
     name = field_name(field)
     schema = schema_of(cls)

@@ -155,7 +155,7 @@ def generations(
     `field` is the field with the generation, a text in the partition key. Loads set it, and readers know it. `name` is
     what the pointer is stored under, by default the table and the class. `keep` generations are kept for rollbacks. One
     that is no longer needed is removed after `grace`, an unfinished load once nothing was heard of it for `abandoned`.
-    See docs/patterns.md.
+    See docs/guides/patterns.md.
     """
     schema = schema_of(cls)
     _check_field(schema, field)

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.item import replace
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.generation.pointer import (
     DISCARDED,
     LOADING,

@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeVar
 from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.generation.pointer import Served
 from sortkey.patterns.generation.pointer_book import PointerBook
 

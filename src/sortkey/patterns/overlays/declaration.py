@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
@@ -18,7 +19,6 @@ from sortkey.model.items.records import is_record
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.item_decoder import Undecodable
 from sortkey.patterns.overlays.merge import Merge, Part
 from sortkey.patterns.overlays.reader import OverlayReader, ReadBase
 
@@ -140,7 +140,7 @@ def overlay(
     function of it, or of it and the base item. They are fields of the base item, or, with `part`, of the elements of
     its list or dict of that name: `by` is the field that an item and its element have in common; in a dict, it is the
     key. The key of the items begins with fields of the base's key. An item that has expired by its table's TTL is not
-    shown, nor is one that does not match `where`, which also hides older ones. See docs/patterns.md.
+    shown, nor is one that does not match `where`, which also hides older ones. See docs/guides/patterns.md.
     """
     if (part is None) != (by is None):
         raise DeclarationError("part= and by= belong together: the field with the elements, and what tells them apart")

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 from sortkey.client.capabilities import EMBEDDED
+from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.items.item import Item
 from sortkey.model.keys.key import BoundKey
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions.async_session import AsyncSession, context_of
-from sortkey.model.sessions.item_decoder import Undecodable
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.overlays.merge import Merge
 
 BaseT = TypeVar("BaseT", bound=Item)

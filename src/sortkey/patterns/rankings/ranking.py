@@ -176,7 +176,7 @@ def ranking(index: BoundKey[T], *, into: type[Item], count: str = "count", read:
 
     A change feed of the items keeps the counts, with `board.aggregate.aggregator(db).on_changes`. `await board.top(db,
     100, game="chess")` is a list of `sk.patterns.Ranked`, `await board.rank(db, score)` a `sk.patterns.Rank`. A rank reads at most `read`
-    rows of the index; where these are not all, it is an estimate, and not `exact`. See docs/patterns.md.
+    rows of the index; where these are not all, it is an estimate, and not `exact`. See docs/guides/patterns.md.
     """
     if not isinstance(index, BoundKey):
         raise DeclarationError(f"sk.patterns.ranking takes an index, such as Score.top, not {index!r}")

@@ -76,7 +76,7 @@ def schedule(
     Before a handler is called, the items are read again: if none of them asks for that instant any more, it is not
     called. They are found by the primary key, or by `path`, another key, whose partition key has fields of `by` only;
     with `check=False` they are not read, and the handler looks itself. `shards` is how many workers can share
-    the timers. See docs/patterns.md.
+    the timers. See docs/guides/patterns.md.
     """
     given: Any = name
     if not isinstance(given, str) or not _NAME.fullmatch(given):

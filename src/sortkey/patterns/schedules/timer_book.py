@@ -11,7 +11,8 @@ from sortkey.client.capabilities import EMBEDDED
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.sessions.async_session import AsyncSession, context_of
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.streams.change import Change
 from sortkey.patterns.schedules.declaration import Schedule
 from sortkey.patterns.schedules.occurrence import Occurrence

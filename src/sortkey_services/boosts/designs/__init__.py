@@ -1,1 +1,1 @@
-"""Three table designs for boosts: the same answers at very different cost; see docs/boosts.md."""
+"""Three table designs for boosts: the same answers at very different cost; see docs/services/boosts.md."""

@@ -5,7 +5,7 @@
 A shard lists up to a thousand partners; a longer list has several shards. An event is written to the lists of every day
 and slot in every area: each is read, changed and put back under its version. A lookup reads all lists of the current
 day slots and discards the partners that it does not need. That is good enough for an area with fifty partners. The
-design is kept for comparison: see docs/boosts.md.
+design is kept for comparison: see docs/services/boosts.md.
 """
 
 from __future__ import annotations

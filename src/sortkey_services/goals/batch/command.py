@@ -4,7 +4,7 @@
     sortkey batch goals --demo                                       generated inputs, to see it work
     sortkey batch goals --rollback                                   serve the load before again
 
-See docs/goals.md.
+See docs/services/goals.md.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from litestar.types import ControllerRouterHandler
 
-from sortkey.graphql.cost import PageSizes
-from sortkey.graphql.endpoint import GraphQLEndpoint, graphql_routes
-from sortkey.graphql.settings import GraphQLSettings
+import sortkey as sk
+from sortkey.graphql.endpoint import GraphQLEndpoint, PageSizes, graphql_routes
 from sortkey_services.pricing.graphql.schema import SCHEMA
 from sortkey_services.pricing.page_request import DEFAULT_ITEMS, MAX_ITEMS
 from sortkey_services.pricing.service import Pricing
 
 
-def pricing_graphql_routes(pricing: Pricing, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+def pricing_graphql_routes(pricing: Pricing, settings: sk.graphql.GraphQLSettings) -> list[ControllerRouterHandler]:
     sizes = PageSizes(DEFAULT_ITEMS, MAX_ITEMS)
     return graphql_routes(GraphQLEndpoint(SCHEMA._schema, pricing, sizes, settings))

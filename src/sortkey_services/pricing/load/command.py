@@ -3,7 +3,7 @@
     sortkey load pricing prices.parquet --store ./data
 
 The file is checked as a whole before anything is written. A load that was interrupted is continued by the same command.
-See docs/pricing.md.
+See docs/services/pricing.md.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def test_the_schema_is_pinned() -> None:
 
 
 def test_the_documentation_has_the_schema() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "graphql.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
     assert page.count("```graphql\n") == 1
     assert f"```graphql\n{PINNED.read_text(encoding='utf-8').strip()}\n```\n" in page
 

@@ -1,0 +1,123 @@
+"""DescribeLimits, DescribeEndpoints, and operations on features that are not supported here.
+
+Those have DynamoDB's answers for a table without the feature.
+"""
+
+from __future__ import annotations
+
+from sortkey.engine.operations.tags import table_of_arn
+from sortkey.engine.requests import features, table_name_of
+from sortkey.engine.tables.core import Answer, Core
+from sortkey.engine.tables.table import Table
+from sortkey.errors import (
+    ContinuousBackupsUnavailableException,
+    GlobalTableNotFoundException,
+    PolicyNotFoundException,
+    ResourceNotFoundException,
+    TableNotFoundException,
+)
+
+
+def describe_limits(_core: Core, _request: features.DescribeLimits) -> Answer:
+    """AWS's default quotas, which are not enforced here."""
+    return {
+        "AccountMaxReadCapacityUnits": 80_000,
+        "AccountMaxWriteCapacityUnits": 80_000,
+        "TableMaxReadCapacityUnits": 40_000,
+        "TableMaxWriteCapacityUnits": 40_000,
+    }
+
+
+def describe_endpoints(core: Core, _request: features.DescribeEndpoints) -> Answer:
+    """Clients of this store are given an endpoint, and so do not call it by themselves."""
+    address = f"dynamodb.{core.settings.region}.amazonaws.com"
+    return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
+
+
+def describe_continuous_backups(core: Core, request: features.DescribeContinuousBackups) -> Answer:
+    return _backups(core, request.table_name)
+
+
+def update_continuous_backups(core: Core, request: features.UpdateContinuousBackups) -> Answer:
+    answer = _backups(core, request.table_name)
+    if request.point_in_time_recovery_specification.point_in_time_recovery_enabled:
+        raise ContinuousBackupsUnavailableException("Point-in-time recovery is not supported here")
+    return answer
+
+
+def _backups(core: Core, table: str) -> Answer:
+    """In DynamoDB, continuous backups are enabled for every table; only point-in-time recovery can be switched."""
+    name = table_name_of(table)
+    with core.read() as transaction:
+        if core.catalog.find(transaction, name) is None:
+            raise TableNotFoundException(f"Table not found: {name}")
+    return {
+        "ContinuousBackupsDescription": {
+            "ContinuousBackupsStatus": "ENABLED",
+            "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+        }
+    }
+
+
+def describe_contributor_insights(core: Core, request: features.DescribeContributorInsights) -> Answer:
+    table = _table(core, request.table_name)
+    answer: Answer = {"TableName": table.name, "ContributorInsightsStatus": "DISABLED"}
+    if request.index_name is not None:
+        if request.index_name not in table.indexes:
+            raise ResourceNotFoundException(f"Requested resource not found: Index: {request.index_name} not found")
+        answer["IndexName"] = request.index_name
+    return answer
+
+
+def describe_kinesis_streaming_destination(core: Core, request: features.DescribeKinesisStreamingDestination) -> Answer:
+    return {"TableName": _table(core, request.table_name).name, "KinesisDataStreamDestinations": []}
+
+
+def describe_table_replica_auto_scaling(core: Core, request: features.DescribeTableReplicaAutoScaling) -> Answer:
+    name = _table(core, request.table_name).name
+    return {"TableAutoScalingDescription": {"TableName": name, "TableStatus": "ACTIVE", "Replicas": []}}
+
+
+def describe_global_table(_core: Core, request: features.DescribeGlobalTable) -> Answer:
+    raise _no_global_table(request.global_table_name)
+
+
+def describe_global_table_settings(_core: Core, request: features.DescribeGlobalTableSettings) -> Answer:
+    raise _no_global_table(request.global_table_name)
+
+
+def get_resource_policy(core: Core, request: features.GetResourcePolicy) -> Answer:
+    with core.read() as transaction:
+        table_of_arn(core, transaction, request.resource_arn, "GetResourcePolicy")
+    raise PolicyNotFoundException(
+        f"Resource-based policy not found for the provided ResourceArn: {request.resource_arn}"
+    )
+
+
+def list_backups(_core: Core, _request: features.ListBackups) -> Answer:
+    return {"BackupSummaries": []}
+
+
+def list_contributor_insights(_core: Core, _request: features.ListContributorInsights) -> Answer:
+    return {"ContributorInsightsSummaries": []}
+
+
+def list_exports(_core: Core, _request: features.ListExports) -> Answer:
+    return {"ExportSummaries": []}
+
+
+def list_global_tables(_core: Core, _request: features.ListGlobalTables) -> Answer:
+    return {"GlobalTables": []}
+
+
+def list_imports(_core: Core, _request: features.ListImports) -> Answer:
+    return {"ImportSummaryList": []}
+
+
+def _table(core: Core, text: str) -> Table:
+    with core.read() as transaction:
+        return core.catalog.require_named(transaction, table_name_of(text))
+
+
+def _no_global_table(name: str) -> GlobalTableNotFoundException:
+    return GlobalTableNotFoundException(f"Global table not found: Global table with name: '{name}' does not exist.")

@@ -1,0 +1,196 @@
+"""Tables: CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, UpdateTimeToLive, DescribeTimeToLive.
+
+All are in force when the request is answered. The janitor does the rest: it fills new indexes, indexes the expiries of
+items that exist already, and deletes the rows of deleted tables.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+
+from sortkey.engine.operations.tags import read_tags
+from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.tables import (
+    CreateTable,
+    DeleteTable,
+    DescribeTable,
+    DescribeTimeToLive,
+    ListTables,
+    StreamSpecification,
+    TimeToLiveSpecification,
+    UpdateTable,
+    UpdateTimeToLive,
+)
+from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.streams.stream_writer import close_stream, new_stream
+from sortkey.engine.tables import description, expiry_index
+from sortkey.engine.tables.catalog import new_space, release_space
+from sortkey.engine.tables.core import Answer, Core, Work
+from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_table
+from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
+from sortkey.engine.tables.update import check_changes_something, plan_update
+from sortkey.errors import ResourceInUseException, ValidationException
+
+DEFAULT_LIMIT = 100
+
+
+def create_table(core: Core, request: CreateTable) -> Work:
+    name = table_name_of(request.table_name)
+    reject_unsupported(request)
+    definition = define_table(request)
+    check_stream(request.stream_specification)
+    settings = table_settings(core, request, definition.billing_mode, definition.throughput)
+    tags = read_tags(request.tags or [])
+    table_id = str(uuid.uuid4())
+
+    def work(batch: WriteBatch) -> Answer:
+        if core.catalog.find(batch.transaction, name) is not None:
+            raise ResourceInUseException(f"Table already exists: {name}")
+        created = round(batch.now, 3)
+        entry = TableEntry(
+            name=name,
+            space=new_space(batch),
+            id=table_id,
+            created=created,
+            attributes=definition.attributes,
+            partition=definition.keys.partition,
+            sort=definition.keys.sort,
+            indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
+            billing_mode=definition.billing_mode,
+            on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
+            throughput=definition.throughput,
+            streams=_first_stream(core, batch, request.stream_specification),
+            deletion_protection=bool(request.deletion_protection_enabled),
+            table_class=request.table_class,
+            tags=tags,
+            settings=settings,
+        )
+        core.catalog.save(batch, entry)
+        return {"TableDescription": description.describe_in_batch(core, batch, entry)}
+
+    return work
+
+
+def _first_stream(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamEntry]:
+    if requested is None or requested.stream_view_type is None:
+        return []
+    return [new_stream(batch, core.settings, requested.stream_view_type)]
+
+
+def describe_table(core: Core, request: DescribeTable) -> Answer:
+    name = table_name_of(request.table_name)
+    with core.read() as transaction:
+        table = core.catalog.require_named(transaction, name)
+        return {"Table": description.describe(core, transaction, table.entry)}
+
+
+def list_tables(core: Core, request: ListTables) -> Answer:
+    with core.read() as transaction:
+        names = sorted(core.catalog.tables(transaction))
+    if request.exclusive_start_table_name is not None:
+        start = request.exclusive_start_table_name
+        names = [name for name in names if name > start]
+    limit = request.limit or DEFAULT_LIMIT
+    answer: Answer = {"TableNames": names[:limit]}
+    if len(names) > limit:
+        answer["LastEvaluatedTableName"] = names[limit - 1]
+    return answer
+
+
+def update_table(core: Core, request: UpdateTable) -> Work:
+    name = table_name_of(request.table_name)
+    reject_unsupported(request)
+    check_changes_something(request)
+    check_stream(request.stream_specification)
+
+    def work(batch: WriteBatch) -> Answer:
+        before = core.catalog.require_named(batch.transaction, name).entry
+        planned, dropped = plan_update(core, before, request, round(batch.now, 3))
+        for index in dropped:
+            release_space(batch, index.space)
+        entry = msgspec.structs.replace(
+            planned,
+            indexes=[_with_space(batch, index) for index in planned.indexes],
+            streams=_changed_streams(core, batch, before.streams, request.stream_specification),
+        )
+        core.catalog.save(batch, entry)
+        return {"TableDescription": description.describe_in_batch(core, batch, entry)}
+
+    return work
+
+
+def _with_space(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
+    return msgspec.structs.replace(index, space=new_space(batch)) if index.space == NO_SPACE_YET else index
+
+
+def _changed_streams(
+    core: Core, batch: WriteBatch, streams: list[StreamEntry], requested: StreamSpecification | None
+) -> list[StreamEntry]:
+    if requested is None:
+        return streams
+    if requested.stream_view_type is None:
+        return [*streams[:-1], close_stream(batch, streams[-1])]
+    return [*streams, new_stream(batch, core.settings, requested.stream_view_type, streams)]
+
+
+def delete_table(core: Core, request: DeleteTable) -> Work:
+    name = table_name_of(request.table_name)
+
+    def work(batch: WriteBatch) -> Answer:
+        entry = core.catalog.require_named(batch.transaction, name).entry
+        if entry.deletion_protection:
+            raise ValidationException(
+                "Resource cannot be deleted as it is currently protected against deletion. "
+                "Disable deletion protection first."
+            )
+        shown = description.describe_in_batch(core, batch, entry)
+        core.catalog.remove(batch, name)
+        for space in (
+            entry.space,
+            *(index.space for index in entry.indexes),
+            *(stream.space for stream in entry.streams),
+        ):
+            release_space(batch, space)
+        return {"TableDescription": shown | {"TableStatus": "DELETING"}}
+
+    return work
+
+
+def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
+    name = table_name_of(request.table_name)
+    requested = request.time_to_live_specification
+
+    def work(batch: WriteBatch) -> Answer:
+        entry = core.catalog.require_named(batch.transaction, name).entry
+        _check_time_to_live(entry.ttl_attribute, requested)
+        if requested.enabled:
+            entry = expiry_index.enable(batch, entry, requested.attribute_name)
+        else:
+            entry = expiry_index.disable(entry)
+        core.catalog.save(batch, entry)
+        return {
+            "TimeToLiveSpecification": {"Enabled": requested.enabled, "AttributeName": requested.attribute_name},
+        }
+
+    return work
+
+
+def _check_time_to_live(current: str | None, requested: TimeToLiveSpecification) -> None:
+    if current is None:
+        if not requested.enabled:
+            raise ValidationException("TimeToLive is already disabled")
+    elif current != requested.attribute_name:
+        raise ValidationException("TimeToLive is active on a different AttributeName")
+    elif requested.enabled:
+        raise ValidationException("TimeToLive is already enabled")
+
+
+def describe_time_to_live(core: Core, request: DescribeTimeToLive) -> Answer:
+    with core.read() as transaction:
+        attribute = core.catalog.require_named(transaction, table_name_of(request.table_name)).ttl_attribute
+    if attribute is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": attribute}}

@@ -1,0 +1,320 @@
+"""Transactions: TransactGetItems and TransactWriteItems, all or nothing.
+
+TransactGetItems reads up to a hundred items of one snapshot. Their projections are made in slices (see `slices`).
+
+Each of up to a hundred writes and condition checks is an action. An action is checked without its table first, then
+finds its row, then is checked against the row. The actions of a transaction are applied only when all have passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from sortkey.engine.operations import write
+from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
+from sortkey.engine.operations.rehearsal import rehearsed_together
+from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
+from sortkey.engine.requests import items, table_name_of
+from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
+from sortkey.engine.requests.items import Get, TransactGetItems, TransactWriteItems
+from sortkey.engine.rows import records
+from sortkey.engine.rows.records import PARTITION_END, first_damaged
+from sortkey.engine.rows.stored_item import Json, decode, size
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.core import Answer, Core, Work
+from sortkey.engine.tables.item_keys import EmptyKey, check_scalar_keys, normalise_key, row_key
+from sortkey.engine.tables.table import Table
+from sortkey.errors import (
+    ConditionalCheckFailedException,
+    DynamoDBError,
+    IdempotentParameterMismatchException,
+    TransactionCanceledException,
+    ValidationException,
+)
+from sortkey.expressions import Bindings, Update, update
+from sortkey.limits import TRANSACTION_BYTES, TRANSACTION_TOKEN_SECONDS
+from sortkey.storage import Transaction, are_sound
+from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.capacity_units import transactional_read_units, write_units
+from sortkey.values.size import item_size
+
+Request = items.Put | items.Update | items.Delete | items.ConditionCheck
+
+Result = TypeVar("Result")
+
+
+def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
+    gets = [_Get(each.get) for each in request.transact_items]
+    with core.read() as snapshot:
+        tables = [core.catalog.require(snapshot, each.name) for each in gets]
+        row_keys, rows = _read_rows(snapshot, gets, tables)
+    consumed: dict[str, Consumed] = {}
+    for table, key, row in zip(tables, row_keys, rows, strict=True):
+        read_units = transactional_read_units(0 if row is None else size(row))
+        core.partitions.reads.add(key[:PARTITION_END], read_units)
+        consumed.setdefault(table.name, Consumed(table)).add(read_units)
+    responses: list[dict[str, Any]] = []
+    units = 0
+    for each, row in zip(gets, rows, strict=True):
+        responses.append(each.answer(row))
+        units += 0 if row is None or each.projection is None else units_of_rows([row], 0)
+        if units >= SLICE_UNITS:
+            units = 0
+            yield
+    answer: Answer = {"Responses": responses}
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _shapes(consumed, request.return_consumed_capacity, "Read")
+    return answer
+
+
+class _Get:
+    def __init__(self, request: Get) -> None:
+        self.name = table_name_of(request.table_name)
+        self.key = normalise_key(request.key)
+        self.projection = only_projection(request, legacy_fields=())
+
+    def answer(self, row: bytes | None) -> dict[str, Any]:
+        if row is None:
+            return {}
+        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
+
+
+def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
+    """The row keys and the rows."""
+    row_keys = map_actions(row_key, tables, [each.key for each in gets])
+    check_distinct(row_keys)
+    for each, table in zip(gets, tables, strict=True):
+        check_scalar_keys(table, each.projection)
+    rows = [snapshot.get(key) for key in row_keys]
+    if not are_sound([row for row in rows if row is not None]):
+        raise first_damaged(snapshot, row_keys)
+    payload = sum(size(row) for row in rows if row is not None)
+    if payload > TRANSACTION_BYTES:
+        raise ValidationException(f"Payload in response is too large.{payload}")
+    return row_keys, rows
+
+
+def _shapes(totals: dict[str, Consumed], detail: str | None, access: str) -> list[dict[str, Any]]:
+    return [total.shape(detail, access) for total in totals.values()]
+
+
+def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
+    actions = [action_of(each) for each in request.transact_items]
+    for payload in accumulate(action.payload for action in actions):
+        if payload > TRANSACTION_BYTES:
+            raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
+    token = None
+    if request.client_request_token is not None:
+        token = Token(request.client_request_token, [action.meaning for action in actions])
+
+    def work(batch: WriteBatch) -> Answer:
+        tables = [core.catalog.require_in(batch, action.name) for action in actions]
+        if token is not None and token.used(batch):
+            return _repeated_answer(batch, request, actions, tables)
+        prepared = _prepare(batch, actions, tables)
+        totals: dict[str, Consumed] = {}
+        for each in prepared:
+            written = each.apply(batch)
+            total = totals.setdefault(written.table.name, Consumed(written.table))
+            # A transaction writes everything twice: once to prepare and once to commit.
+            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
+            batch.charge(each.found.key, written.units)
+        if token is not None:
+            token.remember(batch)
+        return _write_answer(batch, request, prepared, totals)
+
+    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
+
+
+def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
+    """Check every action against the stored items, before any action changes one."""
+    found = map_actions(lambda action, table: action.find(batch, table), actions, tables)
+    check_distinct([each.key for each in found])
+    for action, table in zip(actions, tables, strict=True):
+        action.check_expressions(table)
+    return map_actions(lambda action, row: action.prepare(row), actions, found)
+
+
+def _write_answer(
+    batch: WriteBatch, request: TransactWriteItems, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> Answer:
+    answer: Answer = {}
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _shapes(totals, request.return_consumed_capacity, "Write")
+    if request.return_item_collection_metrics == "SIZE":
+        metrics = _collection_metrics(batch, prepared, totals)
+        if metrics:
+            answer["ItemCollectionMetrics"] = metrics
+    return answer
+
+
+def _collection_metrics(
+    batch: WriteBatch, prepared: list[Prepared], totals: dict[str, Consumed]
+) -> dict[str, list[dict[str, Any]]]:
+    metrics: dict[str, list[dict[str, Any]]] = {}
+    for name, total in totals.items():
+        written = [
+            each.action.keyed for each in prepared if each.found.table is total.table and not each.action.only_checks
+        ]
+        if total.table.local_indexes and written:
+            metrics[name] = collection_metrics(batch, total.table, written)
+    return metrics
+
+
+def _repeated_answer(
+    batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]
+) -> Answer:
+    """The same request again: it writes nothing, and costs what reading the items costs."""
+    if not is_requested(request.return_consumed_capacity):
+        return {}
+    totals: dict[str, Consumed] = {}
+    for action, table in zip(actions, tables, strict=True):
+        found: write.Found = action.find(batch, table)
+        totals.setdefault(table.name, Consumed(table)).add(transactional_read_units(found.size))
+    return {"ConsumedCapacity": _shapes(totals, request.return_consumed_capacity, "Read")}
+
+
+class Action:
+    def __init__(self, request: Request) -> None:
+        self.name = table_name_of(request.table_name)
+        self.only_checks = isinstance(request, items.ConditionCheck)
+        self._put: Normalised | None = None
+        if isinstance(request, items.Put):
+            self._put = normalise_item(request.item)
+            write.check_size(self._put.size)
+            keyed = self._put.item
+        else:
+            keyed = normalise_key(request.key)
+        self.keyed: Item = keyed
+        """Attributes that include the key."""
+        self.payload = item_size(self.keyed)
+        self._return_old = request.return_values_on_condition_check_failure
+        self._bindings = self._bind(request)
+        self._texts = (getattr(request, "update_expression", None), request.condition_expression)
+
+    @property
+    def meaning(self) -> list[Any]:
+        """What the action asks for, as JSON, in canonical values: equal for two requests that do the same."""
+        names, values = (None, None) if self._bindings is None else (self._bindings.names, self._bindings.values)
+        does = "put" if self._put is not None else "check" if self.only_checks else "change"
+        return [does, self.name, self.keyed, *self._texts, names, values, self._return_old]
+
+    def _bind(self, request: Request) -> Bindings | None:
+        self._update: Update | None = None
+        if isinstance(request, items.Update):
+            bindings = bindings_of(request, ("update_expression", "condition_expression"))
+            if bindings is not None:
+                self._update = update(request.update_expression, bindings)
+        else:
+            bindings = bindings_of(request, ("condition_expression",))
+        self.condition = condition_of(request, bindings)
+        if bindings is not None:
+            bindings.check_all_used()
+        return bindings
+
+    def find(self, batch: WriteBatch, table: Table) -> write.Found:
+        """The action's row. Raises ValidationException if the action does not fit the table's keys."""
+        if self._put is None:
+            found = write.find(batch, table, self.keyed)
+            write.check_update(table, self._update)
+            return found
+        row_key = write.row_key_to_put(table, self._put)
+        return write.Found(table, row_key, batch.get(row_key))
+
+    def check_expressions(self, table: Table) -> None:
+        check_scalar_keys(table, self._update, self.condition)
+
+    def prepare(self, found: write.Found) -> Prepared:
+        write.check_condition(found, self.condition, self._return_old)
+        if self._update is None:
+            return Prepared(self, found, self._put)
+        return Prepared(self, found, write.apply_update(found, self.keyed, self._update))
+
+
+def action_of(request: items.TransactWriteItem) -> Action:
+    given = [
+        part for part in (request.condition_check, request.put, request.delete, request.update) if part is not None
+    ]
+    if len(given) > 1:
+        raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
+    if not given:
+        raise ValidationException(
+            "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+        )
+    return Action(given[0])
+
+
+class Prepared(NamedTuple):
+    """An action that has passed all checks: the row it found and the item that it leaves there."""
+
+    action: Action
+    found: write.Found
+    new: Normalised | None
+
+    def apply(self, batch: WriteBatch) -> Consumed:
+        if self.action.only_checks:
+            # A check changes nothing, but costs as much as a write of the item.
+            units = write_units(self.found.size)
+            batch.charge(self.found.key, units)
+            return Consumed(self.found.table, units)
+        return write.replace(batch, self.found, self.new)
+
+
+def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
+    """`map` over a transaction's actions. If any step raises, cancel with the reasons of all actions, in order."""
+    results: list[Result] = []
+    reasons: list[dict[str, Any]] = []
+    for arguments in zip(*columns, strict=True):
+        try:
+            results.append(step(*arguments))
+        except EmptyKey:
+            raise
+        except (ConditionalCheckFailedException, ValidationException) as error:
+            reasons.append(_cancellation_reason(error))
+        else:
+            reasons.append({"Code": "None"})
+    if len(results) < len(reasons):
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        raise TransactionCanceledException(
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            CancellationReasons=reasons,
+        )
+    return results
+
+
+def _cancellation_reason(error: DynamoDBError) -> dict[str, Any]:
+    code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailedException) else "ValidationError"
+    return {"Code": code, "Message": error.message, **error.members}
+
+
+def check_distinct(row_keys: Sequence[bytes]) -> None:
+    if len(set(row_keys)) != len(row_keys):
+        raise ValidationException("Transaction request cannot include multiple operations on one item")
+
+
+class Token:
+    """A ClientRequestToken. For ten minutes, the same request with it does nothing, and another request is rejected."""
+
+    def __init__(self, token: str, actions: Sequence[Any]) -> None:
+        """`actions` are what the request means, as JSON; what DynamoDB ignores in a request must not be in it."""
+        self._key = records.TOKENS + blake2b(token.encode(), digest_size=16).digest()
+        content = orjson.dumps(actions, option=orjson.OPT_SORT_KEYS)
+        self._digest = blake2b(content, digest_size=16).digest()
+
+    def used(self, batch: WriteBatch) -> bool:
+        found = batch.get_record(self._key)
+        if found is None or int.from_bytes(found[:8], "big") + TRANSACTION_TOKEN_SECONDS <= batch.now:
+            return False
+        if found[8:] != self._digest:
+            raise IdempotentParameterMismatchException(
+                "The request uses a client request token that was used before with other parameters"
+            )
+        return True
+
+    def remember(self, batch: WriteBatch) -> None:
+        batch.put_record(self._key, int(batch.now).to_bytes(8, "big") + self._digest)

@@ -1,0 +1,308 @@
+"""The one path on which items change: put, update, delete, batches, transactions, expiry and the fast path end here.
+
+Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, expiry
+entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only place that
+puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts of many
+items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sortkey.engine.operations.answers import Consumed
+from sortkey.engine.operations.rehearsal import recall
+from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.partition_loads import SMALL_UNITS
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.streams import stream_writer
+from sortkey.engine.tables import expiry_index, index_rows, item_keys
+from sortkey.engine.tables.core import Answer, Core
+from sortkey.engine.tables.table import Index, Table
+from sortkey.errors import ConditionalCheckFailedException, ValidationException
+from sortkey.expressions import Condition, Update
+from sortkey.limits import ITEM_BYTES
+from sortkey.storage import payload_of
+from sortkey.values import number
+from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
+from sortkey.values.capacity_units import write_units
+from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
+from sortkey.values.size import text_size, value_size
+
+FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
+"""Types that neither nest, so that an update cannot exceed the depth limit with them, nor hold binary."""
+
+
+class Found:
+    """A row as it is before the change. Its item is decoded on first use."""
+
+    __slots__ = ("_item", "key", "row", "size", "table")
+
+    def __init__(self, table: Table, key: bytes, row: bytes | None) -> None:
+        self.table = table
+        self.key = key
+        self.row = row
+        self.size = 0 if row is None else stored_item.size(row)
+        self._item: Item | None = None
+
+    @property
+    def item(self) -> Item:
+        """The item, or {} if there is none."""
+        if self._item is None:
+            self._item = {} if self.row is None else stored_item.decode(self.row)
+        return self._item
+
+
+def find(batch: WriteBatch, table: Table, key: Item) -> Found:
+    """The row of a request's canonical `Key`."""
+    row_key = item_keys.row_key(table, key)
+    return Found(table, row_key, batch.get(row_key))
+
+
+def check_condition(found: Found, condition: Condition | None, return_old: str | None) -> None:
+    if condition is None:
+        return
+    known = None if condition.remembered is None else recall(condition, found.row)
+    if condition(found.item) if known is None else known:
+        return
+    if return_old == "ALL_OLD" and found.row is not None:
+        raise ConditionalCheckFailedException(Item=stored_item.Json.item(found.row))
+    raise ConditionalCheckFailedException
+
+
+def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
+    if size > ITEM_BYTES:
+        raise ValidationException(message)
+
+
+def check_return_old(return_values: str | None) -> None:
+    """Put and Delete can return only the old item."""
+    if return_values not in (None, "NONE", "ALL_OLD"):
+        raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
+
+
+def row_key_to_put(table: Table, new: Normalised) -> bytes:
+    """The row key of a new item. Checks the keys of the table and its indexes, and the size with local index rows."""
+    row_key = item_keys.row_key_in_item(table, new.item)
+    if table.indexes:
+        item_keys.check_index_keys(table, new.item)
+        check_local_size(table, new, ITEM_TOO_LARGE)
+    return row_key
+
+
+class PreparedPut:
+    """A new item as its row, and its index rows: what follows from the item alone.
+
+    The item itself is not kept: it takes ten times as much memory, and few puts need it again.
+    """
+
+    __slots__ = ("index_rows", "key", "row", "size", "table")
+
+    def __init__(self, table: Table, new: Normalised) -> None:
+        """Raises what a put of the item raises."""
+        self.table = table
+        self.size = new.size
+        self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
+        if not table.indexes:
+            self.key = row_key_to_put(table, new)
+            self.row = stored_item.encode(self.key, *new)
+            return
+        prefixes = None if table.local_indexes else index_rows.fast_prefixes(table, new.item)
+        self.key = row_key_to_put(table, new) if prefixes is None else item_keys.row_key_in_item(table, new.item)
+        self.row = stored_item.encode(self.key, *new)
+        self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
+
+    def for_table(self, table: Table) -> PreparedPut:
+        """The same item, for the table as it is now."""
+        return PreparedPut(table, stored_item.normalised(payload_of(self.row)))
+
+
+def check_local_size(table: Table, new: Normalised, message: str) -> None:
+    if table.local_indexes:
+        check_size(new.size + index_rows.local_size(table, new), message)
+
+
+def check_update(table: Table, change: Update | None) -> None:
+    """An update must not change the key."""
+    if change is None or change.attributes.isdisjoint(table.names):
+        return
+    name = next(name for name in table.names if name in change.attributes)
+    raise ValidationException(
+        f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is part of the key"
+    )
+
+
+def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:
+    """The item after the update. An item that did not exist starts as its key."""
+    before = key if found.row is None else found.item
+    after = before if change is None else change.apply(before, found.size)
+    new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
+    check_size(new.size, UPDATED_ITEM_TOO_LARGE)
+    if change is not None and found.table.index_key_types:
+        item_keys.check_index_keys(found.table, new.item, change.attributes)
+    check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
+    return new
+
+
+def _measure_update(found: Found, change: Update | None, after: Item) -> Normalised | None:
+    """The updated item with its new size, computed from the changed attributes only.
+
+    It is canonical, because both the old item and the values written are. Returns None if the update changed a nested
+    value, the item is new, or it held binary: then the caller walks the whole item.
+    """
+    if change is None or not change.shallow or found.row is None or stored_item.has_binary(found.row):
+        return None
+    size, binary = found.size, False
+    before = found.item
+    documents: Item = {}
+    for name in change.attributes:
+        old, new = before.get(name), after.get(name)
+        if old is not None and new is not None and "N" in old and "N" in new:
+            # A counter: most updates write one. This takes half of the time.
+            size += number.size(new["N"]) - number.size(old["N"])
+            continue
+        name_size = text_size(name)
+        if old is not None:
+            size -= name_size + value_size(old)
+        if new is None:
+            continue
+        if type_of(new) in FLAT_TYPES:
+            size += name_size + value_size(new)
+        else:
+            documents[name] = new
+    if documents:
+        _, added, binary = normalise_item(documents, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
+        size += added
+    return Normalised(after, size, binary)
+
+
+def replace(
+    batch: WriteBatch, found: Found, new: Normalised | None, identity: dict[str, Any] | None = None
+) -> Consumed:
+    """Make the row hold the new item, or delete it. Raises nothing: callers have made all checks."""
+    if new is None:
+        if found.row is None:
+            units = write_units(0)
+            batch.charge(found.key, units)
+            return Consumed(found.table, units)
+        new_row = None
+        units = _delete_row(batch, found)
+        if identity is None:
+            # Not the deletion of an expired item, which AWS does not charge for.
+            batch.charge(found.key, units)
+    else:
+        new_row = stored_item.encode(found.key, *new)
+        units = put_row(batch, found, new_row, new.size)
+    index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
+    return Consumed(found.table, units, index_units)
+
+
+def put_prepared(batch: WriteBatch, put: PreparedPut) -> float:
+    """Put an item that was prepared for the table as it is; returns the write units, indexes included."""
+    table = put.table
+    found = Found(table, put.key, batch.get(put.key))
+    units = put_row(batch, found, put.row, put.size)
+    if found.row is not None and table.followed:
+        index_units = _follow(batch, found, stored_item.decode(put.row), put.row, None)
+        return units + sum((index_units or {}).values())
+    for index, row in put.index_rows:
+        units += index_rows.insert(batch, index, row)
+    if table.stream is not None or table.ttl_attribute is not None:
+        _follow_besides_indexes(batch, found, stored_item.decode(put.row), put.row, None)
+    return units
+
+
+def put_row(batch: WriteBatch, found: Found, row: bytes, size: int) -> float:
+    """Put an item's row and count it; returns the write units. Alone it suffices only if the table is not followed."""
+    before = found.size
+    batch.put(found.key, row)
+    batch.count(found.table.space, found.row is None, size - before)
+    units = write_units(before if before > size else size)
+    # As `charge` does, whose call would show in the time of a PutItem.
+    partitions = batch.partitions
+    if partitions.writes_left_out and units <= SMALL_UNITS:
+        partitions.writes_left_out -= 1
+    else:
+        partitions.count_write(found.key, units)
+    return units
+
+
+def _delete_row(batch: WriteBatch, found: Found) -> float:
+    size = found.size
+    batch.delete(found.key)
+    batch.count(found.table.space, -1, -size)
+    return write_units(size)
+
+
+def _follow(
+    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
+) -> dict[str, float] | None:
+    """Write what changes along with the item; returns the write units of each index.
+
+    The old item is decoded only if the table has indexes, TTL or a stream.
+    """
+    table = found.table
+    index_units = None
+    if table.indexes:
+        old = None if found.row is None else found.item
+        index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
+    _follow_besides_indexes(batch, found, new, new_row, identity)
+    return index_units
+
+
+def _follow_besides_indexes(
+    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
+) -> None:
+    table = found.table
+    if table.ttl_attribute is not None:
+        old = None if found.row is None else found.item
+        expiry_index.follow(batch, table, found.key, old, new)
+    if table.stream is not None:
+        stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
+
+
+class BulkPut:
+    """Puts of many items in one piece of work for the write queue, which has one request for them all.
+
+    An item is checked and encoded when it is added, on the caller's thread: its row, its row key and its index rows.
+    The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of the time. If a
+    table has changed since the items were added, they are prepared again in the writer's turn, before the first one is
+    written.
+
+    Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are
+    put or none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this
+    work alone.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._tables: dict[str, Table] = {}
+        self._puts: list[PreparedPut] = []
+        self.bytes = 0
+        """The size of the items."""
+
+    def __len__(self) -> int:
+        return len(self._puts)
+
+    def add(self, table_name: str, item: Item) -> None:
+        """Add a put. Raises the error of a PutItem of this item; the items that were added before are kept."""
+        table = self._tables.get(table_name)
+        if table is None:
+            with self._core.read() as snapshot:
+                table = self._tables[table_name] = self._core.catalog.require_named(snapshot, table_name)
+        new = normalise_item(item)
+        check_size(new.size)
+        self._puts.append(PreparedPut(table, new))
+        self.bytes += new.size
+
+    def work(self, batch: WriteBatch) -> Answer:
+        """Put all items, for the write queue."""
+        current = {name: self._core.catalog.require_in(batch, name) for name in self._tables}
+        puts = self._puts
+        if current != self._tables:
+            puts = [put.for_table(current[put.table.name]) for put in puts]
+        units = 0.0
+        for put in puts:
+            units += put_prepared(batch, put)
+        return {"ConsumedCapacity": {"CapacityUnits": units}}

@@ -1,0 +1,163 @@
+"""The write batch: one LMDB write transaction, in which the work of many requests runs.
+
+Besides rows, a batch changes values that many writes share: the number of items and bytes of each table and index, and
+the last sequence number of the streams. These are kept here while the work runs, and written once before the commit.
+
+After a commit that wrote stream records, a `StreamSignal` wakes those who wait for them.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from sortkey.clock import Clock
+from sortkey.engine.rows import records
+from sortkey.engine.rows.partition_loads import SMALL_UNITS, PartitionLoads
+from sortkey.storage import Transaction, is_sound, seal
+
+COUNT: Final = struct.Struct(">qq")
+
+
+class WriteBatch:
+    def __init__(
+        self,
+        clock: Clock,
+        on_records: Callable[[set[bytes]], None],
+        partitions: PartitionLoads,
+        transaction: Transaction,
+    ) -> None:
+        self.transaction = transaction
+        self.partitions = partitions
+        self._get: Callable[[bytes], bytes | None] = transaction.get
+        self.catalog_version = transaction.get(records.CATALOG_VERSION)
+        self.now = clock.now()
+        self.writes = 0
+        self.bytes_handled = 0
+        self.counts: dict[bytes, list[int]] = {}
+        self.streams_written: set[bytes] = set()
+        self._on_records = on_records
+        self._sequence: int | None = None
+
+    def get(self, key: bytes) -> bytes | None:
+        """A row; None if there is none."""
+        row = self._get(key)
+        if row is not None:
+            if not is_sound(row):
+                raise records.damaged(self.transaction, key)
+            self.bytes_handled += len(row)
+        return row
+
+    def get_record(self, key: bytes) -> bytes | None:
+        """The payload of a record that is not a row; None if there is none."""
+        return records.read(self.transaction, key)
+
+    def put_record(self, key: bytes, payload: bytes) -> None:
+        self.put(key, seal(key, payload))
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Put a sealed value, such as a row."""
+        self.writes += 1
+        self.bytes_handled += len(value)
+        self.transaction.put(key, value)
+
+    def delete(self, key: bytes) -> bool:
+        self.writes += 1
+        return self.transaction.delete(key)
+
+    def count(self, space: bytes, items: int, size: int) -> None:
+        """Add to the counts of a table or index."""
+        counts = self.counts.get(space)
+        if counts is None:
+            self.counts[space] = [items, size]
+        else:
+            counts[0] += items
+            counts[1] += size
+
+    def charge(self, row_key: bytes, units: float) -> None:
+        """Count what a write costs for its partition: one of a sample, if it is small."""
+        partitions = self.partitions
+        if partitions.writes_left_out and units <= SMALL_UNITS:
+            partitions.writes_left_out -= 1
+        else:
+            partitions.count_write(row_key, units)
+
+    def size_of(self, space: bytes) -> int:
+        """The bytes of a table or index, with what this batch has changed."""
+        changed = self.counts.get(space)
+        return read_count(self.transaction, space)[1] + (0 if changed is None else changed[1])
+
+    def last_sequence(self) -> int:
+        if self._sequence is None:
+            found = self.get_record(records.LAST_SEQUENCE)
+            self._sequence = 0 if found is None else int.from_bytes(found, "big")
+        return self._sequence
+
+    def next_sequence(self) -> int:
+        """Stream records carry numbers that grow in the order of commits, over all tables and processes."""
+        self._sequence = self.last_sequence() + 1
+        return self._sequence
+
+    def finish(self) -> None:
+        for space, (items, size) in self.counts.items():
+            if items or size:
+                before = read_count(self.transaction, space)
+                self.put_record(records.COUNTS + space, COUNT.pack(before[0] + items, before[1] + size))
+        if self._sequence is not None:
+            self.put_record(records.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
+
+    def committed(self) -> None:
+        if self.streams_written:
+            self._on_records(self.streams_written)
+
+
+def read_count(transaction: Transaction, space: bytes) -> tuple[int, int]:
+    """Items and bytes of a table or index."""
+    found = records.read(transaction, records.COUNTS + space)
+    if found is None:
+        return 0, 0
+    items, size = COUNT.unpack(found)
+    return items, size
+
+
+class StreamSignal:
+    """Announces the streams of a commit to waiting threads, and to callbacks, which an event loop registers.
+
+    Commits of other processes are not announced, so a waiter also polls.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._versions: dict[bytes, int] = {}
+        self._listeners: set[Callable[[set[bytes]], None]] = set()
+
+    def version(self, stream: bytes) -> int:
+        """Grows with every commit that wrote to the stream. Read it before looking for records, then wait for more."""
+        return self._versions.get(stream, 0)
+
+    def notify(self, streams: set[bytes]) -> None:
+        with self._changed:
+            for stream in streams:
+                self._versions[stream] = self._versions.get(stream, 0) + 1
+            self._changed.notify_all()
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener(streams)
+
+    def wait(self, stream: bytes, seen: int, timeout: float) -> bool:
+        """Block until the stream is past the version `seen`; returns False after the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.version(stream) > seen, timeout)
+
+    def listen(self, listener: Callable[[set[bytes]], None]) -> Callable[[], None]:
+        """Call the listener, on the committing thread, with each commit's streams; returns a function that stops it."""
+        with self._changed:
+            self._listeners.add(listener)
+
+        def stop() -> None:
+            with self._changed:
+                self._listeners.discard(listener)
+
+        return stop

@@ -1,0 +1,148 @@
+"""Index rows: what a change of an item does to each of the table's indexes.
+
+An index is sparse: it holds an item only if the item has the index's key attributes in their declared types. An index
+row is the projected item, and commits with the item itself. A row is written only if the projection has changed, which
+is also what AWS charges for: a changed key costs the removal of the old row and the writing of the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables.table import Index, Table, owner_of
+from sortkey.values.attribute import Item, Normalised, holds_binary
+from sortkey.values.capacity_units import write_units
+from sortkey.values.size import item_size
+
+
+class Row:
+    """One index row: its row key and what it holds."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: bytes, value: bytes) -> None:
+        self.key = key
+        self.value = value
+
+
+def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | None:
+    """The row that the index should hold for this item; None if the item is not in the index."""
+    prefix = index.fast_row_prefix(item)
+    if prefix is None:
+        if not index.holds(item):
+            return None
+        prefix = index.row_prefix(item)
+    return _row(index, prefix + owner, item, table_row)
+
+
+def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
+    if index.kept is None:
+        return Row(key, stored_item.under(key, table_row))
+    projected = _project(index.kept, item)
+    binary = stored_item.has_binary(table_row) and holds_binary(projected)
+    return Row(key, stored_item.encode(key, projected, item_size(projected), binary))
+
+
+def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
+    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys of short text. Such
+    keys need no other check."""
+    prefixes = []
+    for index in table.indexes.values():
+        prefix = index.fast_row_prefix(item)
+        if prefix is None:
+            return None
+        prefixes.append(prefix)
+    return prefixes
+
+
+def rows_of(
+    table: Table, key: bytes, item: Item, table_row: bytes, prefixes: list[bytes] | None
+) -> list[tuple[Index, Row]]:
+    """The rows that the table's indexes should hold for this item, whose `fast_prefixes` are given."""
+    owner = owner_of(key)
+    indexes = table.indexes.values()
+    if prefixes is None:
+        rows = [(index, row_of(index, item, owner, table_row)) for index in indexes if index.reaches(key)]
+        return [(index, row) for index, row in rows if row is not None]
+    return [
+        (index, _row(index, prefix + owner, item, table_row))
+        for index, prefix in zip(indexes, prefixes, strict=True)
+        if index.reaches(key)
+    ]
+
+
+def local_size(table: Table, new: Normalised) -> int:
+    """The size of the item's rows in local indexes, which counts towards the item size limit."""
+    size = 0
+    for index in table.indexes.values():
+        if index.entry.local and index.holds(new.item):
+            size += new.size if index.kept is None else item_size(_project(index.kept, new.item))
+    return size
+
+
+def _project(kept: Container[str], item: Item) -> Item:
+    return {name: value for name, value in item.items() if name in kept}
+
+
+def apply(
+    batch: WriteBatch,
+    table: Table,
+    key: bytes,
+    old: Item | None,
+    old_row: bytes | None,
+    new: Item | None,
+    new_row: bytes | None,
+) -> dict[str, float]:
+    """Change the item's rows in every index; returns the write units of each index."""
+    owner = owner_of(key)
+    units: dict[str, float] = {}
+    for index in table.indexes.values():
+        if not index.reaches(key):
+            continue
+        before = None if old is None or old_row is None else row_of(index, old, owner, old_row)
+        after = None if new is None or new_row is None else row_of(index, new, owner, new_row)
+        index_units = _replace(batch, index, before, after)
+        if index_units:
+            units[index.name] = index_units
+    return units
+
+
+def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | None) -> float:
+    if before is None:
+        return 0.0 if after is None else insert(batch, index, after)
+    if after is None:
+        return _remove(batch, index, before)
+    if before.key != after.key:
+        return _remove(batch, index, before) + insert(batch, index, after)
+    if before.value == after.value:
+        return 0.0
+    before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
+    batch.put(after.key, after.value)
+    batch.count(index.space, 0, after_size - before_size)
+    if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
+        # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
+        return 0.0
+    return _count(batch, after, max(before_size, after_size))
+
+
+def insert(batch: WriteBatch, index: Index, row: Row) -> float:
+    """Put a row that the index does not have; returns its write units."""
+    size = stored_item.size(row.value)
+    batch.put(row.key, row.value)
+    batch.count(index.space, 1, size)
+    return _count(batch, row, size)
+
+
+def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
+    size = stored_item.size(row.value)
+    batch.delete(row.key)
+    batch.count(index.space, -1, -size)
+    return _count(batch, row, size)
+
+
+def _count(batch: WriteBatch, row: Row, size: int) -> float:
+    units = write_units(size)
+    batch.charge(row.key, units)
+    return units

@@ -1,1 +1,0 @@
-"""What TransactWriteItems and TransactGetItems share."""

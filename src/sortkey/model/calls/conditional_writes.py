@@ -1,0 +1,144 @@
+"""Writes of one item under a condition, and how they are carried out.
+
+The store tests the condition. If it fails, the error holds the current row, and the write decides from it: rejected, or
+prepared again from that row, because the row has changed since it was read, has an older version, or lacks a part of an
+index key. So a write reads at most once, however many attempts it takes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from sortkey.model.calls.steps import Answer, Context, Steps, code_of
+from sortkey.model.changes.placeholders import Placeholders, any_of
+from sortkey.model.errors import ConditionFailed
+from sortkey.model.items.codec import Row
+from sortkey.model.items.schema import Schema
+from sortkey.model.paths.access_path import AccessPath
+
+_CONDITION_FAILED: Final = "ConditionalCheckFailedException"
+
+
+class Prepared(NamedTuple):
+    """A write that is ready to be sent."""
+
+    action: str
+    """`Put`, `Update`, `Delete` or `ConditionCheck`: the name in a transaction. The first three with `Item` are the
+    operations of their own."""
+    members: dict[str, Any]
+
+
+class ConditionalWrite(ABC):
+    """One write, prepared from what is known about the item."""
+
+    schema: Schema[Any]
+    key: Row
+    """The item's primary key."""
+    metered: str
+    """What the meter counts it under."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """For the error of a transaction."""
+
+    def detach(self) -> None:
+        """Copies what the program gave, for a write that is sent later: what the program changes in it meanwhile has no
+        effect. A write that stores no fields has nothing to copy."""
+        return
+
+    def stamp(self, _now: datetime) -> None:
+        """Sets the times that the write stores, once: a transaction that is sent again is the same request. A write
+        that stores no fields has none."""
+        return
+
+    @abstractmethod
+    def prepare(self, row: Row | None) -> Prepared | None:
+        """The write, from the item's row if it is known; None if it must be read first."""
+
+    @abstractmethod
+    def accepts(self, row: Row) -> bool:
+        """Whether the item of this row, as the program sees it, meets the condition."""
+
+    @abstractmethod
+    def rejected(self, row: Row | None) -> Exception:
+        """The error if the item does not meet the condition; `row` is None if there is no item."""
+
+
+def of_another_class(path: AccessPath[Any], row: Row) -> ConditionFailed:
+    """The error of a write to an item whose tag is that of another class."""
+    item = path.schema.decode(row)
+    return ConditionFailed(f"{path!r}: the stored item is a {type(item).__name__}", item)
+
+
+def tag_tests(schema: Schema[Any], placeholders: Placeholders, *, compares: bool) -> list[str]:
+    """The test that an item of another class, if one has the key, is left alone. If the write `compares` fields, that
+    goes for an item of a subclass, too, if only the program can judge it."""
+    required = (schema.exclusive_tags if compares else None) or schema.required_tags
+    if required is None:
+        return []
+    missing = placeholders.equal(schema.primary.partition.name, None)
+    return [any_of(missing, *(placeholders.equal(required[0], tag) for tag in required[1]))]
+
+
+class Outcome(NamedTuple):
+    prepared: Prepared
+    answer: Answer
+
+
+def carry_out(context: Context, write: ConditionalWrite, returning: str | None = None) -> Steps[Outcome]:
+    """Sends the write until it succeeds; raises what `rejected` returns. `returning` are the ReturnValues of an
+    UpdateItem or DeleteItem."""
+    if write.schema.stamps is not None or write.schema.family is not None:
+        # A subclass may have stamps that the class does not have.
+        write.stamp(context.moment)
+    row: Row | None = None
+    attempt = 0
+    while True:
+        prepared = write.prepare(row)
+        if prepared is None:
+            row = yield from read(context, write)
+            continue
+        members = dict(prepared.members)
+        if returning is not None and prepared.action != "Put":
+            members["ReturnValues"] = returning
+        try:
+            answer = yield from context.send(f"{prepared.action}Item", members, write.metered)
+        except ClientError as error:
+            found = row_of_failed_condition(error)
+            if found is None or not may_succeed(write, row, found):
+                raise write.rejected(found) from None
+            row = found
+        else:
+            return Outcome(prepared, answer)
+        yield context.pacing.pause(attempt)
+        attempt += 1
+
+
+def may_succeed(write: ConditionalWrite, row: Row | None, found: Row) -> bool:
+    """Whether a write that was prepared from `row`, and failed on the row `found`, is worth another attempt."""
+    return found != row and write.accepts(found)
+
+
+def read(context: Context, write: ConditionalWrite) -> Steps[Row]:
+    """The item's current row. Raises ItemMissing."""
+    members = {"TableName": write.schema.table, "Key": write.key, "ConsistentRead": True}
+    answer = yield from context.send("GetItem", members, write.metered)
+    row: Row | None = answer.get("Item")
+    if row is None:
+        raise write.rejected(None)
+    return row
+
+
+def row_of_failed_condition(error: ClientError) -> Row | None:
+    """The stored row on which a condition failed, if there was an item and the request asked for it. Raises any other
+    error."""
+    if code_of(error) != _CONDITION_FAILED:
+        raise error
+    response: Any = error.response
+    row: Row | None = response.get("Item")
+    return row

@@ -1,0 +1,313 @@
+"""Queries of a path: pages of it, all of it, or its count.
+
+A page requests one row more than it returns, so that it knows whether there is a next one. Rows that a filter drops, or
+that belong to other classes, do not leave a page short: it reads on, within a budget of rows. If the budget ends first,
+the page has `has_next`, and its end cursor is where the reading stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from sortkey.model.calls import lookups, sharded_queries
+from sortkey.model.calls.item_decoder import Undecodable, key_row
+from sortkey.model.calls.sharded_queries import Merge
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.wanted_items import (
+    ALL_PARTS,
+    Parts,
+    Wanted,
+    decode_wanted,
+    wanted_items,
+)
+from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.changes.query_filter import QueryFilter
+from sortkey.model.items.codec import Row
+from sortkey.model.paths.access_path import AccessPath
+from sortkey.model.paths.cursor import Cursors
+from sortkey.model.paths.html_table import items_table
+
+T = TypeVar("T")
+
+DEFAULT_SIZE: Final = 50
+DEFAULT_BUDGET: Final = 1000
+
+
+class Window(NamedTuple):
+    """The part of a path that a page shows."""
+
+    size: int
+    cursor: str | None
+    backward: bool
+    budget: int
+
+
+def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
+    backward = last is not None or before is not None
+    if backward and (first is not None or after is not None):
+        raise ValueError("use first and after, or last and before, not both")
+    size = (last if backward else first) or (DEFAULT_SIZE if first is None and last is None else 0)
+    if not isinstance(size, int):
+        raise TypeError(f"first and last are numbers of items, not {type(size).__name__} {size!r}")
+    if size < 1 or budget < 1:
+        raise ValueError("first, last and budget must be at least 1")
+    cursor = before if backward else after
+    if not (cursor is None or isinstance(cursor, str)):
+        raise TypeError(f"a cursor is a text, such as page.end_cursor, not {type(cursor).__name__} {cursor!r}")
+    # With a smaller budget, a page could never be full.
+    return Window(size, cursor, backward, max(budget, size + 1))
+
+
+class Edge(NamedTuple, Generic[T]):
+    """An item of a page, and its cursor."""
+
+    cursor: str
+    item: T
+
+
+class Page(Generic[T]):
+    """Some items of a path, in its order."""
+
+    def __init__(
+        self,
+        path: AccessPath[T],
+        cursors: Cursors,
+        items: list[T],
+        rows: list[Any],
+        window: Window,
+        stopped: Row | None,
+    ) -> None:
+        more = len(items) > window.size or stopped is not None
+        self._stopped = stopped if len(items) <= window.size else None
+        self._path = path
+        self._cursors = cursors
+        self._backward = window.backward
+        self._rows = rows[: window.size]
+        self.items = items[: window.size]
+        """The items, in the order of the path."""
+        if window.backward:
+            self.items.reverse()
+            self._rows.reverse()
+        self._ends = self._rows[:1] + self._rows[-1:]
+        """The first and the last row, also if `complete` leaves them out: the next page starts there."""
+        continued = window.cursor is not None
+        self.has_next = continued if window.backward else more
+        """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
+        self.has_previous = more if window.backward else continued
+        """Whether there are items before this page. On a page read forward: whether it was read with `after`."""
+
+    def __repr__(self) -> str:
+        return f"<page of {self._path!r}: {len(self.items)} items>"
+
+    def _repr_html_(self) -> str:
+        return items_table(
+            f"{self._path!r}: {len(self.items)} items{', and more' if self.has_next else ''}", self.items
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def complete(self, items: Sequence[T | None]) -> None:
+        """Replaces the items by others, in the same order; those that are None are left out."""
+        self._rows = [row for row, item in zip(self._rows, items, strict=True) if item is not None]
+        self.items = [item for item in items if item is not None]
+
+    def cursor(self, index: int) -> str:
+        """The cursor of one item, for `after` or `before`."""
+        return self._cursors.encode(key_row(self._path, self._rows[index]))
+
+    @property
+    def edges(self) -> list[Edge[T]]:
+        """The items, each with its cursor."""
+        return [Edge(self.cursor(index), item) for index, item in enumerate(self.items)]
+
+    @property
+    def start_cursor(self) -> str | None:
+        """The cursor that the previous page is `before`; None if no row was read."""
+        return self._end(0, self._backward)
+
+    @property
+    def end_cursor(self) -> str | None:
+        """The cursor that the next page is `after`; None if no row was read."""
+        return self._end(-1, not self._backward)
+
+    def _end(self, index: int, leading: bool) -> str | None:
+        if leading and self._stopped is not None:
+            return self._cursors.encode(self._stopped)
+        return self._cursors.encode(key_row(self._path, self._ends[index])) if self._ends else None
+
+
+def page(
+    context: Context,
+    path: AccessPath[T],
+    window: Window,
+    where: Where | None,
+    descending: bool,
+    consistent: bool,
+    undecodable: Undecodable,
+    parts: Parts = ALL_PARTS,
+) -> Steps[Page[T]]:
+    path = context.adapt(path)
+    request = query_of(path, where, descending, consistent=False)
+    cursors = Cursors(context.secret, path, request)
+    start = None if window.cursor is None else cursors.decode(window.cursor)
+    query = dict(request)
+    if window.backward:
+        query["ScanIndexForward"] = descending
+    if consistent:
+        query["ConsistentRead"] = True
+    wanted = wanted_items(path, where, undecodable, parts=parts)
+    if wanted.only is not None:
+        query = wanted.only.added_to(query)
+    if path.is_sharded:
+        filled = sharded_queries.fill(context, path, query, window.size, window.budget, start, wanted)
+    else:
+        filled = _fill(context, path, query, window, start, wanted)
+    items, rows, stopped = yield from filled
+    made = Page(path, cursors, items, rows, window, stopped)
+    if wanted.whole:
+        partial: list[Any] = made.items
+        made.complete((yield from lookups.completed(context, partial, consistent)))
+    context.meter.returned(path.name, len(made.items))
+    return made
+
+
+def _fill(
+    context: Context,
+    path: AccessPath[T],
+    query: Mapping[str, Any],
+    window: Window,
+    start: Row | None,
+    wanted: Wanted,
+) -> Steps[tuple[list[T], list[Any], Row | None]]:
+    """One item more than the page, or fewer if the path or the budget ends; their rows; and where reading stopped."""
+    items: list[T] = []
+    rows: list[Any] = []
+    read = 0
+    name, binary = path.name, _may_have_binary(path, query)
+    while True:
+        limit = wanted.limit(window.size + 1 - len(items), query)
+        members = {**query, "Limit": min(limit, window.budget - read)}
+        if start is not None:
+            members["ExclusiveStartKey"] = start
+        answer = yield from context.send_unparsed("Query", members, name, binary)
+        decoded = decode_wanted(context.meter, path, answer["Items"], wanted)
+        items += decoded.items
+        rows += decoded.rows
+        read += answer["ScannedCount"]
+        start = answer.get("LastEvaluatedKey")
+        if start is None or len(items) > window.size or read >= window.budget:
+            return items, rows, start
+
+
+def query_of(path: AccessPath[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
+    """The Query of a path, with its filter and options."""
+    request = path.request()
+    if where is not None and not requires_nothing(where):
+        placeholders = Placeholders()
+        expression = QueryFilter(path, where).expression(placeholders)
+        if expression is not None:
+            request["FilterExpression"] = expression
+            request = placeholders.added_to(request)
+    if descending:
+        request["ScanIndexForward"] = False
+    if consistent:
+        request["ConsistentRead"] = True
+    return request
+
+
+def _may_have_binary(path: AccessPath[Any], query: Mapping[str, Any]) -> bool:
+    """Whether binary may occur in a Query: its keys tell; a filter is not examined."""
+    return path.has_binary_keys or "FilterExpression" in query
+
+
+ChunkStart = Row | Merge | None
+"""Where `iterate` goes on: after a row, or with the merged reading of a sharded path; None at the beginning and at the
+end."""
+
+
+class Chunk(NamedTuple):
+    """The items of one request, and where the next request starts."""
+
+    items: list[Any]
+    next_start: ChunkStart
+
+
+def chunk(
+    context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+) -> Steps[Chunk]:
+    """One request of `iterate`, or one for each shard."""
+    if path.is_sharded:
+        return (yield from _sharded_chunk(context, path, query, start, wanted))
+    members = dict(query) if wanted.only is None else wanted.only.added_to(query)
+    if start is not None:
+        members["ExclusiveStartKey"] = start
+    if wanted.most is not None:
+        members["Limit"] = wanted.limit(wanted.most, query)
+    answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
+    items = decode_wanted(context.meter, path, answer["Items"], wanted).items
+    if wanted.whole:
+        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
+    items = items[: wanted.most]
+    context.meter.returned(path.name, len(items))
+    done = wanted.most is not None and len(items) == wanted.most
+    return Chunk(items, None if done else answer.get("LastEvaluatedKey"))
+
+
+def _sharded_chunk(
+    context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+) -> Steps[Chunk]:
+    merge = start if isinstance(start, Merge) else Merge(context, path, query, wanted)
+    items = yield from sharded_queries.merged_items(merge, wanted.most)
+    if wanted.whole:
+        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
+    items = items[: wanted.most]
+    merge.returns(len(items))
+    context.meter.returned(path.name, len(items))
+    done = merge.stopped is None or (wanted.most is not None and len(items) == wanted.most)
+    return Chunk(items, None if done else merge)
+
+
+def first(
+    context: Context,
+    path: AccessPath[T],
+    where: Where | None,
+    descending: bool,
+    consistent: bool,
+    undecodable: Undecodable,
+) -> Steps[T | None]:
+    """The first item, read with as few rows as possible."""
+    path = context.adapt(path)
+    query = query_of(path, where, descending, consistent)
+    wanted = wanted_items(path, where, undecodable, most=1)
+    start: ChunkStart = None
+    while True:
+        items, start = yield from chunk(context, path, query, start, wanted)
+        if items or start is None:
+            return items[0] if items else None
+
+
+def count(
+    context: Context, path: AccessPath[Any], where: Where | None, consistent: bool, undecodable: Undecodable
+) -> Steps[int]:
+    """The number of items that `iterate` gives. Only decoding tells which rows are items of the class; of whole items,
+    it takes less time than a projection of the keys takes in the store."""
+    path = context.adapt(path)
+    query = query_of(path, where, False, consistent)
+    wanted = wanted_items(path, where, undecodable)
+    if path.is_sharded:
+        total = yield from sharded_queries.count(context, path, query, wanted)
+        context.meter.returned(path.name, total)
+        return total
+    total = 0
+    start: ChunkStart = None
+    while True:
+        items, start = yield from chunk(context, path, query, start, wanted)
+        total += len(items)
+        if start is None:
+            return total

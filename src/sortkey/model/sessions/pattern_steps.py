@@ -1,0 +1,33 @@
+"""How patterns, whose calls are generators of steps as well, run them in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, overload
+
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.session import Session
+
+T = TypeVar("T")
+
+
+def context_of(session: AsyncSession) -> Context:
+    """What the steps of a pattern need, for `run_steps`."""
+    return session._context
+
+
+async def run_steps(session: AsyncSession, steps: Steps[T]) -> T:
+    """Carry out the steps of a pattern, with the session's timeout, retries and meter."""
+    return await session._run(steps)
+
+
+@overload
+def run_in(session: Session, make_steps: Callable[[Context], Steps[T]]) -> T: ...
+@overload
+def run_in(session: AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> Coroutine[Any, Any, T]: ...
+def run_in(session: Session | AsyncSession, make_steps: Callable[[Context], Steps[T]]) -> T | Coroutine[Any, Any, T]:
+    """Carry out steps in a session of either kind: a sync one returns the result, an async one awaits it."""
+    if not isinstance(session, Session | AsyncSession):
+        raise TypeError(f"expected an open session, of sk.connect or sk.async_connect, not {session!r}")
+    return session._run(make_steps(session._context))

@@ -1,0 +1,292 @@
+"""How a session carries out the steps of its calls.
+
+`Runner` carries them out one by one, and parallel calls on threads. `AsyncRunner` awaits them, parallel calls as tasks.
+All that differs between the sync and the async session is here; `session.py` is derived from `async_session.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from sortkey.client import AsyncClient, Client
+from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.deadline import DEADLINE
+from sortkey.model.calls.steps import (
+    PARALLEL,
+    Answer,
+    Call,
+    Commit,
+    Context,
+    Deadline,
+    ParallelCalls,
+    Pause,
+    Steps,
+)
+from sortkey.model.errors import FAILURES
+from sortkey.model.items.item import Item
+from sortkey.model.maintenance.load import Load, LoadResult, pieces
+from sortkey.model.maintenance.long_work import LongWork
+
+T = TypeVar("T")
+R = TypeVar("R")
+Result = Answer | ClientError
+
+
+def check_timeout(timeout: object) -> None:
+    if not (timeout is None or isinstance(timeout, (int, float))):
+        raise TypeError(f"a timeout is a number of seconds, or None, not {timeout!r}")
+
+
+class Threads:
+    """The threads of a session, started with its first parallel calls."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, attempt: Callable[[Call], Result], calls: Sequence[Call]) -> list[Result]:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
+        return list(self._pool.map(attempt, calls))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown()
+
+
+class Runner:
+    def __init__(
+        self,
+        client: Client,
+        context: Context,
+        timeout: float | None,
+        sleep: Callable[[float], None] = time.sleep,
+        threads: Threads | None = None,
+    ) -> None:
+        self.client = client
+        self.context = context
+        self.sleep = sleep
+        self._timeout = timeout
+        self._threads = threads or Threads()
+
+    def within(self, seconds: float | None) -> Runner:
+        """The same with another timeout for each call; None waits forever."""
+        check_timeout(seconds)
+        return Runner(self.client, self.context, seconds, self.sleep, self._threads)
+
+    def run(self, steps: Steps[T], /) -> T:
+        """Carry out the steps of a call, within the timeout."""
+        deadline = Deadline(self._timeout, self.context.pacing.now)
+        try:
+            step = next(steps)
+            while True:
+                if type(step) is Call:
+                    try:
+                        deadline.check()
+                        answer = self._perform(step, deadline)
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
+                elif type(step) is Pause:
+                    deadline.check(step.seconds)
+                    self.sleep(step.seconds)
+                    step = next(steps)
+                elif type(step) is ParallelCalls:
+                    try:
+                        deadline.check()
+                        answers = self._perform_all(step.calls, deadline)
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answers)
+                elif type(step) is Commit:
+                    try:
+                        answer = step.answer.result()
+                    except ClientError as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def pause(self, seconds: float) -> None:
+        """Wait between two calls, for which no timeout counts."""
+        if seconds:
+            self.sleep(seconds)
+
+    def finish(self, work: LongWork[R]) -> R:
+        """Do all parts of long work, each within the timeout."""
+        while self.run(work.part()):
+            self.pause(work.pause())
+        return work.result
+
+    def load(self, load: Load, items: Iterable[Item]) -> LoadResult:
+        return self.finish(load.of(items))
+
+    def close(self) -> None:
+        self._threads.close()
+        self.client.close()
+
+    def _perform(self, call: Call, deadline: Deadline) -> Answer:
+        started = time.perf_counter()
+        # The embedded engine does not wait for anything.
+        left = None if self.context.capabilities is EMBEDDED else deadline.left()
+        answer = self._send(call) if left is None else self._send_within(left, call, deadline)
+        seconds = time.perf_counter() - started
+        self.context.answered(call, answer, seconds)
+        return answer
+
+    def _send(self, call: Call) -> Answer:
+        if call.unparsed:
+            return self.client._call_unparsed(call.operation, call.members, call.binary)
+        return self.client._call(call.operation, call.members)
+
+    def _send_within(self, seconds: float, call: Call, deadline: Deadline) -> Answer:
+        # The client's deadline is on its own clock.
+        limited = DEADLINE.set(time.monotonic() + seconds)
+        try:
+            return self._send(call)
+        except TimeoutError:
+            raise deadline.error() from None
+        finally:
+            DEADLINE.reset(limited)
+
+    def _perform_all(self, calls: Sequence[Call], deadline: Deadline) -> list[Result]:
+        # In the process there is nothing to wait for, so threads would only cost.
+        if len(calls) == 1 or self.context.capabilities is EMBEDDED:
+            return [self._attempt(call, deadline) for call in calls]
+        return self._threads.map(lambda call: self._attempt(call, deadline), calls)
+
+    def _attempt(self, call: Call, deadline: Deadline) -> Result:
+        try:
+            return self._perform(call, deadline)
+        except ClientError as error:
+            return error
+
+
+class AsyncRunner:
+    def __init__(
+        self,
+        client: AsyncClient,
+        context: Context,
+        timeout: float | None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.client = client
+        self.context = context
+        self.sleep = sleep
+        self._timeout = timeout
+
+    def within(self, seconds: float | None) -> AsyncRunner:
+        """The same with another timeout for each call; None waits forever."""
+        check_timeout(seconds)
+        return AsyncRunner(self.client, self.context, seconds, self.sleep)
+
+    async def run(self, steps: Steps[T], /) -> T:
+        """Carry out the steps of a call, within the timeout."""
+        deadline = Deadline(self._timeout, self.context.pacing.now)
+        try:
+            step = next(steps)
+            while True:
+                if type(step) is Call:
+                    try:
+                        answer = await self._finish_within(deadline, self._perform(step))
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
+                elif type(step) is Pause:
+                    deadline.check(step.seconds)
+                    await self.sleep(step.seconds)
+                    step = next(steps)
+                elif type(step) is ParallelCalls:
+                    try:
+                        answers = await self._finish_within(deadline, self._perform_all(step.calls))
+                    except FAILURES as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answers)
+                elif type(step) is Commit:
+                    try:
+                        answer = await asyncio.wrap_future(step.answer)
+                    except ClientError as error:
+                        step = steps.throw(error)
+                        continue
+                    step = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    async def pause(self, seconds: float) -> None:
+        """Wait between two calls, for which no timeout counts. Also for 0 seconds: other tasks have their turn."""
+        await self.sleep(seconds)
+
+    async def finish(self, work: LongWork[R]) -> R:
+        """Do all parts of long work, each within the timeout."""
+        while await self.run(work.part()):
+            await self.pause(work.pause())
+        return work.result
+
+    async def load(self, load: Load, items: Iterable[Item] | AsyncIterable[Item]) -> LoadResult:
+        if isinstance(items, AsyncIterable):
+            async for piece, last in pieces(items):
+                await self.finish(load.of(piece, last=last))
+            return load.result
+        return await self.finish(load.of(items))
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R]) -> R:
+        # The embedded engine does not wait for anything, and a timer costs as much as a read.
+        left = None if self.context.capabilities is EMBEDDED else deadline.left()
+        if left is None:
+            return await work
+        try:
+            async with asyncio.timeout(max(0.0, left)):
+                return await work
+        except TimeoutError:
+            raise deadline.error() from None
+
+    async def _perform(self, call: Call) -> Answer:
+        started = time.perf_counter()
+        if call.unparsed:
+            answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
+        else:
+            answer = await self.client._call(call.operation, call.members)
+        seconds = time.perf_counter() - started
+        self.context.answered(call, answer, seconds)
+        return answer
+
+    async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:
+        if len(calls) == 1:
+            return [await self._attempt(calls[0])]
+        slots = asyncio.Semaphore(PARALLEL)
+
+        async def attempt_in_slot(call: Call) -> Result:
+            async with slots:
+                return await self._attempt(call)
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # the others were cancelled because of it
+        return [task.result() for task in running]
+
+    async def _attempt(self, call: Call) -> Result:
+        try:
+            return await self._perform(call)
+        except ClientError as error:
+            return error
