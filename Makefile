@@ -63,7 +63,7 @@ reference: $(READY) ## Write docs/reference.md again, from the docstrings
 	$(BIN)/python -m tests.reference
 
 bench: $(READY) ## Measure every number that the README quotes
-	$(BIN)/sortkey bench
+	$(BIN)/python -m benchmarks
 
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 

@@ -43,17 +43,17 @@ BUILT = {"spark"}
 DATA = {"tzdata"}
 
 WORKING = {
-    "": ["check", "doctor", "explain", "tables"],
+    "": ["bench", "check", "doctor", "explain", "new", "tables"],
     "aws": [],
     "endpoint": ["db"],
-    "server": ["batch", "bench", "follow", "serve", "token", "up"],
+    "server": ["batch", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
     "batch": ["batch"],
     "graphql": [],
 }
 """The commands that each extra adds."""
 MISSING = {
-    "": ["batch", "bench", "db", "follow", "serve", "token", "up", "worker"],
+    "": ["batch", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
     "endpoint": ["follow", "serve", "worker"],
     "server": ["worker"],
