@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 RUNS   := $(VENV)/.runs
+DOCS   := $(VENV)/.docs
 UNIT   := not slow and not oracle and not faults and not kafka and not postgres and not browser
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
@@ -11,7 +12,7 @@ OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format reference bench lock oracle kafka postgres ministack browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format docs bench lock oracle kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -59,8 +60,9 @@ format: $(READY) ## Rewrite the code in the house format, and the sync session f
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(READY) ## Write docs/reference.md again, from the docstrings
-	$(BIN)/python -m tests.reference
+docs: $(DOCS) ## Build the documentation site, with its reference, into site/
+	rm -rf site
+	$(BIN)/zensical build --clean --strict
 
 bench: $(READY) ## Measure every number that the README quotes
 	$(BIN)/python -m benchmarks
@@ -71,6 +73,7 @@ lock: ## Resolve the locked requirements again, to the newest versions
 	$(LOCK) --upgrade --extra dev --output-file requirements.txt pyproject.toml
 	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server --extra batch --extra graphql \
 	    --output-file requirements-run.txt pyproject.toml -
+	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra docs --output-file requirements-docs.txt pyproject.toml -
 	echo "ministack" | $(LOCK) --upgrade --output-file requirements-ministack.txt -
 
 # The tests that need what cannot be fetched are skipped, and say why.
@@ -92,14 +95,19 @@ browser: ## Fetch Chromium, which the tests of pages use
 	@tools/chromium.sh || true
 
 clean: ## Remove what the other targets made, except ./data
-	rm -rf $(VENV) $(VENV)-3.* .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
+	rm -rf $(VENV) $(VENV)-3.* .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.txt pyproject.toml tools/venv.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)" requirements.txt
-	@touch $@ $(RUNS)
+	@touch $@ $(RUNS) $(DOCS)
 
 # What `make run` runs, without the tools and the tests.
 $(RUNS): requirements-run.txt pyproject.toml tools/venv.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)" requirements-run.txt
+	@touch $@
+
+# What `make docs` runs.
+$(DOCS): requirements-docs.txt pyproject.toml tools/venv.sh
+	@PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)" requirements-docs.txt
 	@touch $@

@@ -12,8 +12,8 @@ import uvicorn
 from litestar import Litestar, post
 from litestar.params import FromPath, JSONBody
 
-from sortkey_services.boosts.api import LookupAnswer, LookupRequest
 from sortkey_services.boosts.designs.design import Boost
+from sortkey_services.boosts.service import LookupAnswer, LookupRequest
 
 _ONE = Boost("20100000", 1.8, "campaign-20100000", "*")
 _ONE_SIZE = 87

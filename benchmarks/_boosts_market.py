@@ -12,7 +12,7 @@ import msgspec
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey_services.boosts.event import CampaignEvent
 from sortkey_services.boosts.schedule import DAYS, Slot
-from sortkey_services.boosts.service import Boosts
+from sortkey_services.boosts.service import BoostsService
 from sortkey_services.boosts.tenants import DesignName, Settings, TenantSettings
 
 TENANT: Final = "tr"
@@ -40,12 +40,12 @@ def event(partner: int, slots: frozenset[Slot] = frozenset({"all-day"})) -> Camp
     )
 
 
-def service(session: AsyncSession, design: DesignName) -> Boosts:
+def service(session: AsyncSession, design: DesignName) -> BoostsService:
     settings = Settings(design=design, tenants={TENANT: TenantSettings("wildcard", "Europe/Istanbul")})
-    return Boosts(session, settings)
+    return BoostsService(session, settings)
 
 
-async def load(boosts: Boosts, partners: int) -> None:
+async def load(boosts: BoostsService, partners: int) -> None:
     await boosts.start()
     market = boosts.market(TENANT)
     events = [event(FIRST_PARTNER + number) for number in range(partners)]

@@ -11,9 +11,9 @@ import sortkey as sk
 from benchmarks._add_in_transactions import AddInTransactions
 from benchmarks._favourites import COUNTED, SHARD
 from benchmarks.aggregates import measure
-from sortkey.model.paths.prices import write_dollars_per_million
-from sortkey_services.favourites.api import FavouritesService
+from sortkey.model.costs.explain import write_dollars_per_million
 from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.service import FavouritesService
 
 BUSY_BATCH: Final = 80
 """At seven million marks a day, a consumer that asks once a second gets so many changes."""

@@ -20,7 +20,7 @@ import sortkey as sk
 from sortkey.engine.streams.stream_writer import reshard
 from sortkey.http import process
 from sortkey_services.favourites.model import FAVOURITES, Favourite, FavouriteCount
-from sortkey_services.favourites.settings import Settings
+from sortkey_services.favourites.service import Settings
 
 
 async def follow(folder: str, leases: int) -> None:

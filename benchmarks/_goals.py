@@ -25,7 +25,7 @@ from sortkey_services.goals.batch.demo_gold import GOALS, demo_rules, write_gold
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import PENDING, TABLES
 from sortkey_services.goals.rules_database import write_rules
-from sortkey_services.goals.service import Goals
+from sortkey_services.goals.service import GoalsService
 from tests.kafka.broker import Broker
 
 AS_OF: Final = datetime(2026, 5, 16, tzinfo=UTC)
@@ -165,7 +165,7 @@ async def read_in_process(
     draw = Random(16)
     async with sk.async_connect(inputs.store, tables=TABLES, timeout=None) as session:
         await wait_until_checked(session)
-        service = Goals(session)
+        service = GoalsService(session)
         await service.apply(list(islice(deposits(inputs, Random(17)), pending)))
         await service.read(inputs.person(draw))
         before = _units(session)

@@ -13,8 +13,9 @@ from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 import sortkey as sk
-from sortkey.patterns.aggregates.ranges import ranges_of
-from sortkey_services.social.leaderboard_model import (
+from sortkey.patterns.aggregates.windows import ranges_of
+from sortkey_services.social.leaderboards import Leaderboards, new_event
+from sortkey_services.social.model import (
     BOARD,
     LEADERBOARD_TABLES,
     SCORES_OF_EVENTS,
@@ -25,7 +26,6 @@ from sortkey_services.social.leaderboard_model import (
     ScoreEvent,
     ScoreRange,
 )
-from sortkey_services.social.leaderboards import Leaderboards, new_event
 
 GAME: Final = "benchmark"
 TOP: Final = 100

@@ -16,8 +16,8 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
 from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.service import PricingService
 
 PAGE: Final = 64
 BY_STORE: Final = "page by store"
@@ -77,7 +77,7 @@ class OurReads:
 
     def __init__(self, session: sk.AsyncSession, sizes: Sizes, stores: int) -> None:
         self._session = session
-        self._pricing = Pricing(session)
+        self._pricing = PricingService(session)
         self._asked = Questions(sizes, stores)
         self._deep: list[tuple[str, str]] = []
         self._next = 0

@@ -20,9 +20,9 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices, PriceRow
 from benchmarks._pricing_calls import PAGE, Timed, timed
 from benchmarks._pricing_market import Questions, Sizes, product_of, store_of
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import ChangeInput
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import ChangeInput
+from sortkey_services.pricing.service import PricingService
 
 LEAST_READS: Final = 300
 BULKS: Final = 2
@@ -56,7 +56,7 @@ def bulk_rows(sizes: Sizes, seed: int) -> list[PriceRow]:
 
 async def during_ours(session: sk.AsyncSession, sizes: Sizes) -> DuringChange:
     """Reads in the process that makes the changes, a bulk at a time."""
-    pricing, asked = Pricing(session), Questions(sizes, sizes.stores)
+    pricing, asked = PricingService(session), Questions(sizes, sizes.stores)
 
     async def reads_while(goes_on: Callable[[int], bool]) -> Timed:
         taken: list[float] = []
@@ -76,7 +76,7 @@ async def during_ours(session: sk.AsyncSession, sizes: Sizes) -> DuringChange:
     return DuringChange(alone, during, BULKS * min(sizes.bulk, sizes.prices) / (perf_counter() - began))
 
 
-async def _change_ours(pricing: Pricing, sizes: Sizes) -> None:
+async def _change_ours(pricing: PricingService, sizes: Sizes) -> None:
     for seed in range(BULKS):
         rows = bulk_rows(sizes, seed)
         await pricing.change_prices(

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import sortkey as sk
 from benchmarks._prices_postgres import PriceRow
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import ChangeInput
+from sortkey_services.pricing.prices import ChangeInput
+from sortkey_services.pricing.service import PricingService
 
 LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
 UPCOMING_STORES: Final = 50
@@ -119,7 +119,7 @@ def upcoming(sizes: Sizes) -> Iterator[PriceRow]:
 
 async def schedule(store: Path, changes: Iterator[PriceRow]) -> None:
     async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
-        await Pricing(session).change_prices(
+        await PricingService(session).change_prices(
             [
                 ChangeInput(
                     store=each.store,

@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import AsyncClient
+from sortkey.client.stores import Capabilities
 
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 

@@ -36,7 +36,7 @@ from benchmarks._recorder import Recorder
 from benchmarks._results import Result, Section
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
-from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import DesignName
 from tests.wire.serving import ServerProcess
 
@@ -73,7 +73,7 @@ class Timed(NamedTuple):
 class Contender:
     """A design with a loaded market."""
 
-    def __init__(self, session: AsyncSession, boosts: Boosts, partners: int) -> None:
+    def __init__(self, session: AsyncSession, boosts: BoostsService, partners: int) -> None:
         self.boosts = boosts
         self._session = session
         self._pages = pages(partners, seed=7)

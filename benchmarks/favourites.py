@@ -32,9 +32,8 @@ from benchmarks._favourites_costs import (
 from benchmarks._favourites_follower import counted_per_second
 from benchmarks._peers import working_folder
 from benchmarks._results import Result
-from sortkey_services.favourites.api import FavouritesService
 from sortkey_services.favourites.model import Favourite, FavouriteCount
-from sortkey_services.favourites.settings import Settings
+from sortkey_services.favourites.service import FavouritesService, Settings
 
 RATE: Final = 1000
 SECONDS: Final = 60.0

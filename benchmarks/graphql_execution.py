@@ -20,8 +20,9 @@ from benchmarks._timing import side_by_side
 from sortkey.graphql.compiled import condition_variables
 from sortkey.graphql.endpoint import answer_of
 from sortkey.graphql.operation import Operation
-from sortkey_services.pricing.graphql.schema import SCHEMA
-from sortkey_services.pricing.types import Connection, CursorMaker, Price, PriceKind
+from sortkey_services.filled_page import CursorMaker, FilledPage
+from sortkey_services.pricing.prices import Price, PriceKind
+from sortkey_services.pricing.schema import SCHEMA
 
 FIELDS: Final = "store product channel kind amount currency effectiveFrom"
 EDGES: Final = f"edges {{ cursor node {{ {FIELDS} }} }} pageInfo {{ hasNextPage endCursor }}"
@@ -45,12 +46,12 @@ class Prices:
             for number in range(size)
         ]
         cursors: list[CursorMaker] = [(str, number) for number in range(size)]
-        self._page = Connection(prices, cursors, has_next=True, has_previous=False)
+        self._page = FilledPage(prices, cursors, has_next=True, has_previous=False)
 
-    async def price(self, *_: object) -> Price:
+    async def price(self, *_: object) -> Price[Decimal]:
         return self._page.items[0]
 
-    async def base_prices(self, *_: object) -> Connection[Price]:
+    async def base_prices(self, *_: object) -> FilledPage[Price[Decimal]]:
         return self._page
 
 

@@ -25,8 +25,7 @@ from benchmarks._results import Result
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.message import Consumer, Message, Rejected
 from sortkey.feeds.kafka.partition_lane import BATCH
-from sortkey.feeds.kafka.subscription import RECEIVED, UPKEEP_SECONDS
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.worker import RECEIVED, UPKEEP_SECONDS, KafkaWorker
 from sortkey_services.boosts.demo import REGIONS, events_of
 from sortkey_services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker, running
@@ -149,7 +148,7 @@ def with_boosts(work: Callable[[Consumer, int], Awaitable[Measured]], folder: Pa
 
 
 async def worked(kafka: KafkaSettings, counting: Counting) -> Measured:
-    worker = Worker(kafka, counting)
+    worker = KafkaWorker(kafka, counting)
     running = asyncio.create_task(worker.run(lambda: None))
     measured = await counting.measured()
     worker.stop()

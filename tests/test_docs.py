@@ -1,9 +1,13 @@
-"""Nothing public is undocumented, and no link leads nowhere."""
+"""Nothing public is undocumented, no link leads nowhere, every page is in the site, and the pages are short."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,12 +19,27 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "sortkey"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+REFERENCE = sorted((DOCS / "reference").glob("*.md"))
+MODULES = (sortkey, sortkey.patterns, sortkey.feeds, sortkey.services, sortkey.graphql, sortkey.testing)
+WORDS = 45_000
+DECISION_WORDS = 250
 DOCUMENTED = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
 
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MODULE = re.compile(r"`([a-z_]+(?:/[a-z0-9_]+)*/(?:[a-z0-9_]+\.py)?)`")
+
+
+NAMED_PAGE = re.compile(r"\bdocs/[\w/-]+\.md\b")
+MADE = re.compile(r"^<!-- (made|measured): .*?^<!-- \1 -->", re.MULTILINE | re.DOTALL)
+ENTRY = re.compile(r"^::: (sortkey\.[\w.]+)$", re.MULTILINE)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The names of a public module that are not modules themselves."""
+    names = getattr(module, "__all__", None) or vars(module)
+    return [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), ModuleType)]
 
 
 def mentioned(pattern: str) -> bool:
@@ -44,8 +63,19 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_public_names_are_documented() -> None:
-    assert [name for name in sortkey.__all__ if not mentioned(rf"\b(sk|sortkey)\.{name}")] == []
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_public_names_are_documented(module: ModuleType) -> None:
+    prefix = module.__name__.replace("sortkey", "(sk|sortkey)", 1).replace(".", r"\.")
+    assert [name for name in public_names(module) if not mentioned(rf"\b{prefix}\.{name}")] == []
+
+
+# A new name is put into a page of docs/reference by hand, where readers look for it; its text is the docstring.
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_public_names_have_an_entry_in_the_reference(module: ModuleType) -> None:
+    entries = [entry for page in REFERENCE for entry in ENTRY.findall(page.read_text(encoding="utf-8"))]
+    assert len(entries) == len(set(entries))
+    by_hand = {"field", "client", "async_client"} if module is sortkey else set()
+    assert [name for name in public_names(module) if f"{module.__name__}.{name}" not in {*entries}] == sorted(by_hand)
 
 
 def test_commands_are_documented() -> None:
@@ -56,11 +86,48 @@ def test_operations_are_documented() -> None:
     assert [operation for operation in requests.OPERATIONS if not mentioned(rf"\b{operation}")] == []
 
 
-# A page that the index does not name is a page that nobody finds.
-def test_index_names_every_page() -> None:
+def navigation(entries: Any) -> Iterator[str]:
+    """The pages that a navigation names, in its order."""
+    if isinstance(entries, str):
+        yield entries
+    else:
+        for entry in entries.values() if isinstance(entries, dict) else entries:
+            yield from navigation(entry)
+
+
+# A page that the navigation does not name is a page that nobody finds.
+def test_the_navigation_names_every_page() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    named = list(navigation(site["project"]["nav"]))
+    assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+# For those who read the files: the reference is empty there.
+def test_the_index_names_every_page() -> None:
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in relative_links(DOCS / "index.md")}
     pages = {page.resolve() for page in DOCS.rglob("*.md")} - {(DOCS / "index.md").resolve()}
-    assert pages - linked == set()
+    assert pages - linked == {page.resolve() for page in REFERENCE}
+
+
+# What a test or a benchmark writes into a page does not count.
+def test_the_documentation_is_short_enough_to_be_read() -> None:
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    assert sum(len(MADE.sub("", page.read_text(encoding="utf-8")).split()) for page in pages) <= WORDS
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "internals" / "decisions").glob("*.md")), ids=lambda page: page.stem)
+def test_a_decision_is_short(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.split()) <= DECISION_WORDS
+    assert [part for part in ("**Question.**", "**Measured", "**Decided.**") if part not in text] == []
+
+
+# A docstring or a message that names a page which has moved sends its readers astray.
+def test_pages_that_the_code_names_exist() -> None:
+    sources = [path for folder in ("src", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")]
+    named = {page for path in sources for page in NAMED_PAGE.findall(path.read_text(encoding="utf-8"))}
+    assert named
+    assert [page for page in sorted(named) if not (ROOT / page).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -72,7 +139,8 @@ def test_links_resolve(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_and_folders_exist(page: Path) -> None:
     named = MODULE.findall(page.read_text(encoding="utf-8"))
-    assert [name for name in named if not any((place / name).exists() for place in (PACKAGE, ROOT))] == []
+    places = (PACKAGE, PACKAGE.parent, ROOT)
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
 # The tour is complete: a folder that it leaves out is a room that newcomers do not find.

@@ -97,8 +97,8 @@ def declared(extra: str = "") -> set[str]:
     return found
 
 
-# The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema; what
-# PySpark cannot be without.
+# The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema;
+# what PySpark cannot be without.
 NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "pydantic_core", "py4j"}
 
 
@@ -122,10 +122,12 @@ def distributions(modules: set[str]) -> set[str]:
     return {canonicalize_name(distribution) for module in modules for distribution in known[module]}
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     assert distributions(imported()) == declared().union(*map(declared, IN_USE)) - DATA
 
 
+@pytest.mark.slow
 def test_the_error_knows_each_package_that_an_extra_installs() -> None:
     assert distributions(set(PACKAGES)) == set().union(*map(declared, IN_USE)) - declared() - DATA
 

@@ -45,7 +45,7 @@ LAYERS = (
 )
 
 # The framework's modules that services may import, besides `import sortkey as sk`: each lists its names in `__all__`.
-PUBLIC_MODULES = ("sortkey.graphql.endpoint", "sortkey.graphql.schema", "sortkey.services.pages")
+PUBLIC_MODULES = ("sortkey.clock", "sortkey.graphql.endpoint", "sortkey.graphql.schema", "sortkey.services.pages")
 
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 
@@ -64,8 +64,10 @@ ONE_WAY = (
     "diagnosis",
     "engine",
     "expressions",
+    "feeds",
     "graphql",
     "http",
+    "model",
     "patterns",
     "server",
     "services",

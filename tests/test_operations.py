@@ -99,7 +99,7 @@ def test_the_metrics_are_those_of_the_other_pages() -> None:
         "operate/server.md",
         "operate/kafka-worker.md",
         "guides/change-feeds.md",
-        "guides/patterns.md",
+        "guides/schedules.md",
     )
     pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in names)
     named = {name.removesuffix("_bucket") for name in METRIC.findall(PAGE)}

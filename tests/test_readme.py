@@ -18,6 +18,8 @@ from sortkey.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS_PAGE = (ROOT / "docs" / "operate" / "commands.md").read_text(encoding="utf-8")
+INSTALL_PAGE = (ROOT / "docs" / "learn" / "install.md").read_text(encoding="utf-8")
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -30,6 +32,11 @@ OPTION = re.compile(r"--[a-z-]+")
 def options(command: str) -> set[str]:
     found = next(action for action in parser(command)._actions if isinstance(action, argparse._SubParsersAction))
     return {option for action in found.choices[command]._actions for option in action.option_strings}
+
+
+# What is longer is not read.
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +52,6 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.terminate()
 
 
-# The second snippet reads the folder that the first one wrote.
 def test_snippets_print_what_is_shown(tmp_path: Path) -> None:
     snippets = SNIPPET.findall(README)
     assert len(snippets) == README.count("```python")
@@ -68,7 +74,7 @@ def test_curl_lines_get_the_answers_shown(services: str) -> None:
 
 
 def test_every_command_is_in_the_table_with_options_that_exist() -> None:
-    rows = dict(COMMAND_ROW.findall(README))
+    rows = dict(COMMAND_ROW.findall(COMMANDS_PAGE))
     assert rows.keys() == COMMANDS.keys()
     for command, usage in rows.items():
         assert set(OPTION.findall(usage)) <= options(command), command
@@ -94,6 +100,6 @@ def test_make_targets_exist() -> None:
 
 def test_every_extra_is_in_the_table() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    table = README.partition("| extra |")[2].partition("\n\n")[0]
+    table = INSTALL_PAGE.partition("| extra |")[2].partition("\n\n")[0]
     named = {extra for row in table.splitlines()[2:] for extra in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert named == project["optional-dependencies"].keys() - {"dev", "test"}
+    assert named == project["optional-dependencies"].keys() - {"dev", "docs", "test"}

@@ -42,6 +42,7 @@ def test_a_scan_evaluates_every_row(database: Embedded, attack: str, found: int)
 
 
 # A page ends at 16 MB; the projection leaves little of each item.
+@pytest.mark.slow
 def test_a_batch_reads_all_its_items(database: Embedded) -> None:
     answered = answer(database, "batch-get")
     assert len(answered["Responses"][LARGE]) == 100

@@ -11,8 +11,8 @@ import pytest
 import sortkey as sk
 from sortkey.cli.main import main
 from sortkey_services.goals.batch.command import MEANINGS
-from sortkey_services.goals.batch.person_views import person_views
-from sortkey_services.goals.demo_inputs import PERSONS
+from sortkey_services.goals.batch.demo_gold import PERSONS
+from sortkey_services.goals.batch.person_goals import person_views
 from sortkey_services.goals.model import PersonView, views
 from tests.sortkey_services.goals.batch.small_gold import SmallGold, may
 from tests.wire.serving import ServerProcess

@@ -15,10 +15,10 @@ import pytest
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey_services.pricing.load.load_record import PriceLoadRecord
+from sortkey_services.pricing.load.price_load import PriceLoadRecord
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.service import PricingService
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
 STORES = (
@@ -37,7 +37,7 @@ def amounts(store: Path | str, of: str) -> dict[str, Decimal]:
 
     async def read() -> dict[str, Decimal]:
         async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
-            page = await Pricing(session).base_prices(of, page_request(first=2048))
+            page = await PricingService(session).base_prices(of, page_request(first=2048))
             return {price.product: price.amount for price in page.items}
 
     return asyncio.run(read())
@@ -108,11 +108,12 @@ def test_parquet_needs_an_extra(
             raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
         return import_module(name)
 
-    monkeypatch.setattr("sortkey_services.pricing.load.parquet_file.import_module", absent)
+    monkeypatch.setattr("sortkey_services.pricing.load.price_files.import_module", absent)
     assert load(tmp_path, tmp_path / "a.parquet") == 2
     assert capsys.readouterr().err == "sortkey load: PyArrow is not installed; run: pip install 'sortkey[batch]'\n"
 
 
+@pytest.mark.slow
 def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = csv_file(tmp_path / "a.csv", "7,P1,1.00")
 

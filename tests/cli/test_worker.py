@@ -16,7 +16,7 @@ import pytest
 import sortkey as sk
 from sortkey.cli import worker
 from sortkey.cli.main import main
-from sortkey_services.boosts.service import Boosts
+from sortkey_services.boosts.service import BoostsService
 from sortkey_services.boosts.service_definition import BOOSTS
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
@@ -165,7 +165,7 @@ def boosted(folder: Path) -> set[str]:
     async def ask() -> set[str]:
         async with sk.async_connect(folder, tables=BOOSTS.tables({})) as session:
             boosts = BOOSTS.make(session, {})
-            assert isinstance(boosts, Boosts)
+            assert isinstance(boosts, BoostsService)
             partners = [f"p{number}" for number in range(100)]
             return {partner for partner in partners if await boosts.campaigns_of("de", partner)}
 

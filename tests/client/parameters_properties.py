@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.client import Client, service_model
-from sortkey.client.parameters import request
+from sortkey.client.service_model import typed_request
 from sortkey.engine import requests
 from tests.values.strategies import binaries, names, number_texts, texts
 
@@ -58,7 +58,7 @@ mistakes: st.SearchStrategy[Any] = st.sampled_from(
 @given(st.dictionaries(names, values, max_size=4))
 def test_requests_are_what_boto3_would_send(item: dict[str, Any]) -> None:
     members = {"TableName": "t", "Item": item, "ReturnValues": "NONE"}
-    assert request("PutItem", members) == requests.decode("PutItem", service_model.serialise("PutItem", members))
+    assert typed_request("PutItem", members) == requests.decode("PutItem", service_model.serialise("PutItem", members))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from botocore.utils import parse_timestamp
 from sortkey.client import Client
 from sortkey.client.boto3_shapes import TIMESTAMPS, NeedsBotocore, to_datetime, to_dynamodb_json
 from sortkey.client.embedded import boto3_answer
-from sortkey.client.parameters import request
-from sortkey.client.service_model import operation_model
+from sortkey.client.service_model import operation_model, typed_request
 from sortkey.engine.operations.answers import to_json
 from sortkey.engine.requests import OPERATIONS
 from tests.client.orders import EVERY_TYPE, database_of, key
@@ -21,7 +20,7 @@ from tests.client.orders import EVERY_TYPE, database_of, key
 
 def both(client: Client, operation: str, **members: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """One answer of the engine, as our client gives it and as boto3 would parse it off the wire."""
-    answer = database_of(client).execute(operation, request(operation, members))
+    answer = database_of(client).execute(operation, typed_request(operation, members))
     response = {"status_code": 200, "headers": {}, "body": to_json(answer)}
     shape: Any = operation_model(operation).output_shape
     parsed = create_parser("json").parse(response, shape)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import sortkey as sk
-from sortkey.client.deadline import DEADLINE
+from sortkey.client.interface import DEADLINE
 
 
 @pytest.fixture

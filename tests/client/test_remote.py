@@ -11,8 +11,8 @@ from botocore.loaders import JSONFileLoader
 
 import sortkey as sk
 from sortkey.client import Client
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
 from sortkey.client.methods import Methods
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.client.table_names import TableNames
+from sortkey.client.prefixed import TableNames
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 
 NAMES = TableNames("dev-")

@@ -7,8 +7,7 @@ import inspect
 import pytest
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.embedded import EmbeddedClient
-from sortkey.client.embedded_async import AsyncEmbeddedClient
+from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
 from sortkey.client.remote import RemoteClient
 from sortkey.client.remote_async import AsyncRemoteClient

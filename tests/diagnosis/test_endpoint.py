@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import sortkey
-from sortkey.client import Client, capabilities, store_url
-from sortkey.client.store_url import Remote
+from sortkey.client import Client, stores
+from sortkey.client.stores import Remote
 from sortkey.clock import SystemClock
-from sortkey.diagnosis import endpoint, written_item
+from sortkey.diagnosis import endpoint
 from sortkey.diagnosis.finding import Finding
 from tests.wire.serving import ServerProcess
 
@@ -43,7 +43,7 @@ def url() -> Iterator[str]:
 
 
 def remote(url: str) -> Remote:
-    found = store_url.parse(url).remote
+    found = stores.parse(url).remote
     assert found is not None
     return found
 
@@ -161,8 +161,8 @@ def test_an_answer_without_a_date() -> None:
 
 
 def test_products() -> None:
-    assert endpoint.judge_product(capabilities.ALTERNATOR).found.startswith("ScyllaDB Alternator; without transactions")
-    assert endpoint.judge_product(capabilities.UNKNOWN).status == "warn"
+    assert endpoint.judge_product(stores.ALTERNATOR).found.startswith("ScyllaDB Alternator; without transactions")
+    assert endpoint.judge_product(stores.UNKNOWN).status == "warn"
 
 
 def test_credentials_are_named_by_their_source_only(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
@@ -205,12 +205,12 @@ def create_table(url: str) -> Iterator[Callable[..., Client]]:
 def test_a_written_item_is_read_and_deleted(url: str, create_table: Callable[..., Any], keys: dict[str, str]) -> None:
     table = "written-" + "".join(keys.values())
     client = create_table(table, **keys)
-    found = written_item.examine_write(url, remote(url), table)
+    found = endpoint.examine_write(url, remote(url), table)
     assert (found.status, found.subject) == ("ok", "write")
     assert client.scan(TableName=table)["Count"] == 0
 
 
 def test_a_table_that_does_not_exist(url: str) -> None:
-    found = written_item.examine_write(url, remote(url), "absent")
+    found = endpoint.examine_write(url, remote(url), "absent")
     assert found.status == "fail"
     assert "ResourceNotFoundException" in found.found

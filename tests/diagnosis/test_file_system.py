@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sortkey.diagnosis import file_system
-from sortkey.diagnosis.file_system import Mount, judge_mount, mount_of, read_mounts
+from sortkey.diagnosis import folder
+from sortkey.diagnosis.folder import Mount, judge_mount, mount_of, read_mounts
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw,relatime 0 0
@@ -64,5 +64,5 @@ def test_what_a_data_folder_needs(kind: str, options: str, status: str) -> None:
 
 
 def test_a_system_without_a_list_of_mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_system, "MOUNTS", tmp_path / "absent")
-    assert file_system.examine_file_system(tmp_path).found.startswith("unknown")
+    monkeypatch.setattr(folder, "MOUNTS", tmp_path / "absent")
+    assert folder.examine_file_system(tmp_path).found.startswith("unknown")

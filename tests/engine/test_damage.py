@@ -20,7 +20,7 @@ from sortkey.engine.operations.fast_path import FAST_READS, FastAnswer, rows_by_
 from sortkey.engine.operations.rehearsal import CostlyWork
 from sortkey.engine.operations.slices import finish
 from sortkey.engine.rows import records
-from sortkey.engine.tables.catalog import Catalog
+from sortkey.engine.tables.core import Catalog
 from sortkey.errors import InternalServerError
 from sortkey.storage import DamagedFolder, Transaction, after_prefix, ascending
 

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sortkey.expressions.errors import InvalidExpression
-from sortkey.expressions.lexer import tokens
-from sortkey.expressions.parser import parse_condition, parse_projection, parse_update
+from sortkey.expressions.parser import parse_condition, parse_projection, parse_update, tokens
 from sortkey.expressions.tree import Action, Condition, Path
 from tests.expressions.strategies import conditions, paths, spell_condition, spell_path, spell_update, updates
 

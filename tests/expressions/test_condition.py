@@ -275,7 +275,7 @@ def test_choices_of_in_are_looked_up() -> None:
 # 30 conditions with `contains` on 400 KB held the writer for ten seconds, most of them to decode the same base64.
 def test_binary_is_decoded_once_for_all_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[str] = []
-    predicates = import_module("sortkey.expressions.predicates")
+    predicates = import_module("sortkey.expressions.condition")
     bindings = import_module("sortkey.expressions.bindings")
 
     def counted(text: str) -> bytes:

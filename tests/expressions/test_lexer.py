@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.expressions.lexer import tokens, vicinity
+from sortkey.expressions.parser import tokens, vicinity
 
 
 def types(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition, parse_projection, parse_update
-from sortkey.expressions.reserved_words import RESERVED_WORDS
+from sortkey.expressions.tree_checks import RESERVED_WORDS
 
 RESERVED = "Attribute name is a reserved keyword; reserved keyword: "
 UNKNOWN = "Invalid function name; function: "

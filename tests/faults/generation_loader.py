@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from unittest.mock import patch
 
 import sortkey as sk
-from sortkey.model.maintenance import load_writers
+from sortkey.model.maintenance import load as store_load
 from sortkey.patterns.generation import load as load_module
 from tests.faults.crash.writer import Log
 
@@ -36,7 +36,7 @@ PEOPLE = sk.patterns.generations(LoadedPerson)
 def load_days(path: str, seed: int, log: Connection) -> None:
     """Says how far it is, and which days it has published. Processes with an odd seed load every second day, so that
     those that run at the same time race for another as-of as well as for the same."""
-    with patch.object(load_writers, "COMMIT_ROWS", PART), patch.object(load_module, "NOTED", PART):
+    with patch.object(store_load, "COMMIT_ROWS", PART), patch.object(load_module, "NOTED", PART):
         asyncio.run(_load_days(path, 1 + seed % 2, Log(log)))
 
 

@@ -12,7 +12,7 @@ import sortkey
 from sortkey.engine.check.database_check import check
 from sortkey.engine.database import Database
 from sortkey.engine.rows import records
-from sortkey.engine.tables.catalog import Catalog
+from sortkey.engine.tables.core import Catalog
 from sortkey.storage import Transaction, after_prefix, ascending, open_existing
 from tests.faults import bank, chore_writer
 from tests.faults.processes import Program, killed

@@ -9,7 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.engine.streams.stream_writer import reshard
-from sortkey.feeds.changes.lease import ShardLease
+from sortkey.feeds.shards.leases import ShardLease
 from tests.feeds.changes.follow_process import FollowProcess
 from tests.server.notes import NOTES, Copy, Note
 from tests.wire.serving import ServerProcess

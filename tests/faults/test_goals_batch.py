@@ -16,11 +16,11 @@ import pytest
 
 import sortkey as sk
 from sortkey.patterns.generation.pointer import LOADING
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.batch.demo_gold import demo_rules, write_gold
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
 from sortkey_services.goals.model import TABLES, PersonView, views
 from sortkey_services.goals.rules_database import write_rules
+from sortkey_services.goals.service import GoalsService
 
 KILLS = 3
 MOST_KILLS = 30

@@ -7,16 +7,15 @@ from urllib.error import HTTPError
 
 import pytest
 
-from sortkey.feeds.kafka.metrics import FAMILIES, FeedMetrics
+from sortkey.feeds.kafka.metrics import FAMILIES, KafkaMetrics
 from sortkey.feeds.status_server import StatusServer
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import listen, url_of
-from sortkey.http.prometheus import render
+from sortkey.http.listener import AllowedHosts, listen, url_of
+from sortkey.http.metrics import render
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    metrics = FeedMetrics()
+    metrics = KafkaMetrics()
     metrics.handled(7, 2)
     metrics.lags = {3: 12}
     with (

@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, Defer, PendingAnswer, RequestHandler
 from sortkey.http.metrics import ServerMetrics
-from sortkey.http.outbox import Outbox
-from sortkey.http.receiving_turns import ReceivingTurns
+from sortkey.http.receiving import ArrivingBodies, ReceivingTurns
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import ResponseWriter
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.sending import Outbox, UnsentAnswers
 
 READ = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 WRITE = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n" + bytes(40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.http.allowed_hosts import REMEMBERED, AllowedHosts, rejection
+from sortkey.http.listener import REMEMBERED, AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 
 LOCAL = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.http.arriving_bodies import PROGRESS_BYTES, PROGRESS_SECONDS, ArrivingBodies, ArrivingBody
+from sortkey.http.receiving import PROGRESS_BYTES, PROGRESS_SECONDS, ArrivingBodies, ArrivingBody
 from sortkey.http.request_parser import RequestError
 
 LIMIT = 800

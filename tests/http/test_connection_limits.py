@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sortkey.http import connection as limits
-from sortkey.http.arriving_bodies import PROGRESS_SECONDS, ArrivingBodies
 from sortkey.http.connection import Connection
-from sortkey.http.receiving_turns import TURN_BYTES
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.receiving import PROGRESS_SECONDS, TURN_BYTES, ArrivingBodies
+from sortkey.http.sending import UnsentAnswers
 from tests.http.connecting import READ, WRITE, Handler, Host, Transport, connect
 
 

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from sortkey.http.content_encoding import accepts_gzip, compress, decompress
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
+from sortkey.http.response import accepts_gzip, compress, decompress
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from sortkey.http import outbox as limits
+from sortkey.http import sending as limits
 from sortkey.http.metrics import ServerMetrics
-from sortkey.http.outbox import Outbox
+from sortkey.http.sending import Outbox
 
 
 class Loop:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sortkey.http.receiving_turns import DISCARDED, TURN_BYTES, ReceivingTurns
+from sortkey.http.receiving import DISCARDED, TURN_BYTES, ReceivingTurns
 
 
 class Sender:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.sending import UnsentAnswers
 
 
 class Client:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.fields.annotation import Annotation
 from sortkey.model.keys.template import Template, parse_template
 
 

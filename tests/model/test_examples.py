@@ -12,28 +12,48 @@ import pytest
 import sortkey as sk
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [
-    "learn/model.md",
-    "guides/types.md",
-    "learn/from-f-strings.md",
-    "guides/maintenance.md",
-    "guides/migrating.md",
-    "internals/reference.md",
-    "guides/change-feeds.md",
-    "guides/patterns.md",
+PROGRAMS = [
+    # The pages of a program go on where the last one ended.
+    [
+        "learn/first-item.md",
+        "learn/access-paths.md",
+        "learn/indexes.md",
+        "learn/transactions.md",
+        "learn/costs.md",
+        "guides/older-rows.md",
+    ],
+    ["learn/from-f-strings.md"],
+    ["guides/aggregates.md"],
+    ["guides/bounded-sets.md"],
+    ["guides/change-feeds.md"],
+    ["guides/entries.md"],
+    ["guides/generations.md"],
+    ["guides/hot-partitions.md"],
+    ["guides/keys.md"],
+    ["guides/maintenance.md"],
+    ["guides/migrating.md"],
+    ["guides/overlays.md"],
+    ["guides/partial-items.md"],
+    ["guides/rankings.md"],
+    ["guides/schedules.md"],
+    ["guides/sharded-keys.md"],
+    ["guides/typed-names.md"],
+    ["guides/types.md"],
 ]
+EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_examples_run(page: str) -> None:
-    examples = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert examples
+@pytest.mark.parametrize("pages", PROGRAMS, ids=lambda pages: pages[0])
+def test_examples_run(pages: list[str]) -> None:
     # Classes look for the types of their fields in their module.
-    module = ModuleType("example_" + re.sub(r"\W", "_", page))
+    module = ModuleType("example_" + re.sub(r"\W", "_", pages[0]))
     sys.modules[module.__name__] = module
     try:
-        for example in examples:
-            exec(compile(example, page, "exec"), vars(module))
+        for page in pages:
+            examples = EXAMPLE.findall((DOCS / page).read_text(encoding="utf-8"))
+            assert examples
+            for example in examples:
+                exec(compile(example, page, "exec"), vars(module))
     finally:
         for value in vars(module).values():
             if isinstance(value, sk.Session):

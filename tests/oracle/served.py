@@ -10,11 +10,10 @@ from typing import Final
 import uvloop
 
 from sortkey.engine.database import Database
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import listen, url_of
+from sortkey.http.listener import AllowedHosts, listen, url_of
 from sortkey.wire.authentication import NoAuthentication
+from sortkey.wire.metrics import NoOtherWorkers
 from sortkey.wire.server import Server
-from sortkey.wire.worker_metrics import NoOtherWorkers
 from tests.oracle.endpoint import Endpoint
 
 SECONDS: Final = 60

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.difference import Answered, Difference
+from tests.oracle.difference import Answered, Difference, Rejected
 from tests.oracle.differences import DIFFERENCES
 from tests.oracle.pair import Mismatch, Pair
 from tests.oracle.tables import ORDERS, PLAIN
@@ -15,8 +15,8 @@ from tests.oracle.tables import ORDERS, PLAIN
 # Tokens and streams outlive their tables.
 pytestmark = pytest.mark.own_namespace
 
-COMPATIBILITY = Path(__file__).parents[2] / "docs" / "operate" / "compatibility.md"
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
+DIFFERENCES_PAGE = Path(__file__).parents[2] / "docs" / "internals" / "dynamodb-local.md"
+MADE = re.compile(r"(<!-- made: [^\n]*-->\n).*?(<!-- made -->\n)", re.DOTALL)
 
 
 def by_id(difference: Difference) -> str:
@@ -27,9 +27,34 @@ def test_ids_are_distinct() -> None:
     assert len({difference.id for difference in DIFFERENCES}) == len(DIFFERENCES)
 
 
+def tables() -> str:
+    """What the page says of the differences."""
+    rejected = [each for each in DIFFERENCES if isinstance(each, Rejected)]
+    answered = [each for each in DIFFERENCES if isinstance(each, Answered)]
+    return "\n".join(
+        [
+            "\n## Errors\n",
+            "| id | why Sortkey answers as AWS does, and otherwise than DynamoDB Local |",
+            "|---|---|",
+            *(f"| `{each.id}` | {each.why} |" for each in rejected),
+            "\n## Answers\n",
+            "| id | Sortkey, as AWS | DynamoDB Local |",
+            "|---|---|---|",
+            *(f"| `{each.id}` | {each.why} | {each.local} |" for each in answered),
+            "\n",
+        ]
+    )
+
+
+def documented() -> str:
+    """The page with its tables made again."""
+    page = DIFFERENCES_PAGE.read_text(encoding="utf-8")
+    return MADE.sub(lambda found: f"{found[1]}{tables()}{found[2]}", page)
+
+
+# `python -m tests.oracle.test_differences` writes the page again.
 def test_documentation_lists_exactly_these() -> None:
-    section = COMPATIBILITY.read_text(encoding="utf-8").partition("## DynamoDB Local")[2]
-    assert sorted(ROW.findall(section)) == sorted(difference.id for difference in DIFFERENCES)
+    assert documented() == DIFFERENCES_PAGE.read_text(encoding="utf-8")
 
 
 # The example must fail without this entry and pass with it; otherwise the entry is stale. An answer may differ in more
@@ -47,3 +72,7 @@ def test_example_shows_the_difference(pair: Pair, difference: Difference) -> Non
     found = mismatch.value
     known = Pair(pair.ours, pair.theirs, [*others, difference])
     assert known.agree(found.request, found.ours, found.theirs), str(found)
+
+
+if __name__ == "__main__":
+    DIFFERENCES_PAGE.write_text(documented(), encoding="utf-8")

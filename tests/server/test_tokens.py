@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sortkey.http.allowed_hosts import AllowedHosts
+from sortkey.http.listener import AllowedHosts
 from sortkey.http.request_parser import Request
 from sortkey.server import tokens
 from sortkey.server.middleware import Middleware

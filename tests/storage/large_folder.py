@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sortkey.storage import seal
-from sortkey.storage.meta_pages import meta_of
-from sortkey.storage.page_tree import TreeWalk
-from sortkey.storage.page_use import PageUse
-from sortkey.storage.tree_pages import Key, Pages
+from sortkey.storage.page_tree import PageUse, TreeWalk
+from sortkey.storage.pages import Key, Pages, meta_of
 from tests.storage.byte_store import ByteBatch, ByteStore, open_store, put
 
 PAGE = 4096

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.storage.leaf_search import END, START
-from sortkey.storage.sound_keys import SoundKeys
+from sortkey.storage.leaf_search import END, START, SoundKeys
 
 BOUNDS = [START, *(bytes([number]) for number in range(10, 100, 10)), END]
 LEAVES = list(pairwise(BOUNDS))

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from sortkey.storage import ascending, descending, gradual_check, seal
-from sortkey.storage.meta_pages import Damage
+from sortkey.storage.pages import Damage
 from tests.storage.byte_store import ByteBatch, ByteStore, Caller, open_store
 from tests.storage.large_folder import KEYS, LONG, PAGE, change, get, hide, leaves_of, overwrite, put_all
 

@@ -13,7 +13,7 @@ import lmdb
 import pytest
 
 from sortkey.storage import DamagedFolder, Transaction, ascending, descending, seal
-from sortkey.storage.meta_pages import Damage
+from sortkey.storage.pages import Damage
 from tests.storage.byte_store import ByteStore, open_store, put
 from tests.storage.large_folder import KEYS, LONG, PAGE, branch_of, get, hide, leaf_of, leaves_of, overwrite
 

@@ -11,9 +11,8 @@ from typing import cast
 import pytest
 
 from sortkey.storage.leaf_search import END, START, DamagedRange, LeafSearch
-from sortkey.storage.meta_pages import newest_meta
-from sortkey.storage.page_use import PageUse
-from sortkey.storage.tree_pages import Pages
+from sortkey.storage.page_tree import PageUse
+from sortkey.storage.pages import Pages, newest_meta
 from tests.storage.byte_store import open_store
 from tests.storage.large_folder import KEYS, PAGE, branch_of, leaves_of, overwrite
 

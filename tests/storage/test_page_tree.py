@@ -9,7 +9,7 @@ from random import Random
 import lmdb
 import pytest
 
-from sortkey.storage import DamagedFolder, environment, folder_check
+from sortkey.storage import DamagedFolder, environment, gradual_check
 from tests.storage.byte_store import open_store, put
 
 MAP = 1 << 30
@@ -18,7 +18,7 @@ FIRST_PAGE = 2
 
 
 def check_pages(folder: Path, opened: lmdb.Environment) -> None:
-    folder_check.check_writable(opened, folder, MAP, environment.FORMAT_KEY)
+    gradual_check.check_writable(opened, folder, MAP, environment.FORMAT_KEY)
 
 
 # A sound folder that is rejected would be worse than damage: splits, merges, long values, free pages, open snapshots.

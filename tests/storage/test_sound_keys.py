@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.storage.leaf_search import END, START
-from sortkey.storage.sound_keys import SoundKeys
+from sortkey.storage.leaf_search import END, START, SoundKeys
 
 
 def sound(*leaves: tuple[bytes, bytes]) -> SoundKeys:

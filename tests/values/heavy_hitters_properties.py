@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.values.heavy_hitters import HeavyHitters
+from sortkey.values.partition_counts import HeavyHitters
 
 STREAMS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 8).map(lambda number: number / 2)), max_size=300)
 

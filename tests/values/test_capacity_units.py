@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sortkey.values.capacity_units import read_units, transactional_read_units, transactional_write_units, write_units
+from sortkey.values.size import read_units, transactional_read_units, write_units
 
 
 # Reading a missing item costs as much as reading a small one.
@@ -18,4 +18,3 @@ def test_reads_by_four_kilobytes(size: int, units: float) -> None:
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (1024, 1), (1025, 2), (400 * 1024, 400)])
 def test_writes_by_one_kilobyte(size: int, units: float) -> None:
     assert write_units(size) == units
-    assert transactional_write_units(size) == 2 * units

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sortkey.values.heavy_hitters import HeavyHitters
+from sortkey.values.partition_counts import HeavyHitters
 
 
 def test_counts_are_exact_while_all_keys_fit() -> None:

@@ -16,8 +16,10 @@ from pathlib import Path
 from types import FrameType
 
 import sortkey
+import sortkey_services
 
-SOURCE = str(Path(sortkey.__file__).parent) + os.sep
+SORTKEY = str(Path(sortkey.__file__).parent) + os.sep
+SERVICES = str(Path(sortkey_services.__file__).parent) + os.sep
 RUNNERS = asyncio.runners.__file__
 OUTSIDE = "-"
 """Entered by the event loop, a thread's start, or the program itself."""
@@ -42,18 +44,25 @@ class Recorder:
         if not self.on or event != "call":
             return
         name = frame.f_code.co_filename
-        if not name.startswith(SOURCE):
+        if not name.startswith((SORTKEY, SERVICES)):
             return
         origin = _origin(frame.f_back)
         if origin != name:
-            self.entered.setdefault(name.removeprefix(SOURCE), set()).add(origin.removeprefix(SOURCE))
+            self.entered.setdefault(_shown(name), set()).add(_shown(origin))
+
+
+def _shown(name: str) -> str:
+    """As docs/internals/architecture.md names files."""
+    if name.startswith(SERVICES):
+        return f"sortkey_services/{name.removeprefix(SERVICES)}"
+    return name.removeprefix(SORTKEY)
 
 
 def _origin(caller: FrameType | None) -> str:
     """The file of ours that called, past the frames of libraries; what the event loop calls comes from outside."""
     while caller is not None:
         name = caller.f_code.co_filename
-        if name.startswith(SOURCE):
+        if name.startswith((SORTKEY, SERVICES)):
             return name
         if name == RUNNERS:
             return OUTSIDE

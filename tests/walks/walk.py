@@ -1,4 +1,4 @@
-"""The four walks of docs/internals/architecture.md, measured: the files that a request enters in a server that has warmed up."""
+"""The four walks of docs/internals/architecture.md, measured: the files that a request enters once caches are warm."""
 
 from __future__ import annotations
 

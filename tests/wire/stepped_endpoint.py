@@ -9,15 +9,14 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from sortkey.engine.database import Database
-from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection
+from sortkey.http.listener import AllowedHosts
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.large_requests import LargeRequests
 from sortkey.wire.metrics import Metrics
-from sortkey.wire.response import Responses
-from sortkey.wire.slice_scheduler import SliceScheduler
+from sortkey.wire.protocol import Responses
 from tests.http.connecting import Host, Transport, connect
 
 TURNS = 1000

@@ -13,7 +13,7 @@ import pytest
 from sortkey.engine.database import Database
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer
-from sortkey.http.outbox import Outbox
+from sortkey.http.sending import Outbox
 from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.metrics import Metrics
@@ -119,7 +119,7 @@ def test_but_not_for_ever(database: Database) -> None:
 # Otherwise the first of many occasional writers would wait for the last.
 def test_it_waits_once_not_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count()
-    monkeypatch.setattr(commit_scheduler, "perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(commit_scheduler, "monotonic", lambda: float(next(seconds)))
 
     async def story() -> None:
         writes = Writes(database)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sortkey.engine.database import Database
-from sortkey.wire.costly_writes import REHEARSALS
+from sortkey.wire.costly_requests import REHEARSALS
 from tests.wire.serving import item, request
 from tests.wire.stepped_endpoint import Clients
 

@@ -12,16 +12,15 @@ from sortkey.engine.database import Database
 from sortkey.engine.operations.answers import to_json
 from sortkey.engine.tables.core import Answer
 from sortkey.errors import ValidationException
-from sortkey.http.allowed_hosts import AllowedHosts
 from sortkey.http.connection import Connection
+from sortkey.http.listener import AllowedHosts
 from sortkey.wire import endpoint as limits
 from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
+from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.large_requests import LargeRequests
 from sortkey.wire.metrics import Metrics
-from sortkey.wire.response import Responses
-from sortkey.wire.slice_scheduler import SliceScheduler
+from sortkey.wire.protocol import Responses
 from tests.http.connecting import Host, Transport, connect
 from tests.wire.serving import item, request
 

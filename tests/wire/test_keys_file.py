@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from sortkey.wire import keys_file
-from sortkey.wire.keys_file import BadKeysFile, Key
+from sortkey.wire import authentication
+from sortkey.wire.authentication import BadKeysFile, Key
 
 
 def test_keys(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_text('{"A": {"secret": "s"}, "B": {"secret": "t", "region": "r", "tables": {"o*": "readwrite"}}}')
-    assert keys_file.load(path) == {"A": Key("s"), "B": Key("t", "r", {"o*": "readwrite"})}
+    assert authentication.load_keys(path) == {"A": Key("s"), "B": Key("t", "r", {"o*": "readwrite"})}
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_a_file_that_cannot_be_used_is_explained_in_one_line(tmp_path: Path, tex
     path = tmp_path / "keys.json"
     path.write_text(text)
     with pytest.raises(BadKeysFile) as caught:
-        keys_file.load(path)
+        authentication.load_keys(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadKeysFile, match="No such file"):
-        keys_file.load(tmp_path / "none")
+        authentication.load_keys(tmp_path / "none")

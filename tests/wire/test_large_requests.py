@@ -15,7 +15,7 @@ import pytest
 from sortkey.engine.database import Database
 from sortkey.engine.requests.pieces import PIECE_BYTES
 from sortkey.values import attribute
-from sortkey.wire.large_requests import ITEM_BODY_BYTES, LargeRequests
+from sortkey.wire.costly_requests import ITEM_BODY_BYTES, LargeRequests
 from tests.wire.serving import item, request
 from tests.wire.stepped_endpoint import Clients
 

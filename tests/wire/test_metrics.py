@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 from sortkey.engine.hot_partitions import HotPartition
-from sortkey.http.prometheus import merged, render
-from sortkey.wire.metrics import FAMILIES, Metrics, partition_samples
-from sortkey.wire.worker_metrics import MetricsFolder
+from sortkey.http.metrics import merged, render
+from sortkey.wire.metrics import FAMILIES, Metrics, MetricsFolder, partition_samples
 
 LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [-+0-9.e]+)")
 

@@ -6,7 +6,7 @@ from zlib import crc32
 import pytest
 
 from sortkey.http.request_parser import Request
-from sortkey.wire.response import ID_LETTERS, Responses
+from sortkey.wire.protocol import ID_LETTERS, Responses
 
 
 @pytest.fixture

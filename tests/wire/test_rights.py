@@ -6,7 +6,7 @@ import pytest
 
 from sortkey.engine import requests
 from sortkey.errors import AccessDeniedException
-from sortkey.wire.rights import ADMIN, ADMIN_OPERATIONS, READ, WRITE, Rights, needs
+from sortkey.wire.authentication import ADMIN, ADMIN_OPERATIONS, READ, WRITE, Rights, needs
 
 KEY = {"pk": {"S": "a"}}
 STREAM = "arn:aws:dynamodb:local:000000000000:table/orders/stream/2026-08-24T00:00:00.000"

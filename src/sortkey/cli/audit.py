@@ -28,14 +28,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
 from sortkey.cli.tables import tables_in
-from sortkey.client import store_url
+from sortkey.client import stores
 from sortkey.model.audit.report import EXAMPLES, AuditReport, FindingCount
 from sortkey.model.audit.table_audit import AuditProgress
+from sortkey.model.costs import explain
 from sortkey.model.errors import ModelError, suggestion
-from sortkey.model.paths import prices
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.connect import connect
 from sortkey.model.sessions.session import Session
-from sortkey.model.tables.table import Table
 from sortkey.storage import StorageError
 
 _NO_CLASS: Final = "(none)"
@@ -111,7 +111,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Table]:
 
 def _store(url: str) -> str:
     """The URL, unless it names a folder that would be created, or memory."""
-    store = store_url.parse(url)
+    store = stores.parse(url)
     if store.path is not None and not store.path.exists():
         raise CannotAudit(f"there is no folder {store.path}")
     if store.path is None and store.remote is None:
@@ -318,9 +318,11 @@ def _after_colon(detail: str) -> str:
 
 
 def _cost(report: AuditReport) -> str:
-    dollars = prices.read_dollars_per_million(report.read_units) + prices.write_dollars_per_million(report.write_units)
+    dollars = explain.read_dollars_per_million(report.read_units) + explain.write_dollars_per_million(
+        report.write_units
+    )
     written = f" and {report.write_units:,g} write units" if report.write_units else ""
-    return f"{report.read_units:,g} read units{written} (${dollars / 1_000_000:,.6f}, list price of {prices.REGION})"
+    return f"{report.read_units:,g} read units{written} (${dollars / 1_000_000:,.6f}, list price of {explain.REGION})"
 
 
 def _summary(reports: Sequence[AuditReport], *, repair: bool) -> str:

@@ -12,9 +12,9 @@ from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
-from sortkey.wire.keys_file import BadKeysFile
-from sortkey.wire.serve_database import Options, authentication_for, serve
-from sortkey.wire.worker_metrics import NoOtherWorkers
+from sortkey.wire.authentication import BadKeysFile
+from sortkey.wire.metrics import NoOtherWorkers
+from sortkey.wire.server import Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
 
 

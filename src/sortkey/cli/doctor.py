@@ -16,14 +16,13 @@ from typing import Final
 import msgspec
 
 from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, print_error
-from sortkey.client import store_url
-from sortkey.client.store_url import Store
+from sortkey.client import stores
+from sortkey.client.stores import Store
 from sortkey.clock import Clock, SystemClock
-from sortkey.diagnosis.endpoint import examine_endpoint
+from sortkey.diagnosis.endpoint import examine_endpoint, examine_write
 from sortkey.diagnosis.finding import Finding, Status
 from sortkey.diagnosis.folder import examine_folder
 from sortkey.diagnosis.machine import ClockWatch, examine_machine
-from sortkey.diagnosis.written_item import examine_write
 
 _SUBJECT_WIDTH: Final = 15
 
@@ -65,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
 def target_of(given: str | None) -> Store | None:
     """What to examine besides the machine. Raises ValueError if it is neither a folder nor a URL."""
     if given is not None:
-        return store_url.parse(given)
-    return store_url.parse(DEFAULT_FOLDER) if DEFAULT_FOLDER.exists() else None
+        return stores.parse(given)
+    return stores.parse(DEFAULT_FOLDER) if DEFAULT_FOLDER.exists() else None
 
 
 def diagnose(store: Store | None, table: str | None, clock: Clock) -> Diagnosis:

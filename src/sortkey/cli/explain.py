@@ -23,12 +23,12 @@ from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
 from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
+from sortkey.model.costs.explain import explain
 from sortkey.model.errors import ModelError
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.explain import explain
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.key import BoundKey
 
 _RANGES: Final = frozenset({"between", "before", "after", "starting"})
 _EXAMPLES: Final[dict[Any, Any]] = {

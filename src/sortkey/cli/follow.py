@@ -23,15 +23,13 @@ from sortkey.cli.arguments import (
 )
 from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
 from sortkey.extras import installed_by
-from sortkey.feeds.changes import metrics as feed_metrics
-from sortkey.feeds.changes.dead_letter import DeadLetter
-from sortkey.feeds.changes.follower import LEASE_SECONDS, Follower
+from sortkey.feeds.follower import LEASE_SECONDS, Follower
+from sortkey.feeds.shards.dead_letter import DeadLetter
+from sortkey.feeds.shards.metrics import FAMILIES
 from sortkey.feeds.status_server import StatusServer
-from sortkey.feeds.timers import metrics as timer_metrics
 from sortkey.http import process
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
-from sortkey.http.prometheus import render
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
@@ -41,7 +39,6 @@ Sink = Callable[[DeadLetter], Awaitable[None]]
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
-_FAMILIES: Final = {**feed_metrics.FAMILIES, **timer_metrics.FAMILIES}
 
 
 def add_arguments(command: Parser) -> None:
@@ -99,7 +96,7 @@ async def follow(
         follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()
-        with StatusServer(listening, lambda: render(follower.samples(), _FAMILIES), hosts):
+        with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):
             await follower.run(lambda: announce(url_of(listening)))
 
 
@@ -110,7 +107,7 @@ def topic_of(arguments: argparse.Namespace, stack: ExitStack) -> Sink | None:
     if arguments.kafka is None or arguments.dead_letters is None:
         raise BadSettings("--kafka and --dead-letters need each other: the brokers, and the topic of dead letters")
     with installed_by("kafka"):
-        module = import_module("sortkey.feeds.changes.topic_dead_letters")
+        module = import_module("sortkey.feeds.kafka.dead_letters")
     try:
         topic = module.open_topic(arguments.kafka, arguments.dead_letters, arguments.kafka_config, START_SECONDS)
     except module.KafkaUnusable as error:

@@ -3,7 +3,7 @@
     sortkey recount SERVICE --store dynamodb://eu-west-1                what differs
     sortkey recount SERVICE --store ./data --repair                     correct it
 
-It reads whole tables and a day of their streams, beside live writers and followers. See docs/guides/patterns.md.
+It reads whole tables and a day of their streams, beside live writers and followers. See docs/guides/aggregates.md.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sortkey.cli.audit import ProgressBar
 from sortkey.cli.follow import service_with_feeds
 from sortkey.cli.services import add_service_argument, settings_of, shared_store
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.handled import handled_by
+from sortkey.feeds.shards.leases import handled_by
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
 from sortkey.patterns.aggregates.aggregator import Aggregator
-from sortkey.patterns.aggregates.recount_report import RecountReport
+from sortkey.patterns.aggregates.recount_repair import RecountReport
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
 
@@ -88,7 +88,7 @@ def aggregator_of(feed: ChangeFeed[Any]) -> Aggregator | None:
 
 async def _recounted(session: AsyncSession, feed: ChangeFeed[Any], aggregator: Aggregator, repair: bool) -> Recounted:
     # Before the items are read: what they have counted is at least this.
-    handled = await handled_by(session, feed)
+    handled = await handled_by(session, feed.name)
     estimate = await session.explain_scan(feed.table)
     with ProgressBar(feed.name, estimate.rows) as bar:
         report = await aggregator.recount(repair=repair, handled=handled, progress=bar.show)

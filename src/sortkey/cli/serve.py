@@ -20,16 +20,15 @@ from sortkey.cli.arguments import (
 )
 from sortkey.cli.progress import Bars
 from sortkey.cli.services import add_service_argument, registered_names, service_named, settings_of
-from sortkey.client import store_url
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.client import stores
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
 from sortkey.server import lifecycle, tokens
 from sortkey.server.access_log import CannotLog, open_log
 from sortkey.server.lifecycle import CannotStart, Endpoint, Plan
 from sortkey.server.tokens import BadTokens, NoTokens, Tokens
 from sortkey.services.interface import BadSettings, Progress, ServiceDefinition
-from sortkey.wire.keys_file import BadKeysFile
-from sortkey.wire.serve_database import Options, authentication_for
+from sortkey.wire.authentication import BadKeysFile
+from sortkey.wire.server import Options, authentication_for
 
 OpenEndpoint = Callable[[ExitStack], Endpoint | None]
 
@@ -77,7 +76,7 @@ def serve(
 ) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        store_url.parse(arguments.store)
+        stores.parse(arguments.store)
     except ValueError as error:
         return print_error(command, str(error))
     try:
@@ -116,7 +115,7 @@ def endpoint_of(command: str, arguments: argparse.Namespace) -> OpenEndpoint:
     """DynamoDB's protocol on the same store, unless the store is remote."""
 
     def open_endpoint(stack: ExitStack) -> Endpoint | None:
-        if store_url.parse(arguments.store).remote is not None:
+        if stores.parse(arguments.store).remote is not None:
             sys.stderr.write(f"sortkey {command}: {arguments.store} is remote, so no DynamoDB endpoint is served\n")
             return None
         options = Options(None, arguments.host, arguments.db_port, arguments.keys, tuple(arguments.allowed_hosts))

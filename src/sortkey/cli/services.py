@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from sortkey.cli.arguments import NoModule, Parser, import_user_module
-from sortkey.client.store_url import parse
+from sortkey.client.stores import parse
 from sortkey.model.errors import suggestion
 from sortkey.services.interface import BadSettings, ServiceDefinition
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
 from sortkey.model.errors import ModelError
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.tables import table_templates
-from sortkey.model.tables.table import Table
 
 FORMATS: Final[Mapping[str, Callable[[Sequence[Table]], str]]] = {
     "json": table_templates.requests,

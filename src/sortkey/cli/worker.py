@@ -32,13 +32,11 @@ from sortkey.feeds.kafka.kafka_settings import (
 )
 from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FAMILIES
-from sortkey.feeds.kafka.subscription import WorkerFailed
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.worker import KafkaWorker, WorkerFailed
 from sortkey.feeds.status_server import StatusServer
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.listener import CannotListen, is_loopback, listen, url_of
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
+from sortkey.http.metrics import render
 from sortkey.http.process import tune_interpreter
-from sortkey.http.prometheus import render
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
@@ -97,7 +95,7 @@ async def work(
         service = definition.make(session, settings)
         assert isinstance(service, Consumer)
         await service.start()
-        worker = Worker(kafka, service)
+        worker = KafkaWorker(kafka, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
         tune_interpreter()

@@ -6,12 +6,11 @@ import os
 from importlib import import_module
 from typing import Any
 
-from sortkey.client import store_url
-from sortkey.client.aws_access import AwsAccess, reject_in_process
-from sortkey.client.embedded import EmbeddedClient
-from sortkey.client.embedded_async import AsyncEmbeddedClient
+from sortkey.client import stores
+from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
+from sortkey.client.stores import AwsAccess
 from sortkey.engine.faults.faults import Faults
 from sortkey.extras import installed_by
 
@@ -24,10 +23,10 @@ def client(
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
     client as the interface. `session`, of boto3 or botocore, has the credentials for an endpoint or AWS; `config` is a
     botocore Config. See docs/guides/client.md. A store in the process can have `faults` (docs/guides/faults.md)."""
-    store = store_url.parse(url)
+    store = stores.parse(url)
     access = AwsAccess(session, config)
     if store.remote is None:
-        reject_in_process(store.url, access)
+        access.reject_in_process(store.url)
         opened: Client = EmbeddedClient(store, faults)
     else:
         _reject_faults(store.url, faults)
@@ -39,10 +38,10 @@ def async_client(
     url: str | os.PathLike[str], *, session: Any = None, config: Any = None, faults: Faults | None = None
 ) -> AsyncClient:
     """As `client`, with methods that are awaited; the session is one of aiobotocore or aioboto3."""
-    store = store_url.parse(url)
+    store = stores.parse(url)
     access = AwsAccess(session, config)
     if store.remote is None:
-        reject_in_process(store.url, access)
+        access.reject_in_process(store.url)
         opened: AsyncClient = AsyncEmbeddedClient(store, faults)
     else:
         _reject_faults(store.url, faults)
@@ -63,12 +62,12 @@ def _reject_faults(url: str, faults: Faults | None) -> None:
 # else, and a store in the process needs neither.
 
 
-def _remote(url: str, remote: store_url.Remote, access: AwsAccess) -> Client:
+def _remote(url: str, remote: stores.Remote, access: AwsAccess) -> Client:
     made: Client = import_module("sortkey.client.remote").RemoteClient(url, remote, access)
     return made
 
 
-def _async_remote(url: str, remote: store_url.Remote, access: AwsAccess) -> AsyncClient:
+def _async_remote(url: str, remote: stores.Remote, access: AwsAccess) -> AsyncClient:
     with installed_by("aws"):
         made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote, access)
     return made

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from sortkey.client import parameters, service_model
+from sortkey.client import service_model
 from sortkey.client.boto3_shapes import to_boto3
-from sortkey.client.metadata import response_metadata
+from sortkey.client.service_model import response_metadata
 from sortkey.errors import DynamoDBError
 
 _REQUEST_ERRORS: Final = frozenset({"ValidationException", "SerializationException"})
@@ -68,7 +68,7 @@ EXCEPTIONS: Final = Exceptions()
 def client_error(operation: str, members: dict[str, Any], error: DynamoDBError) -> ClientError:
     """The error of a call. Raises ParamValidationError instead if boto3 would not have sent the request."""
     if error.code in _REQUEST_ERRORS:
-        parameters.check(operation, members)
+        service_model.check_parameters(operation, members)
     response: Any = {
         "Error": {"Message": error.message, "Code": error.code},
         "ResponseMetadata": response_metadata(error.status),
@@ -84,7 +84,7 @@ def remote_error(operation: str, members: dict[str, Any], error: ClientError) ->
     ParamValidationError as `client_error` does: requests are not fully checked before they are sent."""
     code = error.response["Error"]["Code"]
     if code in _REQUEST_ERRORS:
-        parameters.check(operation, members)
+        service_model.check_parameters(operation, members)
     return EXCEPTIONS.from_code(code)(error.response, error.operation_name)
 
 

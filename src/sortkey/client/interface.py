@@ -6,22 +6,28 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sortkey.client import paginators, waiters
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.errors import EXCEPTIONS, Exceptions
-from sortkey.client.metadata import ClientMeta
 from sortkey.client.methods import Methods, R
-from sortkey.client.service_model import OPERATION_OF
+from sortkey.client.service_model import OPERATION_OF, ClientMeta
+from sortkey.client.stores import Capabilities
 from sortkey.engine.database import Database
 
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
 
-    from sortkey.client.async_pages import AsyncPaginator
+DEADLINE: Final[ContextVar[float | None]] = ContextVar("DEADLINE", default=None)
+"""When a call through the sync remote client must be done, on the monotonic clock; None waits as long as botocore does.
+
+botocore's timeouts are settings of a client, the same for all its requests, and it retries after each. A caller with
+less time sets this around a call: connecting and reading then wait no longer than the time left, and a request that
+fails after the deadline is not retried but raises TimeoutError. `remote.Connections` implements it.
+"""
 
 
 def warn_unclosed(client: object, url: str) -> None:
@@ -165,9 +171,9 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
     async def close(self) -> None:
         """Release the store; later calls raise. The last client of a folder closes it."""
 
-    def get_paginator(self, operation_name: str) -> AsyncPaginator:
+    def get_paginator(self, operation_name: str) -> paginators.AsyncPaginator:
         """botocore's paginator of a method, given by its name; its pages are an async iterator."""
-        return paginators.async_paginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
+        return paginators.AsyncPaginator(operation_name, self._method(OPERATION_OF.get(operation_name, "")))
 
     def get_waiter(self, waiter_name: str) -> waiters.AsyncWaiter:
         """botocore's waiter, such as `table_exists`; its `wait` is awaited."""

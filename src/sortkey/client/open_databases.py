@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Final
 from weakref import WeakSet
 
-from sortkey.client.store_url import Store
+from sortkey.client.stores import Store
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database as start_database

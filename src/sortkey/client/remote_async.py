@@ -7,33 +7,34 @@ optional dependency, and takes tenths of a second to import.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
 from aiobotocore.config import AioConfig
+from aiobotocore.credentials import AioCredentials
+from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import get_session
-from botocore.exceptions import ClientError
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client import capabilities, errors, fast_remote, remote_answers, remote_requests
-from sortkey.client.aws_access import DEFAULT, AwsAccess
+from sortkey.client import errors, fast_reads, remote_formats
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.fast_reads import FastReads
 from sortkey.client.interface import AsyncClient
-from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, configuration, own_session
+from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
+from sortkey.client.remote_formats import request_body
 from sortkey.client.service_model import METHOD_OF, service_of
-from sortkey.client.store_url import Remote
+from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
+from sortkey.clock import monotonic
 
 
 class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
     """Belongs to the event loop of its first call, as its connections do."""
 
-    def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT) -> None:
-        given = access.botocore_session(is_async=True)
-        super().__init__(url, remote, access, given)
-        self._session = given or own_session(get_session)
-        self._fast: fast_remote.AsyncFastRemote | None = None
+    def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT_ACCESS) -> None:
+        super().__init__(url, remote, access, AwsSession(access.session, get_session, is_async=True))
+        self._fast: AsyncFastReads | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
 
@@ -58,13 +59,27 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
         async with self._opening:
             self._check_open()
             if service not in self._clients:
-                config = self._access.configured(AioConfig(**configuration(self._session)))
+                made_http: list[AIOHTTPSession] = []
+
+                def make_http(**arguments: Any) -> AIOHTTPSession:
+                    made_http.append(AIOHTTPSession(**arguments))
+                    return made_http[0]
+
+                settings = self._session.configuration()
+                config = self._configured(AioConfig(http_session_cls=make_http, **settings))
                 made = self._session.create_client(service, config=config, **self._connection.arguments)
-                opened = remote_requests.install(remote_answers.install(await self._open.enter_async_context(made)))
+                opened = await self._open.enter_async_context(made)
+                remote_formats.install(opened)
+                # A configuration of the program's own may have another class of HTTP sessions.
+                fast = service == "dynamodb" and not self._session.is_given and made_http
+                if fast and fast_reads.is_possible(opened):
+                    self._fast = AsyncFastReads(opened, await self._credentials(), made_http[0])
                 self._clients[service] = opened
-                if service == "dynamodb" and self._access.session is None and fast_remote.is_possible(opened):
-                    self._fast = fast_remote.AsyncFastRemote(opened)
             return self._clients[service]
+
+    async def _credentials(self) -> Any:
+        keys = self._connection.keys
+        return AioCredentials(*keys) if keys else await self._session.get_credentials()
 
     async def capabilities(self) -> Capabilities:
         if self._capabilities is None:
@@ -73,17 +88,17 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             except ClientError as error:
                 # An error has the header too, and a caller without the right to list tables may still use them.
                 answer = error.response
-            self._capabilities = capabilities.of_answer(answer)
+            self._capabilities = capabilities_of(answer)
         return self._capabilities
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         # By polling: an endpoint does not announce records.
-        until = time.monotonic() + Timeout
+        until = monotonic() + Timeout
         while True:
             answer = await self.get_records(ShardIterator=ShardIterator, Limit=1)
             if answer["Records"] or answer.get("NextShardIterator") is None:
                 return True
-            left = until - time.monotonic()
+            left = until - monotonic()
             if left <= 0:
                 return False
             ShardIterator = answer["NextShardIterator"]
@@ -94,3 +109,25 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             self._closed = True
             self._clients = {}
             await self._open.aclose()
+
+
+class AsyncFastReads(FastReads):
+    """The fast way of reads, async."""
+
+    def __init__(self, client: Any, credentials: Any, http: AIOHTTPSession) -> None:
+        super().__init__(client)
+        self._credentials = credentials
+        self._http = http
+
+    async def read(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
+        """The answer, with unparsed items; None if botocore has to send the request."""
+        body = request_body(operation, members, binary)
+        if body is None or self._credentials is None:
+            return None
+        try:
+            headers: Any = self.signed_headers(operation, body, await self._credentials.get_frozen_credentials())
+            response = await self._http.send(AWSPreparedRequest("POST", self.url, headers, body, False))
+            content = await response.content
+        except BotoCoreError:
+            return None
+        return self.answer(response.status_code, response.headers, content)

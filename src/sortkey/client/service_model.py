@@ -1,17 +1,30 @@
-"""botocore's service model of DynamoDB, loaded when first needed; most programs never need it.
+"""The parameters of DynamoDB's operations, as boto3 checks them.
 
-Loading takes some 50 ms, and importing the loader twice as long, so neither happens at import.
+boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as it
+builds the engine's typed request. Only a request that fails is checked again, slowly, by botocore: so errors have
+botocore's words, and any value that boto3 accepts is accepted here.
+
+botocore's service model is loaded when first needed; most programs never need it. Loading takes some 50 ms, and
+importing the loader twice as long, so neither happens at import.
 """
 
 from __future__ import annotations
 
+import itertools
+import secrets
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from botocore import xform_name
+from botocore.exceptions import ParamValidationError
 
+from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
+from sortkey.engine import requests
 from sortkey.engine.requests import OPERATIONS
+from sortkey.engine.requests.shapes import Shape
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel, ServiceModel
@@ -26,7 +39,7 @@ _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShar
 
 @cache
 def service_model(service: str = "dynamodb") -> ServiceModel:
-    made: ServiceModel = import_module("botocore.model").ServiceModel(load(service, "service-2"), service)
+    made: ServiceModel = import_module("botocore.model").ServiceModel(load_data(service, "service-2"), service)
     return made
 
 
@@ -50,6 +63,61 @@ def _serialiser() -> Any:
     return import_module("botocore.serialize").create_serializer("json", include_validation=True)
 
 
-def load(service: str, file: str) -> Any:
+def load_data(service: str, file: str) -> Any:
     """One of botocore's data files about a service, such as `paginators-1`."""
     return import_module("botocore.loaders").Loader().load_service_model(service, file)
+
+
+_convert = msgspec.convert
+
+_EXPECTED: Final = {
+    name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
+}
+
+
+def typed_request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
+    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB rejects.
+    `binary` tells whether binary may occur in the members."""
+    shape, known = _EXPECTED[operation]
+    if members.keys() <= known:
+        try:
+            return _convert(to_dynamodb_json(members) if binary else members, shape)
+        except (NeedsBotocore, msgspec.ValidationError):
+            pass
+    body = serialise(operation, members)
+    for name in members.keys() - known:
+        # The installed botocore is newer than the engine. Ignoring a parameter would be worse than rejecting it.
+        raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
+    return requests.decode(operation, body)
+
+
+def check_parameters(operation: str, members: dict[str, Any]) -> None:
+    """Raise botocore's ParamValidationError if boto3 would not have sent this."""
+    serialise(operation, members)
+
+
+_PROCESS: Final = secrets.token_hex(16).upper()
+_REQUESTS: Final = itertools.count(10**15)
+"""From a number large enough that all have one length, without padding."""
+
+
+def response_metadata(status: int = 200) -> dict[str, Any]:
+    """What boto3 adds to every answer. The request id is unique: the process's id, then the request's number."""
+    return {
+        "RequestId": f"{_PROCESS}{next(_REQUESTS)}",
+        "HTTPStatusCode": status,
+        "HTTPHeaders": {},
+        "RetryAttempts": 0,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMeta:
+    """`client.meta`: the parts that make sense without a network."""
+
+    endpoint_url: str
+    region_name: str
+
+    @property
+    def service_model(self) -> ServiceModel:
+        return service_model()

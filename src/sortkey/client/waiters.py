@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from botocore import xform_name
 from botocore.exceptions import ClientError, WaiterError
 
-from sortkey.client.service_model import load
+from sortkey.client.service_model import load_data
 from sortkey.engine.requests import OPERATIONS
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _configuration(name: str) -> SingleWaiterConfig:
 
 @cache
 def _configurations() -> dict[str, SingleWaiterConfig]:
-    model = _botocore().WaiterModel(load("dynamodb", "waiters-2"))
+    model = _botocore().WaiterModel(load_data("dynamodb", "waiters-2"))
     configs = {xform_name(name): model.get_waiter(name) for name in model.waiter_names}
     return {name: config for name, config in configs.items() if config.operation in OPERATIONS}
 

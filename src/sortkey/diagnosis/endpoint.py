@@ -1,9 +1,10 @@
-"""Whether an endpoint is fit: reachable, of which product, how far away, and whether its clock is ours."""
+"""Whether an endpoint is fit: reachable, of which product, how far away, whether its clock is ours, and whether it
+keeps what is written."""
 
 from __future__ import annotations
 
+import secrets
 import statistics
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -13,15 +14,13 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
-from sortkey.client import capabilities
-from sortkey.client.capabilities import AWS, UNKNOWN, Capabilities
-from sortkey.client.deadline import DEADLINE
+from sortkey.client import stores
+from sortkey.client.interface import DEADLINE
 from sortkey.client.remote import RemoteClient
 from sortkey.client.remote_connection import connection, credentials_of_this_machine
-from sortkey.client.store_url import Remote
-from sortkey.clock import Clock
-from sortkey.diagnosis.amounts import seconds_text
-from sortkey.diagnosis.finding import Finding, fail, ok, warn
+from sortkey.client.stores import AWS, UNKNOWN, Capabilities, Remote
+from sortkey.clock import Clock, monotonic
+from sortkey.diagnosis.finding import Finding, fail, ok, seconds_text, warn
 
 LONGEST_SECONDS: Final = 10.0
 """For each step, retries included."""
@@ -62,7 +61,7 @@ class Answered(NamedTuple):
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    limited = DEADLINE.set(time.monotonic() + LONGEST_SECONDS)
+    limited = DEADLINE.set(monotonic() + LONGEST_SECONDS)
     try:
         yield
     finally:
@@ -74,7 +73,7 @@ def examine_endpoint(url: str, remote: Remote, clock: Clock) -> list[Finding]:
     client = RemoteClient(url, remote)
     try:
         answered = ask(client, clock)
-        known = connection(remote).capabilities or capabilities.of_answer({"ResponseMetadata": answered.metadata})
+        known = connection(remote).capabilities or stores.capabilities_of({"ResponseMetadata": answered.metadata})
         found = [judge_answer(url, answered), credentials, judge_product(known), judge_clock(answered)]
         return found if answered.error is not None else [*found, examine_latency(client)]
     except Unfit as unfit:
@@ -166,9 +165,9 @@ def examine_latency(client: RemoteClient) -> Finding:
     try:
         with time_limit():
             for _ in range(ROUND_TRIPS):
-                began = time.perf_counter()
+                began = monotonic()
                 client.list_tables(Limit=1)
-                seconds.append(time.perf_counter() - began)
+                seconds.append(monotonic() - began)
     except (BotoCoreError, ClientError, TimeoutError) as error:
         return fail("latency", f"request {len(seconds) + 2} failed: {error}", "look at the endpoint's log and metrics")
     return judge_latency(statistics.median(seconds), max(seconds))
@@ -180,3 +179,43 @@ def judge_latency(median: float, worst: float) -> Finding:
         advice = "run closer to the endpoint: each request waits this long"
         return warn("latency", found, advice, median=median, worst=worst)
     return ok("latency", found, median=median, worst=worst)
+
+
+_ADVICE: Final = "look at the table's name, the key's rights and the endpoint's log"
+
+
+def examine_write(url: str, remote: Remote, table: str) -> Finding:
+    """Put one item into a table, read it and delete it."""
+    client = RemoteClient(url, remote)
+    try:
+        with time_limit():
+            return _round_trip(client, table)
+    except (BotoCoreError, ClientError, TimeoutError) as error:
+        return fail("write", f"{table}: {error}", _ADVICE)
+    finally:
+        client.close()
+
+
+def _round_trip(client: RemoteClient, table: str) -> Finding:
+    key = new_key(client.describe_table(TableName=table)["Table"])
+    names = {"#key": next(iter(key))}
+    began = monotonic()
+    # The condition protects an item that has this key by a coincidence.
+    client.put_item(
+        TableName=table, Item=key, ConditionExpression="attribute_not_exists(#key)", ExpressionAttributeNames=names
+    )
+    put = monotonic() - began
+    read = client.get_item(TableName=table, Key=key, ConsistentRead=True).get("Item")
+    client.delete_item(TableName=table, Key=key)
+    if read != key:
+        return fail("write", f"{table}: the item that was put could not be read", "look at the endpoint's log")
+    return ok("write", f"one item put into {table} in {seconds_text(put)}, read and deleted", put=put)
+
+
+def new_key(description: dict[str, Any]) -> dict[str, Any]:
+    """A key of the table that no item has: random text, a random number or random bytes."""
+    types = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    token = secrets.token_bytes(15)
+    values = {"S": f"sortkey-doctor-{token.hex()}", "N": str(int.from_bytes(token, "big")), "B": token}
+    names = (each["AttributeName"] for each in description["KeySchema"])
+    return {name: {types[name]: values[types[name]]} for name in names}

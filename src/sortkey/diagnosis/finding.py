@@ -1,8 +1,10 @@
-"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not."""
+"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not; with bytes and
+seconds as people read them."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -35,3 +37,19 @@ def warn(subject: str, found: str, advice: str, **numbers: float) -> Finding:
 
 def fail(subject: str, found: str, advice: str, **numbers: float) -> Finding:
     return Finding(subject, Status.FAIL, found, advice, numbers)
+
+
+_BYTES: Final = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def bytes_text(number: float) -> str:
+    for size, unit in _BYTES:
+        if number >= size:
+            return f"{number / size:.3g} {unit}" if number < 999 * size else f"{number / size:,.0f} {unit}"
+    return f"{number:.0f} bytes"
+
+
+def seconds_text(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:,.1f} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"

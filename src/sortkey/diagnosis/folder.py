@@ -1,4 +1,4 @@
-"""Whether a data folder is fit: who may use it, what it holds, who has it open, and the disk below it.
+"""Whether a data folder is fit: who may use it, what it holds, who has it open, and the file system and disk below it.
 
 Nothing is changed. The one file that is written, to measure how long a sync takes, has no name where the system allows
 that, and is gone when it is closed.
@@ -7,24 +7,29 @@ that, and is gone when it is closed.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import statistics
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from sortkey.clock import Clock
-from sortkey.diagnosis.amounts import bytes_text, seconds_text
-from sortkey.diagnosis.file_system import examine_file_system
-from sortkey.diagnosis.finding import Finding, fail, ok, warn
+from sortkey.clock import Clock, monotonic
+from sortkey.diagnosis.finding import Finding, bytes_text, fail, ok, seconds_text, warn
 from sortkey.storage import FolderState, IncompatibleFormat, Reader, StorageError, Unreadable, inspect
 
+MOUNTS: Final = Path("/proc/self/mounts")
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
+_LAYERED: Final = frozenset({"overlay", "aufs"})
+_REMOTE: Final = frozenset(
+    {"9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "nfs", "nfs4", "smb3", "smbfs", "virtiofs"}
+)
+_UNSAFE_OPTIONS: Final = frozenset({"nobarrier", "barrier=0"})
 LEAST_FREE_BYTES: Final = 100 << 20
 LITTLE_FREE_BYTES: Final = 1 << 30
 LITTLE_FREE_SHARE: Final = 0.05
-
 SYNCS: Final = 16
 SYNC_SECONDS: Final = 2.0
 """A slow disk is measured fewer times."""
@@ -32,10 +37,8 @@ SLOW_SYNC_SECONDS: Final = 0.010
 FEIGNED_SYNC_SECONDS: Final = 0.000_005
 """No disk is this quick."""
 PAGE: Final = bytes(4096)
-
 LONG_SNAPSHOT_COMMITS: Final = 10_000
 FULL_SLOTS: Final = 0.8
-
 _sync: Final = getattr(os, "fdatasync", os.fsync)
 """As LMDB does it."""
 
@@ -170,10 +173,10 @@ def measured_syncs(folder: Path) -> list[float]:
         os.pwrite(handle, PAGE * SYNCS, 0)
         _sync(handle)
         for number in range(SYNCS):
-            began = time.perf_counter()
+            began = monotonic()
             os.pwrite(handle, PAGE, number * len(PAGE))
             _sync(handle)
-            seconds.append(time.perf_counter() - began)
+            seconds.append(monotonic() - began)
             if sum(seconds) > SYNC_SECONDS:
                 break
     return seconds
@@ -191,3 +194,66 @@ def judge_sync(median: float, worst: float) -> Finding:
         advice = "use a local SSD; until then, send writes over many connections, which share commits"
         return warn("sync", found, advice, median=median, worst=worst)
     return ok("sync", found, median=median, worst=worst)
+
+
+class Mount(NamedTuple):
+    point: Path
+    type: str
+    options: frozenset[str]
+
+
+def read_mounts(text: str) -> list[Mount]:
+    """The lines of /proc/self/mounts: device, mount point, type, options."""
+    fields = (line.split() for line in text.splitlines())
+    return [
+        Mount(Path(_unescaped(point)), kind, frozenset(options.split(",")))
+        for _, point, kind, options, *_ in (each for each in fields if len(each) >= 4)
+    ]
+
+
+def _unescaped(text: str) -> str:
+    """A space in a path is written as \\040."""
+    return _ESCAPED.sub(lambda matched: chr(int(matched[1], 8)), text)
+
+
+def mount_of(path: Path, mounts: Iterable[Mount]) -> Mount | None:
+    """The mount that a path is on: the deepest above it, and of those the last, which hides the others."""
+    found: Mount | None = None
+    for mount in mounts:
+        deeper = found is None or len(mount.point.parts) >= len(found.point.parts)
+        if path.is_relative_to(mount.point) and deeper:
+            found = mount
+    return found
+
+
+def examine_file_system(folder: Path) -> Finding:
+    try:
+        text = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ok("file system", "unknown: this system does not list its mounts")
+    mount = mount_of(folder.resolve(), read_mounts(text))
+    return ok("file system", "unknown: no mount lists it") if mount is None else judge_mount(mount)
+
+
+def judge_mount(mount: Mount) -> Finding:
+    found = f"{mount.type} on {mount.point}"
+    if "ro" in mount.options:
+        return fail("file system", f"{found}, read-only", "remount it for writing, or use another disk")
+    if mount.type in _MEMORY:
+        return warn("file system", f"{found}: memory, gone at a restart", "put the folder on a disk")
+    if mount.type in _LAYERED:
+        return warn("file system", f"{found}: a container's own layer, gone with it", "put the folder on a volume")
+    if mount.type in _REMOTE or mount.type.startswith("fuse"):
+        return warn(
+            "file system",
+            f"{found}: LMDB's locks and memory map need a local file system",
+            "put the folder on a local disk (ext4, XFS); damage is possible here if two machines open it",
+        )
+    unsafe = mount.options & _UNSAFE_OPTIONS
+    if unsafe:
+        return warn(
+            "file system",
+            f"{found} with {', '.join(sorted(unsafe))}: a power failure can lose answered writes",
+            "mount it with barriers",
+        )
+    return ok("file system", found)

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Final
 
-from sortkey.clock import Clock
-from sortkey.diagnosis.amounts import bytes_text, seconds_text
-from sortkey.diagnosis.finding import Finding, fail, ok, warn
+from sortkey.clock import Clock, monotonic
+from sortkey.diagnosis.finding import Finding, bytes_text, fail, ok, seconds_text, warn
 from sortkey.extras import EXTRAS
 from sortkey.storage.environment import MAP_BYTES, SMALLEST_MAP_BYTES
 
@@ -129,13 +128,13 @@ def examine_file_size(limit: int) -> Finding:
 class ClockWatch:
     """Compares the system's clock with the monotonic clock while other things are examined."""
 
-    def __init__(self, clock: Clock, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Clock, steady: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._monotonic = monotonic
-        self._began = clock.now(), monotonic()
+        self._steady = steady
+        self._began = clock.now(), steady()
 
     def finding(self) -> Finding:
-        now, elapsed = self._clock.now(), self._monotonic() - self._began[1]
+        now, elapsed = self._clock.now(), self._steady() - self._began[1]
         step = now - self._began[0] - elapsed
         found = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
         if abs(step) > CLOCK_STEP_SECONDS:

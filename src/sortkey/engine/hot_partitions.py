@@ -20,8 +20,7 @@ from sortkey.errors import InternalServerError
 from sortkey.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from sortkey.storage import DAMAGED_PAGE, Transaction, after_prefix, ascending, is_sound
 from sortkey.values.attribute import Item
-from sortkey.values.heavy_hitters import HeavyHitters
-from sortkey.values.partition_counts import Load
+from sortkey.values.partition_counts import HeavyHitters, Load
 
 WARNING_SECONDS: Final = 60.0
 """A partition is warned of once in so many seconds."""

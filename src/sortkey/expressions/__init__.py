@@ -5,7 +5,7 @@
     bindings.check_all_used()
     test(item)
 
-`lexer` makes tokens, `parser` makes a tree, and `tree_checks` rejects trees that are wrong for every request.
+`parser` makes a tree of a text, and `tree_checks` rejects trees that are wrong for every request.
 `condition`, `projection`, `update` and `key_condition` compile the tree and cache it by its text; `compilation`
 collects the checks that each request must pass. `legacy` builds the same trees from the older parameters.
 """

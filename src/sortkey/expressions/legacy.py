@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from sortkey.errors import ValidationException
-from sortkey.expressions.assignments import Compute, compute_value
 from sortkey.expressions.bindings import Bindings, name_error
 from sortkey.expressions.condition import Condition, compile_condition
 from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
 from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
 from sortkey.expressions.tree import Condition as Tree
-from sortkey.expressions.update import TYPE_NAMES, Merge, Program, Update, add_to, take_from
+from sortkey.expressions.update import TYPE_NAMES, Compute, Merge, Program, Update, add_to, compute_value, take_from
 from sortkey.values.attribute import (
     ORDERED_TYPES,
     PREFIX_TYPES,

@@ -1,4 +1,4 @@
-"""Text to tree, by recursive descent.
+"""Text to tokens to tree, by recursive descent.
 
     condition   := conjunction (OR conjunction)*             AND binds tighter than OR, NOT tighter than AND
     conjunction := negation (AND negation)*
@@ -12,16 +12,17 @@ Whether a parenthesis opens a condition or an operand is known only after the fi
 
 Nesting is bounded, so that no text can exhaust the interpreter's stack: each level of parentheses that is not redundant
 contains an operator, each call and each NOT is one, and at most 300 operators are allowed. A level takes at most two
-calls here, and a node of the tree one call in the functions that walk it (`tree_checks`, `condition`, `assignments`).
-With 4 KB of text, that makes 650 calls at most; the interpreter allows 1000.
+calls here, and a node of the tree one call in the functions that walk it (`tree_checks`, `condition`, `update`). With 4
+KB of text, that makes 650 calls at most; the interpreter allows 1000.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal, cast
+import re
+from typing import Final, Literal, NamedTuple, cast
 
 from sortkey import limits
-from sortkey.expressions import lexer, tree_checks
+from sortkey.expressions import tree_checks
 from sortkey.expressions.errors import InvalidExpression, too_many_operators
 from sortkey.expressions.tree import (
     Action,
@@ -42,6 +43,67 @@ from sortkey.expressions.tree import (
     Set,
     Value,
 )
+
+KEYWORDS: Final = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
+
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<space>[ \t\r\n\f]+)
+    | (?P<name>[A-Za-z][A-Za-z0-9_]*)
+    | (?P<alias>\#[A-Za-z0-9_]+)
+    | (?P<value>:[A-Za-z0-9_]+)
+    | (?P<index>0|[1-9][0-9]*)
+    | (?P<sign><=|>=|<>|[=<>+\-.,()\[\]])
+    | (?P<unknown>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    """A token's type is "name", "#name", ":value", "index", "end" or "unknown" (a character that no expression may
+    have). For keywords and signs it is the word itself in upper case."""
+
+    type: str
+    text: str
+    start: int
+    end: int
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text; the last has the type "end"."""
+    found = [
+        Token(_type(match.lastgroup, match.group()), match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup != "space"
+    ]
+    found.append(Token("end", "<EOF>", len(text), len(text)))
+    return found
+
+
+def _type(group: str | None, word: str) -> str:
+    match group:
+        case "name":
+            upper = word.upper()
+            return upper if upper in KEYWORDS else "name"
+        case "alias":
+            return "#name"
+        case "value":
+            return ":value"
+        case "index":
+            return "index"
+        case "sign":
+            return word
+        case _:
+            return "unknown"
+
+
+def vicinity(text: str, found: list[Token], position: int) -> str:
+    """The text around a token as error messages quote it: from the token before to the token after."""
+    start = found[position - 1].start if position else 0
+    last = min(position + 1, len(found) - 1)
+    return text[start : found[last].end]
+
 
 _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
@@ -82,7 +144,7 @@ class _Parser:
                 f"Expression size has exceeded the maximum allowed size; expression size: {len(text)}"
             )
         self._text = text
-        self._tokens = lexer.tokens(text)
+        self._tokens = tokens(text)
         self._position = 0
         self._depth = 0
         """Parentheses and calls that are open."""
@@ -111,7 +173,7 @@ class _Parser:
 
     def _syntax_error(self) -> InvalidExpression:
         token = self._tokens[self._position]
-        near = lexer.vicinity(self._text, self._tokens, self._position)
+        near = vicinity(self._text, self._tokens, self._position)
         return InvalidExpression(f'Syntax error; token: "{token.text}", near: "{near}"')
 
     # conditions

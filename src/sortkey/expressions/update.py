@@ -7,22 +7,192 @@ changed in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from itertools import repeat
+from typing import Any, Final, NamedTuple
 
 from sortkey.errors import ValidationException
-from sortkey.expressions.assignments import Compute, compile_assigned, wrong_type
+from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings, DocumentPath
-from sortkey.expressions.compilation import Check, Compilation, cached_by_text, roots
-from sortkey.expressions.document_changes import Change, apply_changes, check_parent
+from sortkey.expressions.compilation import Check, Compilation, Getter, cached_by_text, getter, roots
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, find, pick, resolve
-from sortkey.expressions.tree import Add, Delete, Path, Remove, Set
+from sortkey.expressions.tree import Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
 from sortkey.limits import ITEM_BYTES
 from sortkey.values import number
 from sortkey.values.attribute import SET_TYPES, AttributeValue, Item, normalise_value, type_of
 from sortkey.values.errors import UPDATED_ITEM_TOO_LARGE
 from sortkey.values.size import value_size
+
+Compute = Callable[[Item, Bindings], AttributeValue]
+
+_ARITHMETIC: Final = {"+": number.add, "-": number.subtract}
+_NUMBER: Final = frozenset({"N"})
+_LIST: Final = frozenset({"L"})
+
+
+class Assigned(NamedTuple):
+    """A compiled right-hand side; `path` or `value` is set if it is nothing else."""
+
+    compute: Compute
+    path: Path | None = None
+    value: Value | None = None
+
+
+def wrong_type() -> ValidationException:
+    return ValidationException("An operand in the update expression has an incorrect data type")
+
+
+def compile_assigned(value: Operand | Arithmetic, compilation: Compilation) -> Assigned:
+    match value:
+        case Path():
+            compilation.path(value)
+            return Assigned(_existing(getter(value)), path=value)
+        case Value():
+            compilation.value(value)
+            return Assigned(compute_value(value.placeholder), value=value)
+        case Arithmetic():
+            return _compile_arithmetic(value, compilation)
+        case Call():
+            # `map`, because a comprehension would be another call for each level of nesting.
+            arguments = list(map(compile_assigned, value.arguments, repeat(compilation)))
+            compilation.count_operator()
+            if len(arguments) != 2:
+                raise errors.operand_count(value.function, len(arguments))
+            compile_call = _compile_append if value.function == "list_append" else _compile_default
+            return compile_call(compilation, *arguments)
+
+
+def compute_value(placeholder: str) -> Compute:
+    return lambda _item, bindings: bindings.values[placeholder]
+
+
+def _existing(get: Getter) -> Compute:
+    def existing(item: Item, bindings: Bindings) -> AttributeValue:
+        value = get(item, bindings)
+        if value is None:
+            raise ValidationException("The provided expression refers to an attribute that does not exist in the item")
+        return value
+
+    return existing
+
+
+def _content(value: AttributeValue, tag: str) -> Any:
+    if tag not in value:
+        raise wrong_type()
+    return value[tag]
+
+
+def _compile_arithmetic(tree: Arithmetic, compilation: Compilation) -> Assigned:
+    left, right = compile_assigned(tree.left, compilation), compile_assigned(tree.right, compilation)
+    compilation.count_operator()
+    _require_types(compilation, tree.operator, _NUMBER, left, right)
+    apply, a, b = _ARITHMETIC[tree.operator], left.compute, right.compute
+
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
+        return {"N": apply(_content(a(item, bindings), "N"), _content(b(item, bindings), "N"))}
+
+    return Assigned(compute)
+
+
+def _compile_append(compilation: Compilation, first: Assigned, second: Assigned) -> Assigned:
+    _require_types(compilation, "list_append", _LIST, first, second)
+    a, b = first.compute, second.compute
+
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
+        return {"L": [*_content(a(item, bindings), "L"), *_content(b(item, bindings), "L")]}
+
+    return Assigned(compute)
+
+
+def _compile_default(compilation: Compilation, attribute: Assigned, default: Assigned) -> Assigned:
+    path = attribute.path
+    if path is None:
+        raise errors.not_a_path("if_not_exists")
+    if default.path is not None:
+        compilation.require_distinct(path, [default.path], "if_not_exists")
+    get = getter(path)
+
+    def compute(item: Item, bindings: Bindings) -> AttributeValue:
+        # The default is evaluated even if it is not needed: a missing attribute in it fails the update all the same.
+        otherwise = default.compute(item, bindings)
+        value = get(item, bindings)
+        return otherwise if value is None else value
+
+    return Assigned(compute)
+
+
+def _require_types(compilation: Compilation, operator: str, allowed: frozenset[str], *operands: Assigned) -> None:
+    for operand in operands:
+        if operand.value is not None:
+            compilation.require_type(operand.value, allowed, operator)
+
+
+class Change(NamedTuple):
+    path: DocumentPath
+    value: AttributeValue | None
+    """The new value; None removes the old one."""
+
+
+def check_parent(item: Item, path: DocumentPath) -> None:
+    """The map or list that holds the path's last part must exist."""
+    if len(path) == 1:
+        return
+    parent = find(item, path[:-1])
+    if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
+        raise ValidationException("The document path provided in the update expression is invalid for update")
+
+
+def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
+    """The item with all changes made. Their paths neither overlap nor conflict, and their parents exist."""
+    members = dict(item)
+    for part, beneath in _by_part(changes, depth=0).items():
+        _change_member(members, str(part), beneath, depth=1)
+    return members
+
+
+def _by_part(changes: Sequence[Change], depth: int) -> dict[str | int, list[Change]]:
+    groups: dict[str | int, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(change.path[depth], []).append(change)
+    return groups
+
+
+def _change_member(members: Item, name: str, changes: list[Change], depth: int) -> None:
+    if len(changes[0].path) > depth:
+        members[name] = _rewrite_value(members[name], changes, depth)
+    elif changes[0].value is None:
+        members.pop(name, None)
+    else:
+        members[name] = changes[0].value
+
+
+def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int) -> AttributeValue:
+    groups = _by_part(changes, depth)
+    if "L" in value:
+        elements = {part: group for part, group in groups.items() if isinstance(part, int)}
+        return {"L": _rewrite_elements(value["L"], elements, depth + 1)}
+    members = dict(value["M"])
+    for part, beneath in groups.items():
+        _change_member(members, str(part), beneath, depth + 1)
+    return {"M": members}
+
+
+def _rewrite_elements(
+    elements: list[AttributeValue], groups: dict[int, list[Change]], depth: int
+) -> list[AttributeValue]:
+    """Indexes refer to the list before the changes; those past its end append, in ascending order."""
+    rewritten: list[AttributeValue | None] = [*elements]
+    for index in sorted(groups):
+        changes = groups[index]
+        if len(changes[0].path) > depth:
+            rewritten[index] = _rewrite_value(elements[index], changes, depth)
+        elif index < len(elements):
+            rewritten[index] = changes[0].value
+        else:
+            rewritten.append(changes[0].value)
+    return [element for element in rewritten if element is not None]
+
 
 TYPE_NAMES: Final = {
     "S": "STRING",

@@ -1,13 +1,13 @@
 """`sk.feeds`: changes of tables, messages and timers, and the functions that they call."""
 
+from sortkey.feeds.aws.due_handler import due_handler as due_handler
+from sortkey.feeds.aws.eventbridge import EventBridge as EventBridge
+from sortkey.feeds.aws.lambda_handler import lambda_handler as lambda_handler
 from sortkey.feeds.changes.change_feed import ChangeFeed as ChangeFeed
-from sortkey.feeds.changes.dead_letter import DeadLetter as DeadLetter
-from sortkey.feeds.changes.follower import Follower as Follower
-from sortkey.feeds.eventbridge.due_handler import due_handler as due_handler
-from sortkey.feeds.eventbridge.eventbridge import EventBridge as EventBridge
+from sortkey.feeds.follower import Follower as Follower
 from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
-from sortkey.feeds.lambda_handler import lambda_handler as lambda_handler
+from sortkey.feeds.shards.dead_letter import DeadLetter as DeadLetter
 from sortkey.feeds.timers.timers import Timers as Timers
-from sortkey.model.streams.change import read_record as read_record
+from sortkey.model.calls.change import read_record as read_record

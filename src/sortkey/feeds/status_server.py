@@ -12,9 +12,11 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
-from sortkey.http.allowed_hosts import AllowedHosts, rejection
-from sortkey.http.prometheus import CONTENT_TYPE
+from sortkey.http.listener import AllowedHosts, rejection
+from sortkey.http.metrics import CONTENT_TYPE
 
+POLL_SECONDS: Final = 0.05
+"""Between two looks whether it is to stop."""
 TEXT: Final = "text/plain; charset=utf-8"
 CLIENT_SECONDS: Final = 10
 """The time limit for a client to send its request and to read the answer."""
@@ -28,7 +30,7 @@ class StatusServer:
     ) -> None:
         """`hosts` are those for which it serves metrics; None means all."""
         self._server = _Server(listening, scrape, hosts)
-        self._thread = Thread(target=self._server.serve_forever, name="status")
+        self._thread = Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), name="status")
 
     def __enter__(self) -> Self:
         self._thread.start()

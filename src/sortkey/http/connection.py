@@ -10,23 +10,41 @@ whose requests wait in large number or size. Bodies that are arriving share a li
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 import msgspec
 
-from sortkey.http.arriving_bodies import ArrivingBodies, ArrivingBody
-from sortkey.http.keepalive import keep_alive
 from sortkey.http.metrics import ServerMetrics
-from sortkey.http.outbox import Outbox
-from sortkey.http.receiving_turns import DISCARDED, ReceivingTurns
+from sortkey.http.receiving import DISCARDED, ArrivingBodies, ArrivingBody, ReceivingTurns
 from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.sending import Outbox, UnsentAnswers
 from sortkey.limits import KIB, MIB
 
-CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+if sys.platform == "darwin":
+    _KEEPALIVE_IDLE: Final = socket.TCP_KEEPALIVE
+else:
+    _KEEPALIVE_IDLE: Final = socket.TCP_KEEPIDLE
+KEEPALIVE_OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, _KEEPALIVE_IDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)
 
+
+def keep_alive(connected: socket.socket | None) -> None:
+    """Switch on TCP's keep-alive probes, which detect within two minutes that a peer has vanished. A socket that is not
+    TCP needs none."""
+    if connected is not None and connected.family in (socket.AF_INET, socket.AF_INET6):
+        for option in KEEPALIVE_OPTIONS:
+            connected.setsockopt(*option)
+
+
+CONTINUE_BYTES: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 UNDER_WAY: Final = 64
 """Requests of one connection that may wait or be under way before reading from it pauses."""
 WAITING_BYTES: Final = MIB
@@ -35,7 +53,6 @@ TURN_BYTES: Final = 256 * KIB
 """Bytes of answers that one connection may add before other connections get their turn."""
 TURN_REQUESTS: Final = 64
 """Requests that one connection may begin before other connections get their turn."""
-
 REQUEST_SECONDS: Final = 60
 """From a request's first byte to its last."""
 IDLE_SECONDS: Final = 350

@@ -13,12 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
-from sortkey.http.arriving_bodies import ArrivingBodies
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
-from sortkey.http.outbox import Outbox
-from sortkey.http.receiving_turns import ReceivingTurns
-from sortkey.http.unsent_answers import UnsentAnswers
+from sortkey.http.receiving import ArrivingBodies, ReceivingTurns
+from sortkey.http.sending import Outbox, UnsentAnswers
 
 CONNECTIONS: Final = 10_000
 OTHER_FILES: Final = 64

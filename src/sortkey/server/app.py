@@ -11,9 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from litestar import Litestar, Request, Response, Router, get
 from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
-from sortkey.http import prometheus
-from sortkey.http.allowed_hosts import AllowedHosts
-from sortkey.http.prometheus import Samples
+from sortkey.http.listener import AllowedHosts
+from sortkey.http.metrics import CONTENT_TYPE, Samples, render
 from sortkey.model.errors import ModelError
 from sortkey.server.access_log import AccessLog, NoLog
 from sortkey.server.exchange import BODY_BYTES, CALLER, caller_dependency, exchange_of
@@ -58,7 +57,7 @@ def app_of(
             except (ModelError, ClientError, BotoCoreError) as error:
                 # The other samples tell that the store is away.
                 _logger.warning("there are no metrics of %s: %s", service.name, error)
-        return prometheus.render(shown, known_families)
+        return render(shown, known_families)
 
     undocumented = [*routes, *_own_routes(show, b"")]
     document = openapi_document(undocumented, services, isinstance(known, KnownTokens))
@@ -106,7 +105,7 @@ def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> lis
         "/metrics",
         tags=[TAG],
         summary="Metrics of requests and access paths, for Prometheus",
-        media_type=prometheus.CONTENT_TYPE,
+        media_type=CONTENT_TYPE,
     )
     async def show_metrics() -> bytes:
         return await metrics()

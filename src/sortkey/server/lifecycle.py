@@ -14,9 +14,9 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.engine.database import Database
-from sortkey.feeds.changes.follower import Follower
+from sortkey.feeds.follower import Follower
 from sortkey.http import process
-from sortkey.http.prometheus import Samples
+from sortkey.http.metrics import Samples
 from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession
@@ -29,8 +29,8 @@ from sortkey.server.tokens import Tokens
 from sortkey.services.interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
+from sortkey.wire.metrics import NoOtherWorkers
 from sortkey.wire.server import Server
-from sortkey.wire.worker_metrics import NoOtherWorkers
 
 PAUSE_SECONDS: Final = 5.0
 """Of a demonstration's visitors, after an error of the store."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sortkey.feeds.changes.metrics import FAMILIES as FEED_FAMILIES
-from sortkey.feeds.timers.metrics import FAMILIES as TIMER_FAMILIES
-from sortkey.http.metrics import ServerMetrics, families
-from sortkey.http.prometheus import Families, Samples
-from sortkey.model.paths.meter import Reading
+from sortkey.feeds.shards.metrics import FAMILIES as FEED_FAMILIES
+from sortkey.http.metrics import Families, Samples, ServerMetrics, families
+from sortkey.model.costs.meter import Reading
 
 _PREFIX: Final = "sortkey_http"
 _LABEL: Final = "route"
@@ -29,7 +27,6 @@ FAMILIES: Final[Families] = {
     "sortkey_path_capacity_units_total": ("counter", "Capacity units consumed, by access path."),
     "sortkey_path_seconds_total": ("counter", "Seconds spent waiting for the store, by access path."),
     **FEED_FAMILIES,
-    **TIMER_FAMILIES,
 }
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from sortkey.http.allowed_hosts import AllowedHosts, rejection
+from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.server.errors import api_error
 
 Right = Literal["read", "write"]

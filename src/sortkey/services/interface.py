@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
-from sortkey.http.prometheus import Families, Samples
+from sortkey.http.metrics import Families, Samples
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
 
 if TYPE_CHECKING:
     # Installed with the server only.

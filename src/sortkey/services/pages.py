@@ -18,7 +18,16 @@ from litestar.params import QueryParameter
 from sortkey.model.calls.queries import Page
 from sortkey.services.interface import BadRequest
 
-__all__ = ["PAGE", "AskedPage", "PageAnswer", "PageArguments", "PageInfo", "page_answer", "page_arguments"]
+__all__ = [
+    "PAGE",
+    "AskedPage",
+    "PageAnswer",
+    "PageArguments",
+    "PageInfo",
+    "page_answer",
+    "page_arguments",
+    "sized_page",
+]
 
 DEFAULT_ITEMS: Final = 50
 MAX_ITEMS: Final = 1000
@@ -61,15 +70,28 @@ def page_arguments(
     before: Annotated[str | None, QueryParameter(description="before this cursor")] = None,
 ) -> PageArguments:
     """Raises BadRequest for a size out of bounds, and for both directions at once."""
+    return sized_page(first, after, last, before)
+
+
+def sized_page(
+    first: int | None,
+    after: str | None,
+    last: int | None,
+    before: str | None,
+    *,
+    default: int = DEFAULT_ITEMS,
+    most: int = MAX_ITEMS,
+) -> PageArguments:
+    """The same for lists with a default and a largest size of their own."""
     if (first is not None or after is not None) and (last is not None or before is not None):
         raise BadRequest("use first and after, or last and before, not both")
     for name, size in (("first", first), ("last", last)):
-        if size is not None and not 1 <= size <= MAX_ITEMS:
-            raise BadRequest(f"{name}: must be from 1 to {MAX_ITEMS:,}, not {size}")
+        if size is not None and not 1 <= size <= most:
+            raise BadRequest(f"{name}: must be from 1 to {most:,}, not {size}")
     if before is not None and last is None:
-        last = DEFAULT_ITEMS
+        last = default
     if last is None and first is None:
-        first = DEFAULT_ITEMS
+        first = default
     return PageArguments(first=first, after=after, last=last, before=before)
 
 

@@ -13,9 +13,8 @@ from sortkey.storage.environment import (
     open_existing,
 )
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
-from sortkey.storage.ranges import after_prefix, ascending, descending
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
-from sortkey.storage.store import Store
+from sortkey.storage.store import Store, after_prefix, ascending, descending
 from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull, Ticket
 
 __all__ = [

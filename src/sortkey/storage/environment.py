@@ -17,8 +17,11 @@ takes its place. Snapshots of the old one stay valid, and it goes with the last 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import resource
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,17 +33,15 @@ from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 import lmdb
 
-from sortkey.storage import folder_check, lock_file
-from sortkey.storage.folder_check import DATA_FILE
-from sortkey.storage.gradual_check import GradualCheck
-from sortkey.storage.meta_pages import Damage
+from sortkey.storage import gradual_check
+from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
+from sortkey.storage.pages import Damage
 
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 """A snapshot, or the one write transaction."""
 Cursor: TypeAlias = "lmdb.Cursor[bytes]"
-
 DAMAGED_PAGE: Final = (
     lmdb.BadChecksumError,
     lmdb.CorruptedError,
@@ -52,11 +53,9 @@ DAMAGED_PAGE: Final = (
     lmdb.ProblemError,
 )
 """What LMDB raises where it notices that a page is damaged. It aborts what it was asked to do."""
-
 FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
-
 MAP_BYTES: Final = 1 << 44
 SMALLEST_MAP_BYTES: Final = 1 << 30
 MEMORY_MAP_BYTES: Final = 16 << 30
@@ -69,17 +68,22 @@ READERS: Final = 2048
 """The most snapshots open at once, over all processes."""
 SPARE_READERS: Final = 64
 """Read transactions kept for reuse. Beginning a new one takes three times as long."""
-
 CHECKED_BYTES: Final = 32 << 20
 """The pages of a file of at most this size are all checked when it is opened, which takes a fifth of a second.
 
 Those of a larger one are checked as they are read, and in the background (`gradual_check`)."""
-
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
 CREATION_STEPS: Final = 50
-
 MEMORY_FOLDER: Final = Path("/dev/shm")
+LOCK_FILE: Final = "lock.mdb"
+_READER_BYTES: Final = 64
+_HEADER_BYTES: Final = 128
+_FIRST_BYTES: Final = 64 << 10
+"""More than LMDB writes to its other file when it creates it. Half a file would be taken for a damaged one."""
+_BLOCK_BYTES: Final = 512
+"""In which `stat` counts."""
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StorageError(Exception):
@@ -120,7 +124,7 @@ def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
     environment = _open(path, sync=True)
     check: GradualCheck | None = None
     try:
-        check = folder_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        check = gradual_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
         if check is not None:
             check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
@@ -152,7 +156,7 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
         if check_pages:
-            folder_check.check_read_only(environment, path)
+            gradual_check.check_read_only(environment, path)
         with environment.begin() as snapshot:
             found = snapshot.get(FORMAT_KEY)
         if found is None:
@@ -223,7 +227,7 @@ def _open(
     smallest: int = SMALLEST_MAP_BYTES,
 ) -> lmdb.Environment:
     if lock:
-        lock_file.reserve(path, READERS)
+        _reserve_lock_file(path, READERS)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
@@ -303,3 +307,56 @@ def _require_format(found: bytes, path: Path) -> None:
             f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format "
             f"{FORMAT.decode()}: open it with the version that wrote it"
         )
+
+
+def _reserve_lock_file(folder: Path, readers: int) -> None:
+    """Make the file of LMDB's locks and readers, with all of its space, if it is missing. Raises OSError if the disk
+    has no space for it.
+
+    LMDB makes the file without content and writes to it through a map, page by page as readers come. Where such a page
+    finds no space on the disk, the system kills the process (SIGBUS). So the file is made here first, full of zeros,
+    and a lack of space is an error. LMDB accepts a file that it finds, and initialises it.
+
+    The file is made under another name and then linked. It must not be opened once it is there: closing it would
+    release the locks that LMDB holds in this process.
+
+    Other errors are left to LMDB, which may do without the file, for example on a read-only disk.
+    """
+    file = folder / LOCK_FILE
+    try:
+        if file.exists():
+            _check_space(file)
+        else:
+            _make_lock_file(file, _HEADER_BYTES + readers * _READER_BYTES)
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise
+
+
+def _check_space(file: Path) -> None:
+    """A file of another program, or one that was copied without its zeros, may lack pages."""
+    found, disk = file.stat(), os.statvfs(file)
+    if found.st_blocks * _BLOCK_BYTES < found.st_size and disk.f_bavail * disk.f_frsize < found.st_size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _make_lock_file(file: Path, size: int) -> None:
+    other = file.with_name(f"{LOCK_FILE}.{secrets.token_hex(4)}")
+    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        try:
+            _write_zeros(handle, size + _FIRST_BYTES)
+            os.ftruncate(handle, size)
+        finally:
+            os.close(handle)
+        # Another process may have made it meanwhile.
+        with contextlib.suppress(FileExistsError):
+            os.link(other, file)
+    finally:
+        other.unlink()
+
+
+def _write_zeros(handle: int, size: int) -> None:
+    """A write may end where the disk does; the next one raises OSError."""
+    while size:
+        size -= os.write(handle, bytes(size))

@@ -7,18 +7,18 @@ the leaves beside it:
 - A bound between two leaves may be damaged in the page above. Then one of the two has a key on the wrong side of it.
 - A cursor moves to the next leaf at most, and asks again there.
 
-A leaf is sound if its page is (`tree_pages`) and each value was written under the key that it is found by. The rest of
-a value is verified by reads. A damaged leaf is an error for each key of the three leaves, and others are served. A page
+A leaf is sound if its page is (`pages`) and each value was written under the key that it is found by. The rest of a
+value is verified by reads. A damaged leaf is an error for each key of the three leaves, and others are served. A page
 that cannot be read is treated like a damaged one.
 
 LMDB does not use the pages of a snapshot again, so a snapshot that lasts makes the file grow by all that is written
 meanwhile. Therefore the check holds none for longer than `STRETCH_SECONDS`. Each stretch looks at the newest commit,
 and goes on at the key where the one before it ended. Page numbers mean nothing from one stretch to the next. What was
-found to be sound is noted by keys (`sound_keys`), and stays so in every later commit:
+found to be sound is noted by keys (`SoundKeys`), and stays so in every later commit:
 
 - A commit changes a leaf, or the bounds beside it, only by a write to this leaf or to one beside it. Whoever writes
   has checked the three leaves before, in this process or in another: a write is wrapped as a read is
-  (`checked_transaction`), or its process has checked the whole file. So what it copies is sound.
+  (`store.CheckedTransaction`), or its process has checked the whole file. So what it copies is sound.
 - A delete may merge a leaf with one beside it, and the next delete may merge the two with a third one. So each delete
   of a transaction checks one leaf more on each side.
 - For the same reason, an older snapshot is safe where the newest commit is: either it has the same leaf, or a writer
@@ -36,18 +36,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Final, TypeVar, cast
 
 import lmdb
 
-from sortkey.storage.leaf_search import END, START, Branches, DamagedRange, LeafSearch, Place, checked
-from sortkey.storage.meta_pages import Damage, meta_of, newest_meta
-from sortkey.storage.page_tree import TreeWalk, take_free_pages
-from sortkey.storage.page_use import PageUse
+from sortkey.clock import monotonic
+from sortkey.storage.leaf_search import (
+    END,
+    START,
+    Bounds,
+    Branches,
+    DamagedRange,
+    LeafSearch,
+    Place,
+    SoundKeys,
+    checked,
+)
+from sortkey.storage.page_tree import PageUse, TreeWalk, check_trees, take_free_pages
+from sortkey.storage.pages import Damage, Pages, meta_of, newest_meta
 from sortkey.storage.sealed import SEAL_BYTES, key_sum_at, sum_of_key
-from sortkey.storage.sound_keys import Bounds, SoundKeys
-from sortkey.storage.tree_pages import Pages
 
 STEP_SECONDS: Final = 0.001
 """How long the background checks before it pauses. Other threads wait for it, because Python runs one at a time."""
@@ -56,9 +63,7 @@ STRETCH_SECONDS: Final = 0.02
 """How long the background looks at one commit, with pauses."""
 TRIES: Final = 3
 """Damage counts if it is seen this often, each time in a new snapshot: a commit may be written while it is read."""
-
 Result = TypeVar("Result")
-
 _logger = logging.getLogger(__name__)
 
 
@@ -149,17 +154,17 @@ class GradualCheck:
 
     def _stretch(self, position: bytes, pause: Callable[[], bool] | None) -> bytes | None:
         """Check the leaves from a key on, in one commit; returns the key to go on at, or None to end early."""
-        until = perf_counter() + STEP_SECONDS
-        end = perf_counter() + STRETCH_SECONDS
+        until = monotonic() + STEP_SECONDS
+        end = monotonic() + STRETCH_SECONDS
         with self._newest_tree() as tree:
             for place in tree.leaves_from(position):
                 with self._lock:
                     self._check(tree, place)
-                now = perf_counter()
+                now = monotonic()
                 if pause is not None and now > until:
                     if pause():
                         return None
-                    until = perf_counter() + STEP_SECONDS
+                    until = monotonic() + STEP_SECONDS
                 if now > end:
                     return place.high
         return END
@@ -261,3 +266,55 @@ class GradualCheck:
             found = key_sum_at(page, seal) if not is_long else key_sum_at(pages.read_long(seal, SEAL_BYTES), 0)
             if (found[0] != key_sum or length < SEAL_BYTES) and key != self._unsealed:
                 raise Damage(f"record {key.hex()} on page {number} is damaged, or its key is")
+
+
+DATA_FILE: Final = "data.mdb"
+READ_ONLY_TRIES: Final = 5
+
+
+def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    """Check the pages of a folder's `data.mdb`, while other processes may write to it. Raises Damage if it is damaged.
+
+    The check follows a snapshot, whose pages LMDB does not use again. Only the meta pages can change meanwhile, so
+    damage counts when it is seen again while no process can commit.
+
+    The leaves of a file larger than `most_bytes` are left to the check that is returned.
+    """
+    try:
+        return _begin_check(environment, path, most_bytes, unsealed)
+    except Damage:
+        transaction = environment.begin(write=True)
+        try:
+            return _begin_check(environment, path, most_bytes, unsealed)
+        finally:
+            transaction.abort()
+
+
+def _begin_check(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+    if (path / DATA_FILE).stat().st_size > most_bytes:
+        return GradualCheck(environment, path / DATA_FILE, unsealed)
+    _check_snapshot(environment, path)
+    return None
+
+
+def check_read_only(environment: lmdb.Environment, path: Path) -> None:
+    """The same with all leaves, for an environment that cannot stop other processes: tries again instead."""
+    for left in reversed(range(READ_ONLY_TRIES)):
+        try:
+            _check_snapshot(environment, path)
+        except Damage:
+            if not left:
+                raise
+        else:
+            return
+
+
+def _check_snapshot(environment: lmdb.Environment, path: Path) -> None:
+    # Beginning a snapshot reads no page of a tree.
+    with environment.begin() as snapshot:
+        file = os.open(path / DATA_FILE, os.O_RDONLY)
+        try:
+            read = partial(os.pread, file)
+            check_trees(read, meta_of(read, snapshot.id()), os.fstat(file).st_size)
+        finally:
+            os.close(file)

@@ -1,4 +1,4 @@
-"""The store: durable ordered bytes, snapshots to read, a queue to write.
+"""The store: durable ordered bytes, snapshots and ranges to read, a queue to write.
 
 An LMDB reader first notes the number of the newest commit, then copies where that commit's tree begins. If two commits
 come in between, it copies the root of a newer tree. That snapshot is sound, only newer than its number, and its pages
@@ -12,23 +12,21 @@ every time. Callers that need a key anyway pass that one, and the check costs no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar, cast
 
 import lmdb
 
 from sortkey.storage import environment
-from sortkey.storage.checked_transaction import CheckedTransaction
 from sortkey.storage.environment import FORMAT_KEY, Transaction
 from sortkey.storage.gradual_check import GradualCheck
-from sortkey.storage.intercepted_transaction import InterceptedTransaction
-from sortkey.storage.meta_pages import Damage
-from sortkey.storage.sound_keys import Bounds, SoundKeys
+from sortkey.storage.leaf_search import END, START, Bounds, SoundKeys
+from sortkey.storage.pages import Damage
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
-
 SNAPSHOT_TRIES: Final = 20
 
 
@@ -154,3 +152,198 @@ def _begin_again(begin: Callable[[], Transaction], key: bytes) -> tuple[Transact
     # Not a coincidence any more: let the reader see the error.
     snapshot = begin()
     return snapshot, snapshot.get(key)
+
+
+def ascending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Rows with low <= key < high, smallest key first."""
+    cursor = transaction.cursor()
+    if not cursor.set_range(low):
+        return
+    for key, value in cursor.iternext():
+        if key >= high:
+            return
+        yield key, value
+
+
+def descending(transaction: Transaction, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Rows with low <= key < high, greatest key first."""
+    cursor = transaction.cursor()
+    found = cursor.prev() if cursor.set_range(high) else cursor.last()
+    if not found:
+        return
+    for key, value in cursor.iterprev():
+        if key < low:
+            return
+        yield key, value
+
+
+def after_prefix(prefix: bytes) -> bytes:
+    """The smallest key greater than every key that begins with `prefix`."""
+    kept = prefix.rstrip(b"\xff")
+    if not kept:
+        raise ValueError("no key is greater than every key that begins with only 0xff bytes")
+    return kept[:-1] + bytes([kept[-1] + 1])
+
+
+class InterceptedTransaction:
+    """A write transaction that calls a function before it commits, for stores whose disk shall be slow or fail.
+
+    What the function raises is the error of the commit. It is not called if nothing was written: LMDB does not sync
+    then either.
+    """
+
+    def __init__(self, transaction: Transaction, before_commit: Callable[[], None]) -> None:
+        self._transaction = transaction
+        self._before_commit = before_commit
+        self._has_written = False
+
+    def __enter__(self) -> Self:
+        self._transaction.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._transaction.__exit__(kind, error, traceback)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transaction, name)
+
+    def put(self, key: bytes, value: bytes) -> bool:
+        self._has_written = True
+        return self._transaction.put(key, value)
+
+    def delete(self, key: bytes) -> bool:
+        self._has_written = True
+        return self._transaction.delete(key)
+
+    def commit(self) -> None:
+        if self._has_written:
+            self._before_commit()
+        self._transaction.commit()
+
+
+Require = Callable[[bytes], Bounds]
+"""`GradualCheck.require`, with errors of the store's user."""
+RequireToDelete = Callable[[bytes, SoundKeys], None]
+"""`GradualCheck.require_to_delete`, likewise."""
+
+
+class CheckedTransaction:
+    """Transactions of a file that is still being checked (`gradual_check`): they check what they are about to read.
+
+    They have the methods of LMDB's transactions and cursors that Sortkey uses, so the code above sees no difference but
+    the time. Once the whole file is known to be sound, the store gives out LMDB's own ones.
+    """
+
+    __slots__ = ("_merged", "_require", "_require_to_delete", "_transaction", "abort", "commit", "id")
+
+    def __init__(self, transaction: Any, require: Require, require_to_delete: RequireToDelete) -> None:
+        self._transaction = transaction
+        self._require = require
+        self._require_to_delete = require_to_delete
+        self._merged = SoundKeys()
+        # LMDB's own methods: an interrupt must not come between a commit and its return.
+        self.abort: Callable[[], None] = transaction.abort
+        self.commit: Callable[[], None] = transaction.commit
+        self.id: Callable[[], int] = transaction.id
+
+    def __enter__(self) -> CheckedTransaction:
+        self._transaction.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._transaction.__exit__(*error)
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        self._require(key)
+        return self._transaction.get(key, default)
+
+    def put(self, key: bytes, value: bytes) -> bool:
+        self._require(key)
+        done: bool = self._transaction.put(key, value)
+        return done
+
+    def delete(self, key: bytes) -> bool:
+        self._require_to_delete(key, self._merged)
+        done: bool = self._transaction.delete(key)
+        return done
+
+    def cursor(self) -> CheckedCursor:
+        return CheckedCursor(self._transaction.cursor(), self._require)
+
+
+class CheckedCursor:
+    """A cursor that requires where it is before it moves, and where it looks before it jumps."""
+
+    __slots__ = ("_cursor", "_high", "_low", "_require", "item", "key", "value")
+
+    def __init__(self, cursor: Any, require: Require) -> None:
+        self._cursor = cursor
+        self._require = require
+        self._low = self._high = START
+        self.key: Callable[[], bytes] = cursor.key
+        self.value: Callable[[], bytes] = cursor.value
+        self.item: Callable[[], tuple[bytes, bytes]] = cursor.item
+
+    def set_range(self, key: bytes) -> bool:
+        self._allow(key)
+        found: bool = self._cursor.set_range(key)
+        return found
+
+    def set_key(self, key: bytes) -> bool:
+        self._allow(key)
+        found: bool = self._cursor.set_key(key)
+        return found
+
+    def first(self) -> bool:
+        self._allow(START)
+        found: bool = self._cursor.first()
+        return found
+
+    def last(self) -> bool:
+        self._low, self._high = self._require(END)
+        found: bool = self._cursor.last()
+        return found
+
+    def next(self) -> bool:
+        at = self._cursor.key()
+        if not at:
+            return self.first()
+        self._allow(at)
+        found: bool = self._cursor.next()
+        return found
+
+    def prev(self) -> bool:
+        at = self._cursor.key()
+        if not at:
+            return self.last()
+        self._allow(at)
+        found: bool = self._cursor.prev()
+        return found
+
+    def iternext(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
+        """From where the cursor is, or from the first entry."""
+        found = bool(self._cursor.key()) or self.first()
+        while found:
+            yield self._current(keys, values)
+            found = self.next()
+
+    def iterprev(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
+        """From where the cursor is, or from the last entry."""
+        found = bool(self._cursor.key()) or self.last()
+        while found:
+            yield self._current(keys, values)
+            found = self.prev()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.iternext()
+
+    def _current(self, keys: bool, values: bool) -> Any:
+        if not values:
+            return self._cursor.key()
+        return self._cursor.item() if keys else self._cursor.value()
+
+    def _allow(self, key: bytes) -> None:
+        if not self._low <= key < self._high:
+            self._low, self._high = self._require(key)

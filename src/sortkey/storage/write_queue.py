@@ -27,11 +27,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from operator import methodcaller
-from time import perf_counter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import lmdb
 
+from sortkey.clock import monotonic
 from sortkey.limits import MIB
 from sortkey.storage.environment import StorageError, Transaction
 
@@ -284,10 +284,10 @@ class WriteQueue(Generic[BatchType]):
     def _commit(self, tickets: list[Ticket[BatchType]]) -> None:
         fate: list[None] = []
         taken = 0
-        began = perf_counter()
+        began = monotonic()
         try:
             with self.begin() as transaction:
-                waited = perf_counter() - began
+                waited = monotonic() - began
                 batch = self._batch(transaction)
                 for ticket in tickets:
                     taken += 1
@@ -296,13 +296,13 @@ class WriteQueue(Generic[BatchType]):
                     if batch.bytes_handled > BATCH_BYTES:
                         break
                 batch.finish()
-                worked = perf_counter()
+                worked = monotonic()
                 # No Python code runs between the commit and noting it, so an interrupt cannot come between.
                 fate.extend(map(COMMIT, (transaction,)))
         except Exception as error:
             raise _Aborted(tickets[:taken] or tickets) from error
         self.commits += 1
-        waited += perf_counter() - worked
+        waited += monotonic() - worked
         self.commit_seconds += (waited - self.commit_seconds) / AVERAGED_COMMITS
         try:
             batch.committed()

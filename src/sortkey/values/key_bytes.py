@@ -1,8 +1,8 @@
 """Key attributes as bytes that LMDB orders as DynamoDB orders the values.
 
-A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the
-values do. None is a prefix of another, so more bytes can follow: the next attribute of a multi-attribute key, and the
-suffix of index rows.
+A partition key becomes the hash of its bytes. A sort key becomes bytes that compare, within one type, as the values do.
+None is a prefix of another, so more bytes can follow: the next attribute of a multi-attribute key, and the suffix of
+index rows.
 
     S   each UTF-8 byte + 1, then 00        UTF-8 never uses FF, so nothing overflows and nothing grows
     N   see `number`
@@ -15,7 +15,9 @@ The longest sort key, 1,024 bytes, takes 1,152 bytes as B and 1,025 as S.
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
+from itertools import product
 from typing import Final
 
 from sortkey.values import number
@@ -80,3 +82,30 @@ def prefix_bounds(tag: str, value: str) -> tuple[bytes, bytes]:
     group, real = low[-_GROUP - 1 : -1], low[-1]
     # The bytes after the prefix in its last group, and the marker, are all below FF.
     return low, low[: -_GROUP - 1] + group[:real].ljust(_GROUP + 1, b"\xff")
+
+
+class KeyProduct(Collection[tuple[str, str]]):
+    """The keys of a batch read whose partition keys and sort keys are combined.
+
+    Every pair of a partition key and a sort key, both strings, partition by partition. It stores only the two
+    sequences, which are much shorter than the list of pairs.
+    """
+
+    __slots__ = ("partitions", "sorts")
+
+    def __init__(self, partitions: Sequence[str], sorts: Sequence[str]) -> None:
+        self.partitions = partitions
+        self.sorts = sorts
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return product(self.partitions, self.sorts)
+
+    def __len__(self) -> int:
+        return len(self.partitions) * len(self.sorts)
+
+    def __contains__(self, pair: object) -> bool:
+        return isinstance(pair, tuple) and len(pair) == 2 and pair[0] in self.partitions and pair[1] in self.sorts
+
+    @property
+    def distinct(self) -> bool:
+        return len(set(self.partitions)) == len(self.partitions) and len(set(self.sorts)) == len(self.sorts)

@@ -1,5 +1,8 @@
-"""How many bytes DynamoDB counts for a value and for an item: names and strings in UTF-8, binaries decoded from
-base64, and a few bytes for structure. These sizes decide the 400 KB limit, pages and capacity units."""
+"""How many bytes DynamoDB counts for a value and for an item, and how many capacity units it charges for them.
+
+Names and strings count in UTF-8, binaries decoded from base64, and structure with a few bytes. These sizes decide the
+400 KB limit and pages. Capacity units are rounded: reads by 4 KB, writes by 1 KB, never less than one step.
+"""
 
 from __future__ import annotations
 
@@ -50,3 +53,23 @@ def value_size(value: Mapping[str, Any]) -> int:
 
 def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
     return sum(text_size(name) + value_size(value) for name, value in item.items())
+
+
+READ_UNIT_BYTES: Final = 4096
+WRITE_UNIT_BYTES: Final = 1024
+
+
+def read_units(size: int, consistent: bool) -> float:
+    """For one item, or for all bytes of a page. A missing item costs one step."""
+    steps = -(-size // READ_UNIT_BYTES) or 1
+    return float(steps) if consistent else steps / 2
+
+
+def transactional_read_units(size: int) -> float:
+    """A transaction reads twice: once to prepare and once to commit."""
+    return 2 * read_units(size, consistent=True)
+
+
+def write_units(size: int) -> float:
+    """For the larger of the item before and after."""
+    return float(-(-size // WRITE_UNIT_BYTES) or 1)

@@ -21,18 +21,18 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
 from typing import Final
 
+from sortkey.clock import monotonic
 from sortkey.engine.database import Database
 from sortkey.engine.operations.fast_path import FastWork
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.http.connection import PendingAnswer
-from sortkey.http.outbox import Outbox
 from sortkey.http.request_parser import Request
+from sortkey.http.sending import Outbox
 from sortkey.limits import KIB, MIB
 from sortkey.storage import QueueClosed, Ticket
-from sortkey.wire.route import Route
+from sortkey.wire.protocol import Route
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""
@@ -178,7 +178,7 @@ class CommitScheduler:
         if self._writes >= self._expected:
             self._expected = self._writes
             return False
-        now = perf_counter()
+        now = monotonic()
         if self._writes > self._seen:
             self._seen = self._writes
         else:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any, Final
 
+from sortkey.clock import monotonic
 from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.operations.answers import to_json
@@ -27,21 +27,23 @@ from sortkey.engine.requests.pieces import BATCHES, PIECE_BYTES, decode_in_piece
 from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer, PendingAnswer
-from sortkey.http.metrics import OK, RequestMetrics
-from sortkey.http.prometheus import Samples, render
+from sortkey.http.metrics import OK, RequestMetrics, Samples, render
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
-from sortkey.wire.costly_writes import CostlyWrites
-from sortkey.wire.large_requests import ITEM_BODY_BYTES, LARGE_BYTES, LargeRequests
+from sortkey.wire.costly_requests import (
+    ITEM_BODY_BYTES,
+    LARGE_BYTES,
+    CostlyWrites,
+    LargeRequests,
+    PendingRead,
+    SliceScheduler,
+)
 from sortkey.wire.metrics import FAMILIES, Metrics
-from sortkey.wire.protocol import CoralError
-from sortkey.wire.response import TEXT, Responses
-from sortkey.wire.route import Route
-from sortkey.wire.slice_scheduler import PendingRead, SliceScheduler
+from sortkey.wire.protocol import TEXT, CoralError, Responses, Route
 
 QUEUED_WRITES: Final = 10_000
 UNDER_WAY_BYTES: Final = 64 * MIB
@@ -95,7 +97,7 @@ class Endpoint:
 
     def begin(self, request: Request, defer: Defer) -> bytes | None:
         """Return the answer; or None for a write, whose answer comes later."""
-        started = perf_counter()
+        started = monotonic()
         route = self._routes.get(request.headers.get(b"x-amz-target", b""))
         if route is None or request.method != b"POST":
             return self._answer_other(request)
@@ -304,7 +306,7 @@ class Endpoint:
         consumed = route.consumed
         for table, units in answer.units.items():
             consumed[table] += units
-        route.metrics.count(OK, perf_counter() - started)
+        route.metrics.count(OK, monotonic() - started)
         return self._responses.success(request, answer.text)
 
     def _error(
@@ -316,7 +318,7 @@ class Endpoint:
             _logger.exception("the error %s cannot be sent", error.code)
             error = internal_error()
             text = protocol.error_json(error)
-        metrics.count(error.code, perf_counter() - started)
+        metrics.count(error.code, monotonic() - started)
         return self._responses.answer(request, error.status, text, headers=RETRY_AFTER if error.status == 503 else b"")
 
     def _answer_other(self, request: Request) -> bytes:
@@ -325,7 +327,7 @@ class Endpoint:
             return self._page(request)
         except Exception:
             _logger.exception("%s failed", request.target.decode("latin-1"))
-            return self._error(request, self._unknown, internal_error(), perf_counter())
+            return self._error(request, self._unknown, internal_error(), monotonic())
 
     def _page(self, request: Request) -> bytes:
         """Health, metrics, and errors."""
@@ -336,18 +338,18 @@ class Endpoint:
         try:
             self._authentication.check_host(request)
         except CoralError as rejected:
-            return self._error(request, self._unknown, rejected, perf_counter())
+            return self._error(request, self._unknown, rejected, monotonic())
         if request.method in (b"GET", b"HEAD"):
             if path == b"/metrics":
                 return self._responses.answer(request, 200, render(self._scrape(), FAMILIES), TEXT)
             missing = CoralError(404, "NotFound", "Not found. Operations are sent by POST to /.")
-            return self._error(request, self._unknown, missing, perf_counter())
+            return self._error(request, self._unknown, missing, monotonic())
         if request.method != b"POST":
             error = CoralError(405, "MethodNotAllowed", "Operations are sent by POST.")
             allow = b"Allow: GET, HEAD, POST\r\n"
             return self._responses.answer(request, 405, protocol.error_json(error), headers=allow)
         unknown = UnknownOperationException("An unknown operation was requested.")
-        return self._error(request, self._unknown, unknown, perf_counter())
+        return self._error(request, self._unknown, unknown, monotonic())
 
 
 def _room_for(size: int) -> int:

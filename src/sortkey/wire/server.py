@@ -1,4 +1,4 @@
-"""The endpoint of one database on sockets; the caller closes the database when the server has stopped."""
+"""The endpoint of a database on sockets: the server, and a process that serves as the command line says."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable
-from time import monotonic
+from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from sortkey.clock import monotonic
 from sortkey.engine.database import Database
+from sortkey.engine.faults.faults import Faults
+from sortkey.engine.faulty_database import open_database, store_clock
 from sortkey.engine.hot_partitions import HotPartitions
-from sortkey.http.prometheus import Samples, merged
+from sortkey.http import process
+from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback
+from sortkey.http.metrics import Samples, merged
 from sortkey.http.server import HttpServer
-from sortkey.wire.authentication import Authentication, NoAuthentication
+from sortkey.wire import authentication
+from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler
+from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.large_requests import LargeRequests
-from sortkey.wire.metrics import HOT_PARTITIONS, Metrics, partition_samples
-from sortkey.wire.response import ID_LETTERS, IDENTITY_LETTERS, Responses
-from sortkey.wire.slice_scheduler import SliceScheduler
-from sortkey.wire.worker_metrics import OtherWorkers
+from sortkey.wire.metrics import HOT_PARTITIONS, Metrics, NoOtherWorkers, OtherWorkers, partition_samples
+from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
 
 HOTTEST_SECONDS: Final = 10
 """How often the workers tell each other their hottest partitions. Finding them takes a millisecond."""
@@ -92,3 +98,48 @@ class Server(HttpServer):
 
     def _hottest_samples(self) -> Samples:
         return partition_samples(self._hot_partitions.hottest(HOT_PARTITIONS, monotonic(), named=self._names_keys))
+
+
+class Options(msgspec.Struct, frozen=True):
+    data: Path | None
+    """The data folder; None is memory."""
+    host: str
+    port: int
+    keys: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names by which a server without keys may be addressed."""
+    faults: Faults | None = None
+
+
+def authentication_for(options: Options) -> Authentication:
+    """Raises BadKeysFile; and CannotListen if other machines could reach a server without keys."""
+    if options.keys is not None:
+        return KeyAuthentication(authentication.load_keys(options.keys), store_clock(options.faults))
+    if not is_loopback(options.host):
+        raise CannotListen(
+            f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"
+        )
+    return NoAuthentication(AllowedHosts((options.host, *options.allowed_hosts)))
+
+
+def serve(
+    options: Options,
+    authentication: Authentication,
+    listening: socket.socket,
+    other_workers: OtherWorkers,
+    ready: Callable[[Server], None],
+) -> None:
+    """Serve until a signal or `Server.stop`. Then everything that was answered is on disk, and the folder is closed."""
+
+    async def serve_until_stopped() -> None:
+        single = isinstance(other_workers, NoOtherWorkers)
+        server = Server(database, authentication, other_workers, commits_on_loop=single)
+        process.on_stop_signal(server.stop)
+        await server.serve(listening, lambda: ready(server))
+
+    database = open_database(options.data, options.faults)
+    process.tune_interpreter()
+    try:
+        process.run(serve_until_stopped())
+    finally:
+        database.close()

@@ -22,9 +22,8 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
 from sortkey.http.listener import listen
-from sortkey.wire.serve_database import Options, authentication_for, serve
-from sortkey.wire.server import Server
-from sortkey.wire.worker_metrics import MetricsFolder
+from sortkey.wire.metrics import MetricsFolder
+from sortkey.wire.server import Options, Server, authentication_for, serve
 
 
 class Worker:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey_services.boosts.api import BoostsService
-from sortkey_services.boosts.service import TABLES
+from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import read_settings
 
 

@@ -6,7 +6,7 @@
     favourite-counts   key     {restaurant}  {window}           how many
                        top     {window}  {count}                which have the most; sharded by restaurant
 
-Users write favourites alone. The counts follow from the table's changes (`counts.py`). `mine` is a local index, so a
+Users write favourites alone. The counts follow from the table's changes (`counts_of`). `mine` is a local index, so a
 user's own list can be read consistently: it has a mark as soon as that is acknowledged, on AWS, too. All restaurants
 of a window share one list, so its partition is sharded: a single one would take every write of every count.
 """
@@ -43,4 +43,16 @@ class FavouriteCount(sk.Item, table=COUNTS):
     key = sk.Key("{restaurant}", "{window}")
     top = sk.Index(
         "top", "{window}", "{count}", names=("toppk", "count"), shards=sk.Shards(TOP_SHARDS, by="restaurant")
+    )
+
+
+def counts_of(timezone: str) -> sk.patterns.Aggregate:
+    """Each change of a favourite counts exactly once, in the windows of its `since`. Days, months and years are those
+    of the time zone. Raises DeclarationError for one that does not exist."""
+    return sk.patterns.aggregate(
+        Favourite,
+        into=FavouriteCount,
+        by=("restaurant",),
+        window=sk.patterns.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY", zone=timezone),
+        values={"count": sk.patterns.count()},
     )

@@ -1,37 +1,107 @@
-"""The favourites service, called by HTTP: marks and unmarks, lists in both directions, counts and top lists."""
+"""The favourites service: marks and unmarks, lists in both directions, counts and top lists. Its settings:
+
+    [favourites]
+    timezone = "Europe/London"
+
+The time zone decides in which day, month and year a favourite counts. It must not change while there are favourites:
+those counted before would be taken out of windows that they are not in. `sortkey recount favourites --repair` counts
+them anew.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
 from random import Random
-from typing import Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from litestar import delete, get, put
+from litestar.params import FromPath, QueryParameter
+from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
-from sortkey.services.pages import PageArguments
+from sortkey.clock import Clock, SystemClock
+from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, page_answer
 from sortkey_services.favourites import demo
-from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, FavouriteCount
-from sortkey_services.favourites.settings import Settings
-from sortkey_services.favourites.windows import check_window
+from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, FavouriteCount, counts_of
 
+ALL_TIME: Final = "ALL_TIME"
 MAX_ID_BYTES: Final = 256
 MAX_TOP: Final = 1000
 DEMO_BATCH: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
+_CALENDAR: Final = re.compile(r"(?a)\d{4}(-\d\d(-\d\d)?)?")
+
+Window = Annotated[str, QueryParameter(description="ALL_TIME, or a year, month or day: 2026, 2026-08, 2026-08-24")]
+Limit = Annotated[int, QueryParameter(description=f"From 1 to {MAX_TOP:,}")]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    timezone: str = "UTC"
+
+    @property
+    def counts(self) -> sk.patterns.Aggregate:
+        return counts_of(self.timezone)
+
+
 DEFAULTS: Final = Settings()
 
 
-class Favourites:
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Raises BadSettings."""
+    try:
+        settings = msgspec.convert(given, Settings)
+        counts_of(settings.timezone)
+    except msgspec.ValidationError as error:
+        raise sk.services.BadSettings(f"favourites: {error}") from None
+    except sk.DeclarationError as error:
+        raise sk.services.BadSettings(f"favourites: timezone: {error}") from None
+    return settings
+
+
+class FavouriteAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    favourite: bool
+    since: datetime | None = None
+
+
+class FavouriteOfUser(msgspec.Struct, frozen=True):
+    restaurant: str
+    since: datetime
+
+
+class Fan(msgspec.Struct, frozen=True):
+    user: str
+    since: datetime
+
+
+class CountAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    restaurant: str
+    window: str
+    count: int
+    updated_at: datetime | None
+    """None if nothing was counted yet."""
+
+
+class TopRestaurant(msgspec.Struct, frozen=True):
+    restaurant: str
+    count: int
+
+
+class TopAnswer(msgspec.Struct, frozen=True):
+    window: str
+    restaurants: list[TopRestaurant]
+
+
+class FavouritesService:
     name = "favourites"
 
-    def __init__(
-        self, session: sk.AsyncSession, settings: Settings = DEFAULTS, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, session: sk.AsyncSession, settings: Settings = DEFAULTS, clock: Clock | None = None) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock or SystemClock()
         counts = settings.counts.aggregator(session)
         self.feeds = [sk.feeds.ChangeFeed("favourite-counts", Favourite, counts.on_changes)]
 
@@ -50,7 +120,7 @@ class Favourites:
 
     async def run_demo(self) -> None:
         """Visitors mark and unmark restaurants, until it is cancelled."""
-        visitors = demo.Visitors(Random(self._now()))
+        visitors = demo.Visitors(Random(self._clock.now()))
         while True:
             visit = visitors.next()
             await (self.mark if visit.marks else self.unmark)(visit.user, visit.restaurant)
@@ -59,7 +129,7 @@ class Favourites:
     async def mark(self, user: str, restaurant: str) -> datetime:
         """Makes it a favourite, in one conditional write; returns since when it is one."""
         path = _path(user, restaurant)
-        favourite = Favourite(user=user, restaurant=restaurant, since=datetime.fromtimestamp(self._now(), UTC))
+        favourite = Favourite(user=user, restaurant=restaurant, since=datetime.fromtimestamp(self._clock.now(), UTC))
         while not await self._session.put(favourite, if_absent=True):
             stored = await self._session.get(path, consistent=True)
             if stored is not None:
@@ -101,6 +171,69 @@ class Favourites:
             found = [each for each in found if each.count > least] + sharing
         return sorted(found, key=lambda each: (-each.count, each.restaurant))[:limit]
 
+    @property
+    def routes(self) -> Sequence[ControllerRouterHandler]:
+        @put("/favourites/{user:str}/{restaurant:str}", opt={"fast": True}, summary="Mark a restaurant as a favourite")
+        async def mark(user: FromPath[str], restaurant: FromPath[str]) -> FavouriteAnswer:
+            """A restaurant that is marked already stays as it is."""
+            return FavouriteAnswer(True, await self.mark(user, restaurant))
+
+        @delete(
+            "/favourites/{user:str}/{restaurant:str}",
+            status_code=200,
+            opt={"fast": True},
+            summary="Unmark a restaurant",
+        )
+        async def unmark(user: FromPath[str], restaurant: FromPath[str]) -> FavouriteAnswer:
+            """Also if it is not marked."""
+            await self.unmark(user, restaurant)
+            return FavouriteAnswer(False)
+
+        @get("/favourites/{user:str}/{restaurant:str}", opt={"fast": True}, summary="Whether it is a favourite")
+        async def ask(user: FromPath[str], restaurant: FromPath[str]) -> FavouriteAnswer:
+            since = await self.since(user, restaurant)
+            return FavouriteAnswer(since is not None, since)
+
+        @get("/favourites/{user:str}", dependencies={"page": PAGE}, summary="A user's favourites, newest first")
+        async def favourites(user: FromPath[str], page: AskedPage) -> PageAnswer[FavouriteOfUser]:
+            check_id("user", user)
+            return page_answer(await self.favourites_of(user, page), _of_user)
+
+        @get("/restaurants/{restaurant:str}/fans", dependencies={"page": PAGE}, summary="Its fans, newest first")
+        async def fans(restaurant: FromPath[str], page: AskedPage) -> PageAnswer[Fan]:
+            check_id("restaurant", restaurant)
+            return page_answer(await self.fans_of(restaurant, page), _fan)
+
+        @get("/restaurants/{restaurant:str}/favourites", summary="How many favourites it has")
+        async def count(restaurant: FromPath[str], window: Window = ALL_TIME) -> CountAnswer:
+            """Marks count in the windows of the instant at which they were made."""
+            found = await self.count(restaurant, window)
+            return CountAnswer(found.restaurant, found.window, found.count, found.updated)
+
+        @get("/restaurants/top", summary="The restaurants with the most favourites")
+        async def top(window: Window = ALL_TIME, limit: Limit = 10) -> TopAnswer:
+            """By count downward, ties by id, without those that nobody has marked."""
+            if not 1 <= limit <= MAX_TOP:
+                raise sk.services.BadRequest(f"limit: must be from 1 to {MAX_TOP:,}, not {limit}")
+            found = await self.top(window, limit)
+            return TopAnswer(window, [TopRestaurant(each.restaurant, each.count) for each in found])
+
+        return [mark, unmark, ask, favourites, fans, count, top]
+
+
+def check_window(window: str) -> None:
+    """Raises BadRequest unless it is ALL_TIME, a year, a month or a day of the calendar."""
+    if window == ALL_TIME:
+        return
+    if _CALENDAR.fullmatch(window):
+        try:
+            date.fromisoformat(window + "-01-01"[len(window) - 4 :])
+        except ValueError:
+            pass
+        else:
+            return
+    raise sk.services.BadRequest(f"window: must be {ALL_TIME}, or a year, month or day as 2026, 2026-08 or 2026-08-24")
+
 
 def check_id(name: str, value: str) -> None:
     """Raises BadRequest for an id that no key can hold."""
@@ -112,3 +245,11 @@ def _path(user: str, restaurant: str) -> sk.AccessPath[Favourite]:
     check_id("user", user)
     check_id("restaurant", restaurant)
     return Favourite.key(user=user, restaurant=restaurant)
+
+
+def _of_user(favourite: Favourite) -> FavouriteOfUser:
+    return FavouriteOfUser(favourite.restaurant, favourite.since)
+
+
+def _fan(favourite: Favourite) -> Fan:
+    return Fan(favourite.user, favourite.since)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey_services.favourites.api import FavouritesService
 from sortkey_services.favourites.model import Favourite, FavouriteCount
-from sortkey_services.favourites.settings import read_settings
+from sortkey_services.favourites.service import FavouritesService, read_settings
 
 
 def _tables(_: Mapping[str, Any]) -> Sequence[type[sk.Item]]:

@@ -1,7 +1,7 @@
 """The demonstration: 500 persons, visitors who make deposits, and a batch that confirms them once a minute.
 
-The visitors leave Ana alone: she is the example of docs/services/goals.md. A real batch replaces the demonstration's persons;
-then the visitors stay away, and the demonstration's batch, too.
+The visitors leave Ana alone: she is the example of docs/services/goals.md. A real batch replaces the demonstration's
+persons; then the visitors stay away, and the demonstration's batch, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import sortkey as sk
+from sortkey.clock import Clock
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import DEMO_COMPETES_AS, PENDING, REJECTED, DepositStatus, GoalView, PersonView, views
 
@@ -38,9 +39,9 @@ class NotInstalled(Exception):
 class Demo:
     """The demonstration in one store. Without the extra `batch`, nothing is loaded, and the log says how to get it."""
 
-    def __init__(self, session: sk.AsyncSession, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, clock: Clock) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock
         self._reader = views.reader(session)
 
     async def load(self, progress: sk.services.Progress) -> None:
@@ -59,7 +60,7 @@ class Demo:
             inputs = _inputs_module()
         except NotInstalled:
             return
-        visits = Visits(Random(self._now()), inputs.PERSONS)
+        visits = Visits(Random(self._clock.now()), inputs.PERSONS)
         while True:
             for _ in range(VISITS_BETWEEN_BATCHES):
                 await pause(VISIT_SECONDS)
@@ -90,7 +91,7 @@ class Demo:
 
     @property
     def _instant(self) -> datetime:
-        return datetime.fromtimestamp(self._now(), UTC)
+        return datetime.fromtimestamp(self._clock.now(), UTC)
 
 
 class Visits:
@@ -125,7 +126,7 @@ class Visits:
 def _inputs_module() -> Any:
     """Raises NotInstalled."""
     try:
-        return import_module("sortkey_services.goals.demo_inputs")
+        return import_module("sortkey_services.goals.batch.demo_gold")
     except ModuleNotFoundError as error:
         if error.name not in _PACKAGES:
             raise

@@ -8,17 +8,17 @@ the rules give the special rate.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
 import sortkey as sk
+from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
-from sortkey_services.goals.current_rules import CurrentRules
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import LIFETIME, REJECTED, Pending, PersonView, views
-from sortkey_services.goals.rules import Rules
+from sortkey_services.goals.rules import CurrentRules, Rules
 
 CONCURRENT: Final = 64
 CLOCKS_DIFFER: Final = timedelta(days=1)
@@ -41,10 +41,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Deposits:
-    def __init__(self, session: sk.AsyncSession, rules: CurrentRules | None, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, rules: CurrentRules | None, clock: Clock) -> None:
         self._session = session
         self._rules = rules
-        self._now = now
+        self._clock = clock
         self._views = views.reader(session, renew=AT_ONCE_SECONDS)
 
     async def views_of(self, persons: Sequence[str]) -> Views:
@@ -90,7 +90,7 @@ class Deposits:
         unseen = [event for event in rising if event.updated_at > view.as_of]
         if not unseen:
             return 0
-        now = datetime.fromtimestamp(self._now(), UTC)
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
         pending = _pending(unseen[-1], view, rules, now)
         if len(unseen) == 1:
             return int(await self._put_newer(pending, now))

@@ -3,6 +3,7 @@
     goal-views    GENERATION#{generation}#PERSON#{person}       a person with all goals, as the batch computed them
     goal-changes  PERSON#{person}  PENDING#{goal}     expires   the newest deposit that the batch has not confirmed
     goal-changes  PERSON#{person}  CHOICE#{goal}                the customer has chosen this goal
+    goal-changes  RECONCILIATION#{of}  LAST                     what the last batch made of the deposits
 
 The batch replaces all views at once. In goal-changes it only lets rejections expire, and notes what became of the
 deposits: so it cannot undo a choice. Choices are in the partition of the deposits, so that one Query reads both. They
@@ -115,3 +116,42 @@ pending_over_views: Final = sk.patterns.overlay(
 """A pending balance is shown while it is newer than the instant up to which the batch's data is complete."""
 
 TABLES: Final = (*views.tables, GOAL_CHANGES)
+
+
+class Reconciliation(sk.Item, table=GOAL_CHANGES):
+    """What became of the deposits between the last two batches, both ways; each batch replaces it. Each number is one
+    of goals of persons."""
+
+    of: str = "goals"
+    at: datetime
+    """When it was made."""
+    as_of: datetime
+    since: datetime | None
+    """The as-of of the batch before; None for the first."""
+    confirmed: int = 0
+    """Was pending, and is now in the batch, with the same amount."""
+    other_amount: int = 0
+    """Was pending, and is now in the batch, with another amount."""
+    never_came: int = 0
+    """Was pending, and is not in the batch."""
+    without_event: int = 0
+    """Is in the batch, and no event had announced it."""
+    rejected: int = 0
+    """An event had taken it back before the batch."""
+    still_pending: int = 0
+    """Is newer than the batch."""
+    unreadable: int = 0
+    """Has a row that another program wrote, and that cannot be read."""
+
+    key = sk.Key("RECONCILIATION#{of}", "LAST")
+
+
+OUTCOMES: Final = (
+    "confirmed",
+    "other_amount",
+    "never_came",
+    "without_event",
+    "rejected",
+    "still_pending",
+    "unreadable",
+)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.batch.command import GoalsBatch
 from sortkey_services.goals.model import TABLES
-from sortkey_services.goals.settings import read_settings
+from sortkey_services.goals.service import GoalsService, read_settings
 
 
 def _tables(_: Mapping[str, Any]) -> Sequence[sk.Table]:

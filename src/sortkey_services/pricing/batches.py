@@ -13,8 +13,9 @@ from itertools import count
 from typing import Final
 
 import sortkey as sk
-from sortkey_services.pricing.instants import SECOND, micros_at
+from sortkey.clock import Clock
 from sortkey_services.pricing.model import Batch
+from sortkey_services.pricing.prices import SECOND, micros_at
 from sortkey_services.pricing.timeline import GRACE, NEVER
 
 ABANDONED: Final = 300 * SECOND
@@ -46,16 +47,19 @@ class Batches:
     def __init__(
         self,
         session: sk.AsyncSession,
-        now: Callable[[], float],
+        clock: Clock,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock
         self._sleep = sleep
         self._decided: dict[str, int] = {}
 
+    def begin_read(self) -> SeenBatches:
+        return SeenBatches(self, micros_at(self._clock.now()))
+
     async def open(self, batch: str, changes: int) -> None:
-        await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._now()), changes=changes))
+        await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._clock.now()), changes=changes))
 
     async def commit(self, batch: str, committed: int) -> None:
         """At an instant to come, and returns when it has come. So a read that began at or after the instant finds the
@@ -73,7 +77,7 @@ class Batches:
 
     async def wait_until(self, instant: int) -> None:
         # A sleep may end a little early, by another clock.
-        while (left := instant - micros_at(self._now())) > 0:
+        while (left := instant - micros_at(self._clock.now())) > 0:
             await self._sleep(left / SECOND)
 
     async def abort(self, batch: str) -> int:
@@ -105,12 +109,12 @@ class Batches:
             if not waiting:
                 break
             for batch, stored in (await self._stored(waiting)).items():
-                if stored is None or stored.opened + ABANDONED <= micros_at(self._now()):
+                if stored is None or stored.opened + ABANDONED <= micros_at(self._clock.now()):
                     await self.abort(batch)
             if any(batch not in self._decided for batch in waiting):
                 await self._sleep(min(LONGEST_WAIT, 0.05 * 2**attempt))
         latest = max((committed for committed in commits.values() if committed != NEVER), default=0)
-        left = latest + GRACE - micros_at(self._now())
+        left = latest + GRACE - micros_at(self._clock.now())
         if left > 0:
             await self._sleep(min(left / SECOND, LONGEST_WAIT))
         return commits

@@ -2,97 +2,107 @@
 
 Both are right without the transition: a change whose instant has come is applied. The list from now on has another
 beginning on every page, so its cursors carry theirs: `BEGINNING.CURSOR`.
+
+The number of a change orders it among those that were asked for: microseconds since 1970, each higher than all before
+it in this process, then random digits of the process. The id by which callers name a change has the whole key of its
+row, so that one GetItem finds it.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from decimal import Decimal
+from random import Random
+from typing import Final, NamedTuple
+
+import msgspec
 
 import sortkey as sk
 from sortkey.services.pages import PageArguments
-from sortkey_services.pricing.batches import Batches, SeenBatches
-from sortkey_services.pricing.change_ids import ChangeId
-from sortkey_services.pricing.filled_page import filled_page
-from sortkey_services.pricing.instants import instant_of, micros_at, micros_of
+from sortkey_services.filled_page import FilledPage, without_prefix
+from sortkey_services.pricing.batches import Batches
+from sortkey_services.pricing.checks import check_id
 from sortkey_services.pricing.model import LOADED, ChangeRow, history_path, key_of
-from sortkey_services.pricing.past_prices import PastPrices, change_moment
-from sortkey_services.pricing.price_reads import amount_of
+from sortkey_services.pricing.pages import shown_page
+from sortkey_services.pricing.price_reads import change_moment, listed_in_force
+from sortkey_services.pricing.prices import (
+    ChangeStatus,
+    PriceAction,
+    PriceChange,
+    PriceKey,
+    PriceRecord,
+    amount_of,
+    instant_of,
+    micros_of,
+)
 from sortkey_services.pricing.timeline import Moment
-from sortkey_services.pricing.types import ChangeStatus, Connection, PriceAction, PriceChange, PriceKey, PriceRecord
 
 END: Final = micros_of(datetime(9999, 1, 1, tzinfo=UTC))
+_NUMBER: Final = re.compile("[0-9a-f]{22}")
 
 
 class ChangeReads:
-    def __init__(self, session: sk.AsyncSession, batches: Batches, past: PastPrices, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches) -> None:
         self._session = session
         self._batches = batches
-        self._past = past
-        self._now = now
 
     async def changes(
         self, store: str, channel: str, page: PageArguments, begin: datetime | None, end: datetime | None
-    ) -> Connection[PriceChange]:
+    ) -> FilledPage[PriceChange[Decimal]]:
         """Those that were not cancelled, from `begin` on, or after now, before `end`."""
-        began = micros_at(self._now())
-        seen = SeenBatches(self._batches, began)
-        given = page["after"] or page["before"]
-        since = began + 1 if begin is None else micros_of(begin)
-        if given is not None:
-            first, _, inner = given.partition(".")
-            since = _beginning(first, None if begin is None else since)
-            page = PageArguments(
-                first=page["first"],
-                after=None if page["after"] is None else inner,
-                last=page["last"],
-                before=None if page["before"] is None else inner,
-            )
+        seen = self._batches.begin_read()
+        since = seen.began + 1 if begin is None else micros_of(begin)
+        beginning, page = without_prefix(page)
+        if beginning is not None:
+            since = _beginning(beginning, None if begin is None else since)
         until = END if end is None else micros_of(end)
         if until <= since:
             # The end of what is asked for may just have passed.
-            return Connection([], [], has_next=False, has_previous=given is not None)
+            return FilledPage([], [], has_next=False, has_previous=beginning is not None)
         path = ChangeRow.key(store=store).between(instant_of(since), instant_of(until - 1))
 
-        async def show(rows: Sequence[ChangeRow]) -> list[PriceChange | None]:
+        async def show(rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal] | None]:
             commits = await seen.commits({row.batch for row in rows if row.batch is not None})
-            found = [change_moment(row, commits, began) if _is_change(row, channel) else None for row in rows]
             return [
-                None if moment is None else shown_change(row, began) for row, moment in zip(rows, found, strict=True)
+                shown_change(row, seen.began)
+                if _is_change(row, channel) and change_moment(row, commits, seen.began) is not None
+                else None
+                for row in rows
             ]
 
-        found = await filled_page(self._session, path, page, show, consistent=True)
-        return found.with_prefix(f"{since:x}.")
+        found = await shown_page(self._session, path, page, show, consistent=True)
+        return found.with_prefix(f"{since:x}")
 
-    async def history(self, key: PriceKey, page: PageArguments) -> Connection[PriceRecord]:
+    async def history(self, key: PriceKey, page: PageArguments) -> FilledPage[PriceRecord[Decimal]]:
         """What has taken effect. A loaded price is listed with its first change."""
-        began = micros_at(self._now())
-        seen = SeenBatches(self._batches, began)
+        seen = self._batches.begin_read()
 
-        async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord | None]:
+        async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord[Decimal] | None]:
             commits = await seen.commits({row.batch for row in rows if row.batch is not None})
             previous: Moment | None = None
-            shown: list[PriceRecord | None] = []
+            shown: list[PriceRecord[Decimal] | None] = []
             for row in rows:
-                moment = change_moment(row, commits, began)
-                if moment is None or moment.at > began:
+                moment = change_moment(row, commits, seen.began)
+                if moment is None or moment.at > seen.began:
                     shown.append(None)
                     continue
                 if previous is None:
-                    previous = await self._past.in_force(key, moment.at, seen, earlier=moment)
+                    previous = await listed_in_force(self._session, key, moment.at, seen, earlier=moment)
                 shown.append(_record(row, moment, previous))
                 previous = moment
             return shown
 
-        return await filled_page(self._session, history_path(key), page, show, consistent=False)
+        return await shown_page(self._session, history_path(key), page, show, consistent=False)
 
 
 def _is_change(row: ChangeRow, channel: str) -> bool:
     return row.channel == channel and not row.number.startswith(f"{LOADED}.")
 
 
-def shown_change(row: ChangeRow, now: int) -> PriceChange:
+def shown_change(row: ChangeRow, now: int) -> PriceChange[Decimal]:
     at = micros_of(row.effective_at)
     if row.status == "CANCELLED":
         status = ChangeStatus.CANCELLED
@@ -111,7 +121,7 @@ def shown_change(row: ChangeRow, now: int) -> PriceChange:
     )
 
 
-def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRecord:
+def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRecord[Decimal]:
     before = None if previous is None else previous.cents
     store, channel, kind, product = key_of(row)
     return PriceRecord(
@@ -138,3 +148,45 @@ def _beginning(text: str, asked: int | None) -> int:
     if f"{beginning:x}" != text or (asked is not None and asked != beginning):
         raise sk.CursorError("the cursor is not one of this list: it was changed, or `from` is another one")
     return beginning
+
+
+class ChangeId(NamedTuple):
+    """The key of a change's row."""
+
+    store: str
+    at: int
+    number: str
+
+    @property
+    def text(self) -> str:
+        return urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
+
+    @property
+    def path(self) -> sk.AccessPath[ChangeRow]:
+        return ChangeRow.key(store=self.store, effective_at=instant_of(self.at), number=self.number)
+
+
+def change_id(text: str) -> ChangeId:
+    """Raises NotFound for a text that no change has as its id."""
+    try:
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        made = msgspec.json.decode(raw, type=ChangeId)
+        check_id("store", made.store)
+        instant_of(made.at)
+    except (ValueError, OverflowError):
+        made = None
+    if made is None or not _NUMBER.fullmatch(made.number) or made.text != text:
+        raise sk.services.NotFound(f"there is no price change {text[:80]!r}")
+    return made
+
+
+class ChangeNumbers:
+    def __init__(self, draw: Random) -> None:
+        self._last = 0
+        self._process = f"{draw.getrandbits(32):08x}"
+
+    def take(self, now: int, count: int) -> Callable[[int], str]:
+        """So many numbers, each by its index."""
+        first = max(now, self._last + 1)
+        self._last = first + count - 1
+        return lambda index: f"{first + index:014x}{self._process}"

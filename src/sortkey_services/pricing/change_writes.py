@@ -1,30 +1,40 @@
-"""Accepting changes: one to 10,000 in a request, as a whole or not at all.
+"""Accepting changes, one to 10,000 in a request, all or none; cancelling and moving those that are to come.
 
 One change is a transaction, and so are a few that are to come: the rows of their prices, each with a new entry, and
 the rows of the changes. More than a transaction can hold are a batch (`batches.py`): all rows are written, with entries
 that do not count yet, and one write commits them. Several changes that are due are a batch, too: a transaction could
 come between two requests of a read. Price rows are replaced on the condition that their version is the one that was
 read.
+
+A change is cancelled, or moved to another instant, by one transaction, as long as its instant has not come.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
 import sortkey as sk
+from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.pricing.batches import Batches
-from sortkey_services.pricing.change_ids import ChangeNumbers
-from sortkey_services.pricing.change_reads import shown_change
+from sortkey_services.pricing.change_reads import ChangeId, ChangeNumbers, shown_change
 from sortkey_services.pricing.checks import CheckedChange
-from sortkey_services.pricing.instants import instant_of, is_instant, micros_at
 from sortkey_services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
-from sortkey_services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries
-from sortkey_services.pricing.types import PriceChange, PriceKey
+from sortkey_services.pricing.prices import (
+    PriceAction,
+    PriceChange,
+    PriceKey,
+    instant_of,
+    is_instant,
+    micros_at,
+    micros_of,
+)
+from sortkey_services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries, without_entry
 
 MAX_IN_TRANSACTION: Final = 33
 """Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
@@ -53,16 +63,16 @@ class Planned(NamedTuple):
 
 
 class ChangeWrites:
-    def __init__(self, session: sk.AsyncSession, batches: Batches, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches, clock: Clock) -> None:
         self._session = session
         self._batches = batches
-        self._now = now
+        self._clock = clock
         self._draw = Random()
         self._numbers = ChangeNumbers(self._draw)
 
-    async def accept(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
+    async def accept(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange[Decimal]]:
         """Raises Conflict if a price has too many changes to come."""
-        now = micros_at(self._now())
+        now = micros_at(self._clock.now())
         due = any(change.at is None or change.at <= now for change in changes)
         if len(changes) > MAX_IN_TRANSACTION or (due and len(changes) > 1):
             return await self._in_batch(changes, by)
@@ -98,7 +108,7 @@ class ChangeWrites:
     def _put(
         self, together: sk.Transaction, key: PriceKey, row: PriceRow, entries: list[Entry], commits: Mapping[str, int]
     ) -> None:
-        now = micros_at(self._now())
+        now = micros_at(self._clock.now())
         loaded = unlisted(key, row)
         if loaded is not None:
             together.put(loaded)
@@ -118,11 +128,8 @@ class ChangeWrites:
     async def pause(self, attempt: int) -> None:
         await asyncio.sleep(self._draw.uniform(0, min(0.2, 0.002 * 2**attempt)))
 
-    def plan_one(self, change: CheckedChange, by: str | None) -> Planned:
-        return self._plan([change], by, None)
-
     def _plan(self, changes: Sequence[CheckedChange], by: str | None, batch: str | None) -> Planned:
-        now = micros_at(self._now())
+        now = micros_at(self._clock.now())
         number = self._numbers.take(now, len(changes))
         entries: dict[PriceKey, list[Entry]] = {}
         order: list[tuple[PriceKey, Entry]] = []
@@ -134,19 +141,19 @@ class ChangeWrites:
             order.append((key, entry))
         return Planned(entries, order)
 
-    def _shown(self, rows: Sequence[ChangeRow]) -> list[PriceChange]:
-        now = micros_at(self._now())
+    def _shown(self, rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal]]:
+        now = micros_at(self._clock.now())
         return [shown_change(row, now) for row in rows]
 
-    async def _in_batch(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange]:
-        opened = micros_at(self._now())
+    async def _in_batch(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange[Decimal]]:
+        opened = micros_at(self._clock.now())
         batch = self._numbers.take(opened, 1)(0)
         plan = self._plan(changes, by, batch)
         await self._batches.open(batch, len(changes))
         rows: list[ChangeRow] = []
         try:
             await self._write_entries(plan)
-            now = micros_at(self._now())
+            now = micros_at(self._clock.now())
             committed = now + LEAST_AHEAD + (now - opened) // 2
             rows = plan.changes(committed)
             await self._session.batch(put=rows)
@@ -170,7 +177,7 @@ class ChangeWrites:
         key = key_of(row)
         for attempt in range(ATTEMPTS):
             commits = await self._batches.commits(set(batches_of(row)))
-            now = micros_at(self._now())
+            now = micros_at(self._clock.now())
             loaded = unlisted(key, row)
             if loaded is not None:
                 # Written again if the price row is not: it is the same.
@@ -192,6 +199,67 @@ class ChangeWrites:
             if batch in batches_of(row):
                 await self._add(row, [])
         await self._session.batch(delete=[change.key for change in changes])
+
+    async def cancel(self, change: ChangeId, by: str | None) -> PriceChange[Decimal]:
+        """A change that is cancelled already stays so. Raises NotFound, and Conflict if its instant has come."""
+        for attempt in range(ATTEMPTS):
+            found = await self._found(change)
+            if found.status == "CANCELLED":
+                break
+            self._require_pending(found)
+            if await self._replace(found, by, None):
+                break
+            await self.pause(attempt)
+        else:
+            raise busy()
+        return shown_change(sk.replace(found, status="CANCELLED"), micros_at(self._clock.now()))
+
+    async def reschedule(self, change: ChangeId, at: int, by: str | None) -> PriceChange[Decimal]:
+        """The change that takes its place. Raises as `cancel` does, and Conflict for one that is cancelled."""
+        for attempt in range(ATTEMPTS):
+            row = await self._found(change)
+            if row.status == "CANCELLED":
+                raise sk.services.Conflict("the change was cancelled; ask for a new one", "cancelled")
+            self._require_pending(row)
+            action = PriceAction.DELETE if row.cents is None else PriceAction.SET
+            plan = self._plan([CheckedChange(key_of(row), action, row.cents, at)], by or row.by, None)
+            if await self._replace(row, by, plan):
+                return shown_change(plan.changes()[0], micros_at(self._clock.now()))
+            await self.pause(attempt)
+        raise busy()
+
+    async def _replace(self, row: ChangeRow, by: str | None, plan: Planned | None) -> bool:
+        """Takes the change out of its price's row, and puts another one in; whether no other writer was faster."""
+        key = key_of(row)
+        price = (await self.rows([key]))[key]
+        kept = without_entry(price, row.number)
+        if kept is None and price.number == row.number:
+            # Another process has found it due, by its clock.
+            raise _applied()
+        if kept is None and micros_of(row.effective_at) <= micros_at(self._clock.now()):
+            # It has come due meanwhile, and was superseded.
+            return False
+        together = sk.Transaction()
+        if kept is not None or plan is not None:
+            entries = [] if plan is None else plan.entries[key]
+            together.put(with_new(kept or price, entries, micros_at(self._clock.now())), if_version="version")
+        for each in () if plan is None else plan.changes():
+            together.put(each)
+        together.update(row.key, {"status": "CANCELLED", "cancelled_by": by}, where={"status": "SCHEDULED"})
+        return await self.commit(together)
+
+    async def _found(self, change: ChangeId) -> ChangeRow:
+        row = await self._session.get(change.path, consistent=True)
+        if row is not None:
+            commits = await self._batches.commits(() if row.batch is None else {row.batch})
+            accepted = row.batch is None or row.status != "SCHEDULED" or commits.get(row.batch, NEVER) != NEVER
+            if accepted:
+                return row
+        raise sk.services.NotFound(f"there is no price change {change.text!r}")
+
+    def _require_pending(self, row: ChangeRow) -> None:
+        if micros_of(row.effective_at) <= micros_at(self._clock.now()):
+            raise _applied()
 
 
 def change_row(key: PriceKey, entry: Entry, at: int) -> ChangeRow:
@@ -216,16 +284,6 @@ def unlisted(key: PriceKey, row: PriceRow) -> ChangeRow | None:
     return loaded_change(key, row.since, row.cents)
 
 
-def busy() -> sk.services.Conflict:
-    return sk.services.Conflict("others are changing the same prices all the while; try again", "busy")
-
-
-def _versioned(key: PriceKey, row: PriceRow | None) -> PriceRow:
-    if row is None:
-        return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, version=0)
-    return row if row.version is not None else sk.replace(row, version=0)
-
-
 def with_new(row: PriceRow, entries: Collection[Entry], now: int) -> PriceRow:
     """Raises Conflict if too many changes are to come then."""
     made = with_entries(row, entries, now)
@@ -235,3 +293,17 @@ def with_new(row: PriceRow, entries: Collection[Entry], now: int) -> PriceRow:
             "full",
         )
     return made
+
+
+def _versioned(key: PriceKey, row: PriceRow | None) -> PriceRow:
+    if row is None:
+        return PriceRow(store=key.store, channel=key.channel, kind=key.kind, product=key.product, version=0)
+    return row if row.version is not None else sk.replace(row, version=0)
+
+
+def busy() -> sk.services.Conflict:
+    return sk.services.Conflict("others are changing the same prices all the while; try again", "busy")
+
+
+def _applied() -> sk.services.Conflict:
+    return sk.services.Conflict("the change has taken effect already; change the price again instead", "applied")

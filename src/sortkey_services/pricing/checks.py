@@ -11,8 +11,15 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.instants import instant_of, micros_of
-from sortkey_services.pricing.types import ALL_CHANNELS, ChangeInput, PriceAction, PriceKey, PriceKind
+from sortkey_services.pricing.prices import (
+    ALL_CHANNELS,
+    ChangeInput,
+    PriceAction,
+    PriceKey,
+    PriceKind,
+    instant_of,
+    micros_of,
+)
 
 MAX_CHANGES: Final = 10_000
 MAX_ID_BYTES: Final = 128

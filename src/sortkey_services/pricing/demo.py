@@ -12,9 +12,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from sortkey_services.pricing.instants import micros_of
 from sortkey_services.pricing.model import PriceRow, loaded_price
-from sortkey_services.pricing.types import ALL_CHANNELS, ChangeInput, PriceKey, PriceKind
+from sortkey_services.pricing.prices import ALL_CHANNELS, ChangeInput, PriceKey, PriceKind, micros_of
 
 SEED: Final = 8_000
 STORES: Final = tuple(str(12345 + number) for number in range(40))

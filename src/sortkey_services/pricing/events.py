@@ -20,12 +20,10 @@ from typing import Any, Final
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.change_ids import ChangeId
-from sortkey_services.pricing.instants import instant_of, micros_of
+from sortkey_services.pricing.change_reads import ChangeId
 from sortkey_services.pricing.model import ChangeRow, StoreUpdate
-from sortkey_services.pricing.price_reads import amount_of
+from sortkey_services.pricing.prices import ALL_CHANNELS, PriceAction, PriceKind, amount_of, instant_of, micros_of
 from sortkey_services.pricing.settings import Settings
-from sortkey_services.pricing.types import ALL_CHANNELS, PriceAction, PriceKind
 
 SEND_SECONDS: Final = 10.0
 

@@ -27,8 +27,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.instants import instant_of
-from sortkey_services.pricing.types import PriceKey, PriceKind
+from sortkey_services.pricing.prices import PriceKey, PriceKind, instant_of
 
 PRICES: Final = sk.Table("prices", transactions=True)
 CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES", transactions=True)

@@ -1,24 +1,38 @@
-"""The pricing service, called by GraphQL, REST and programs: what is, was and will be in force, and changes of it."""
+"""The pricing service, called by GraphQL, REST and programs: what is, was and will be in force, and changes of it.
+
+Its routes of REST are those of the methods, with amounts as numbers. Those that only read are fast: a page should cost
+what its prices cost. GraphQL is in `schema.py`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import time
+import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
+from importlib import import_module
 from itertools import islice
 from random import Random
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
+
+import msgspec
+from litestar import delete, get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.types import ControllerRouterHandler
+from msgspec.structs import replace
 
 import sortkey as sk
-from sortkey.services.pages import PageArguments
+from sortkey.clock import Clock, SystemClock
+from sortkey.services.pages import PageAnswer, PageArguments
+from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import demo
 from sortkey_services.pricing.batches import LONGEST_WAIT, Batches
-from sortkey_services.pricing.change_edits import ChangeEdits
-from sortkey_services.pricing.change_ids import change_id
-from sortkey_services.pricing.change_reads import ChangeReads
+from sortkey_services.pricing.change_reads import ChangeReads, change_id
 from sortkey_services.pricing.change_writes import ChangeWrites
 from sortkey_services.pricing.checks import (
+    MAX_CHANGES,
     ChangeChecks,
     Mistake,
     check_channel,
@@ -29,32 +43,55 @@ from sortkey_services.pricing.checks import (
     instant_from,
 )
 from sortkey_services.pricing.events import event_feeds
-from sortkey_services.pricing.instants import SECOND, micros_at, micros_of
-from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, price_path
-from sortkey_services.pricing.past_prices import PastPrices
-from sortkey_services.pricing.price_reads import PriceReads
-from sortkey_services.pricing.settings import DEFAULTS, Settings
-from sortkey_services.pricing.transition import Transition
-from sortkey_services.pricing.types import (
+from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
+from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request, shown_page
+from sortkey_services.pricing.price_reads import PriceRead
+from sortkey_services.pricing.prices import (
     ALL_CHANNELS,
+    SECOND,
     ChangeInput,
-    Connection,
     Price,
     PriceChange,
     PriceKey,
     PriceKind,
     PriceRecord,
+    kind_of,
+    micros_at,
+    micros_of,
 )
+from sortkey_services.pricing.settings import DEFAULTS, Settings
+from sortkey_services.pricing.transition import Transition
 
 DEMO_BATCH: Final = 500
 DEMO_SECONDS: Final = 20.0
 """Between two changes of the demonstration."""
 
+GRAPHQL_DEFAULTS: Final = sk.graphql.GraphQLSettings()
+_PACKAGES: Final = ("graphql", "strawberry")
+_SIZE: Final = f"{DEFAULT_ITEMS} by default, {MAX_ITEMS:,} at most"
+_SPACED_OFFSET: Final = re.compile(r" (\d\d:?\d\d)$")
+
+Channel = Annotated[str, QueryParameter(description="The channel of sales")]
+At = Annotated[str | None, QueryParameter(description="The instant asked about, with an offset; now by default")]
+First = Annotated[int | None, QueryParameter(description=f"The first items; {_SIZE}")]
+After = Annotated[str | None, QueryParameter(description="after this cursor")]
+Last = Annotated[int | None, QueryParameter(description="The last items")]
+Before = Annotated[str | None, QueryParameter(description="before this cursor")]
+Begin = Annotated[str | None, QueryParameter(name="from", description="From this instant on; now by default")]
+End = Annotated[str | None, QueryParameter(name="to", description="Before this instant")]
+RequestedBy = Annotated[str | None, QueryParameter(name="requestedBy", description="Who asks, for the history")]
+
+_logger = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Pricing:
+class ChangesAnswer(msgspec.Struct, frozen=True):
+    ids: list[str]
+
+
+class PricingService:
     """Every read takes `at`, the instant it asks about; without it, that is now. A question that cannot be asked raises
     BadRequest."""
 
@@ -64,19 +101,19 @@ class Pricing:
         self,
         session: sk.AsyncSession,
         settings: Settings = DEFAULTS,
-        now: Callable[[], float] = time.time,
+        clock: Clock | None = None,
+        graphql: sk.graphql.GraphQLSettings = GRAPHQL_DEFAULTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock = clock or SystemClock()
+        self._graphql = graphql
         self._sleep = sleep
-        batches = Batches(session, now, sleep)
-        past = PastPrices(session)
-        self._prices = PriceReads(session, batches, past, settings.currency, now)
-        self._changes = ChangeReads(session, batches, past, now)
-        self._writes = ChangeWrites(session, batches, now)
-        self._edits = ChangeEdits(session, batches, self._writes, now)
-        self._transition = Transition(session, batches, self._writes, past, now)
+        self._currency = settings.currency
+        self._batches = batches = Batches(session, clock, sleep)
+        self._changes = ChangeReads(session, batches)
+        self._writes = ChangeWrites(session, batches, clock)
+        self._transition = Transition(session, batches, self._writes, clock)
         self._checks = ChangeChecks(settings.currency)
         self.feeds: list[sk.feeds.ChangeFeed[Any] | sk.feeds.Timers[Any]] = [
             sk.feeds.Timers(TRANSITIONS, self._on_due),
@@ -98,9 +135,9 @@ class Pricing:
 
     async def run_demo(self) -> None:
         """Price managers schedule changes, until it is cancelled."""
-        managers = demo.PriceManagers(Random(self._now()))
+        managers = demo.PriceManagers(Random(self._clock.now()))
         while True:
-            changes = managers.next(datetime.fromtimestamp(self._now(), UTC))
+            changes = managers.next(datetime.fromtimestamp(self._clock.now(), UTC))
             await self.change_prices(changes, "demo")
             await asyncio.sleep(DEMO_SECONDS)
 
@@ -111,30 +148,47 @@ class Pricing:
         channel: str = ALL_CHANNELS,
         at: datetime | None = None,
         kind: PriceKind = PriceKind.BASE,
-    ) -> Price | None:
-        """None if nothing is in force."""
-        return await self._prices.price(_key(store, channel, kind, product), _instant("at", at))
+    ) -> Price[Decimal] | None:
+        """None if nothing is in force. Raises Conflict for a row that another program has made unreadable."""
+        key, read = _key(store, channel, kind, product), self._read(at)
+        try:
+            row = await self._session.get(price_path(key), consistent=True)
+        except sk.DecodeError as error:
+            _logger.warning("a price cannot be read: %s", error)
+            raise sk.services.Conflict(
+                f"the price of {key.product!r} in {key.store!r} cannot be read, because another program has changed it",
+                "unreadable",
+            ) from error
+        return None if row is None else (await read([row]))[0]
 
     async def base_prices(
         self, store: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
-    ) -> Connection[Price]:
+    ) -> FilledPage[Price[Decimal]]:
         """A store's prices, by product."""
         store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
-        return await self._prices.of_store(store, channel, page, _instant("at", at))
+        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.BASE)
+        return await shown_page(self._session, path, page, self._read(at), consistent=True)
 
     async def product_prices(
         self, product: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
-    ) -> Connection[Price]:
+    ) -> FilledPage[Price[Decimal]]:
         """A product's prices, by store."""
         product, channel = _asked(check_id, "product", product), _asked(check_channel, channel)
-        return await self._prices.of_product(product, channel, page, _instant("at", at))
+        path = PriceRow.by_product(kind=PriceKind.BASE, product=product, channel=channel)
+        return await shown_page(self._session, path, page, self._read(at), consistent=False)
 
     async def swap_prices(
         self, store: str, combo: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
-    ) -> Connection[Price]:
+    ) -> FilledPage[Price[Decimal]]:
         """What the options of a combo cost in a store, by option."""
         store, combo = _asked(check_id, "store", store), _asked(check_id, "combo", combo)
-        return await self._prices.of_combo(store, combo, _asked(check_channel, channel), page, _instant("at", at))
+        channel = _asked(check_channel, channel)
+        path = PriceRow.key(store=store, channel=channel, kind=PriceKind.SWAP).starting(f"{combo}#")
+        return await shown_page(self._session, path, page, self._read(at), consistent=True)
+
+    def _read(self, at: datetime | None) -> PriceRead:
+        asked, seen = _instant("at", at), self._batches.begin_read()
+        return PriceRead(self._session, seen, self._currency, seen.began if asked is None else micros_of(asked))
 
     async def price_changes(
         self,
@@ -143,7 +197,7 @@ class Pricing:
         channel: str = ALL_CHANNELS,
         begin: datetime | None = None,
         end: datetime | None = None,
-    ) -> Connection[PriceChange]:
+    ) -> FilledPage[PriceChange[Decimal]]:
         """A store's changes by time, from `begin` on, which is now, before `end`; without the cancelled ones."""
         store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
         begin, end = _instant("from", begin), _instant("to", end)
@@ -160,31 +214,31 @@ class Pricing:
         page: PageArguments,
         channel: str = ALL_CHANNELS,
         kind: PriceKind = PriceKind.BASE,
-    ) -> Connection[PriceRecord]:
+    ) -> FilledPage[PriceRecord[Decimal]]:
         """What has taken effect, by time."""
         return await self._changes.history(_key(store, channel, kind, product), page)
 
     async def change_prices(
         self, changes: Sequence[ChangeInput | Mapping[str, object]], requested_by: str | None = None
-    ) -> list[PriceChange]:
+    ) -> list[PriceChange[Decimal]]:
         """Accepts all changes or none; those without an instant are in force afterwards. Mappings are objects of JSON.
 
         Raises BadRequest, whose details name every mistake by its index, and Conflict."""
-        checked = self._checks.checked(changes, micros_at(self._now()))
+        checked = self._checks.checked(changes, micros_at(self._clock.now()))
         return await self._writes.accept(checked, _asked(check_requester, requested_by))
 
-    async def cancel(self, change: str, requested_by: str | None = None) -> PriceChange:
+    async def cancel(self, change: str, requested_by: str | None = None) -> PriceChange[Decimal]:
         """Raises NotFound, and Conflict if the change has taken effect."""
-        return await self._edits.cancel(change_id(change), _asked(check_requester, requested_by))
+        return await self._writes.cancel(change_id(change), _asked(check_requester, requested_by))
 
-    async def reschedule(self, change: str, at: datetime, requested_by: str | None = None) -> PriceChange:
+    async def reschedule(self, change: str, at: datetime, requested_by: str | None = None) -> PriceChange[Decimal]:
         """Cancels the change, and makes the same one at another instant, both or neither. Raises as `cancel` does."""
-        micros = _asked(effective_at, at, micros_at(self._now()))
-        return await self._edits.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
+        micros = _asked(effective_at, at, micros_at(self._clock.now()))
+        return await self._writes.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
 
     async def _on_due(self, due: sk.patterns.Due[ChangeRow]) -> None:
         # The timers go by the session's clock, which may be a little ahead.
-        early = micros_of(due.at) - micros_at(self._now())
+        early = micros_of(due.at) - micros_at(self._clock.now())
         if early > 0:
             await self._sleep(min(early / SECOND, LONGEST_WAIT))
         await self.apply_due(due.group["store"], due.at)
@@ -193,6 +247,16 @@ class Pricing:
         """Makes the store's changes of an instant permanent, and lets their events out; how many. Prices do not depend
         on it. Raises Conflict before the instant."""
         return await self._transition.apply_due(store, instant.astimezone(UTC))
+
+    @property
+    def routes(self) -> Sequence[ControllerRouterHandler]:
+        """REST, and GraphQL where Strawberry is installed."""
+        return [
+            *_price_routes(self),
+            *_change_routes(self),
+            *_write_routes(self),
+            *_graphql_routes(self, self._graphql),
+        ]
 
 
 def _asked(check: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
@@ -209,3 +273,185 @@ def _instant(name: str, given: datetime | None) -> datetime | None:
 def _key(store: str, channel: str, kind: PriceKind, product: str) -> PriceKey:
     store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
     return PriceKey(store, channel, kind, _asked(check_product, product, kind))
+
+
+def _price_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
+    @get("/pricing/stores/{store:str}/prices", opt={"fast": True}, summary="A store's base prices, by product")
+    async def of_store(
+        store: FromPath[str],
+        channel: Channel = ALL_CHANNELS,
+        at: At = None,
+        first: First = None,
+        after: After = None,
+        last: Last = None,
+        before: Before = None,
+    ) -> PageAnswer[Price[float]]:
+        page = page_request(first, after, last, before)
+        found = await pricing.base_prices(store, page, channel, instant_parameter("at", at))
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
+
+    @get("/pricing/products/{product:str}/prices", opt={"fast": True}, summary="A product's prices, by store")
+    async def of_product(
+        product: FromPath[str],
+        channel: Channel = ALL_CHANNELS,
+        at: At = None,
+        first: First = None,
+        after: After = None,
+        last: Last = None,
+        before: Before = None,
+    ) -> PageAnswer[Price[float]]:
+        page = page_request(first, after, last, before)
+        found = await pricing.product_prices(product, page, channel, instant_parameter("at", at))
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
+
+    @get("/pricing/stores/{store:str}/swaps/{combo:str}", opt={"fast": True}, summary="What a combo's options cost")
+    async def of_combo(
+        store: FromPath[str],
+        combo: FromPath[str],
+        channel: Channel = ALL_CHANNELS,
+        at: At = None,
+        first: First = None,
+        after: After = None,
+        last: Last = None,
+        before: Before = None,
+    ) -> PageAnswer[Price[float]]:
+        page = page_request(first, after, last, before)
+        found = await pricing.swap_prices(store, combo, page, channel, instant_parameter("at", at))
+        return PageAnswer([_price_number(each) for each in found.items], found.info)
+
+    @get("/pricing/stores/{store:str}/products/{product:str}", opt={"fast": True}, summary="What a product costs")
+    async def price(
+        store: FromPath[str], product: FromPath[str], channel: Channel = ALL_CHANNELS, at: At = None
+    ) -> Price[float]:
+        """A product with a `#` is a SWAP: `COMBO#OPTION`, written `COMBO%23OPTION`."""
+        found = await pricing.price(store, product, channel, instant_parameter("at", at), kind_of(product))
+        if found is None:
+            raise sk.services.NotFound(
+                f"{product!r} has no price in the store {store!r} and the channel {channel!r} then"
+            )
+        return _price_number(found)
+
+    return [of_store, of_product, of_combo, price]
+
+
+def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
+    @get("/pricing/stores/{store:str}/changes", opt={"fast": True}, summary="A store's changes, by time")
+    async def changes(
+        store: FromPath[str],
+        channel: Channel = ALL_CHANNELS,
+        begin: Begin = None,
+        end: End = None,
+        first: First = None,
+        after: After = None,
+        last: Last = None,
+        before: Before = None,
+    ) -> PageAnswer[PriceChange[float]]:
+        page = page_request(first, after, last, before)
+        found = await pricing.price_changes(
+            store, page, channel, instant_parameter("from", begin), instant_parameter("to", end)
+        )
+        return PageAnswer([_change_number(each) for each in found.items], found.info)
+
+    @get(
+        "/pricing/stores/{store:str}/products/{product:str}/history",
+        opt={"fast": True},
+        summary="What a product has cost, by time",
+    )
+    async def history(
+        store: FromPath[str],
+        product: FromPath[str],
+        channel: Channel = ALL_CHANNELS,
+        first: First = None,
+        after: After = None,
+        last: Last = None,
+        before: Before = None,
+    ) -> PageAnswer[PriceRecord[float]]:
+        page = page_request(first, after, last, before)
+        found = await pricing.price_history(store, product, page, channel, kind_of(product))
+        return PageAnswer([_record_number(each) for each in found.items], found.info)
+
+    return [changes, history]
+
+
+def _write_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
+    @post("/pricing/changes", status_code=202, opt={"fast": True}, summary="Change prices, now or at an instant")
+    async def change(data: JSONBody[dict[str, Any] | list[Any]], requested_by: RequestedBy = None) -> ChangesAnswer:
+        """One change or a list; all of them are made, or none. A change has `store`, `product` and `amount`; and also
+        `channel`, `kind` (BASE, SWAP), `action` (SET, DELETE), `currency`, `effectiveAt`, unless these are the
+        default."""
+        given = data if isinstance(data, list) else [data]
+        if len(given) > MAX_CHANGES:
+            raise sk.services.BadRequest(f"a request has 1 to {MAX_CHANGES:,} changes, not {len(given):,}")
+        return ChangesAnswer([made.id for made in await pricing.change_prices(given, requested_by)])
+
+    @delete("/pricing/changes/{id:str}", status_code=200, opt={"fast": True}, summary="Cancel a change")
+    async def cancel(id: FromPath[str], requested_by: RequestedBy = None) -> PriceChange[float]:  # noqa: A002
+        """One that has taken effect is answered with 409."""
+        return _change_number(await pricing.cancel(id, requested_by))
+
+    return [change, cancel]
+
+
+def instant_parameter(name: str, text: str | None) -> datetime | None:
+    """Raises BadRequest. A `+` that was not percent-encoded arrives as a space."""
+    if text is None:
+        return None
+    try:
+        return instant_from(name, _SPACED_OFFSET.sub(r"+\1", text))
+    except Mistake as error:
+        raise sk.services.BadRequest(str(error)) from None
+
+
+def _price_number(price: Price[Decimal]) -> Price[float]:
+    # Quicker than `replace`, and a page has many.
+    return Price(
+        price.store,
+        price.product,
+        price.channel,
+        price.kind,
+        float(price.amount),
+        price.currency,
+        price.effective_from,
+    )
+
+
+def _change_number(change: PriceChange[Decimal]) -> PriceChange[float]:
+    made: Any = replace(change, amount=_number(change.amount))
+    return made  # type: ignore[no-any-return]
+
+
+def _record_number(record: PriceRecord[Decimal]) -> PriceRecord[float]:
+    made: Any = replace(record, amount=_number(record.amount), previous_amount=_number(record.previous_amount))
+    return made  # type: ignore[no-any-return]
+
+
+def _number(amount: Decimal | None) -> float | None:
+    """An amount has so few digits that its number has the same two decimals."""
+    return None if amount is None else float(amount)
+
+
+def _graphql_routes(pricing: PricingService, settings: sk.graphql.GraphQLSettings) -> list[ControllerRouterHandler]:
+    try:
+        module: Any = import_module("sortkey_services.pricing.schema")
+    except ModuleNotFoundError as error:
+        if error.name not in _PACKAGES:
+            raise
+        return _without_graphql()
+    made: list[ControllerRouterHandler] = module.pricing_graphql_routes(pricing, settings)
+    return made
+
+
+def _without_graphql() -> list[ControllerRouterHandler]:
+    missing = sk.services.NotFound(
+        "GraphQL needs Strawberry, which is not installed; run: pip install 'sortkey[graphql]'"
+    )
+
+    @get("/graphql", scope="open", include_in_schema=False)
+    async def no_graphiql() -> None:
+        raise missing
+
+    @post("/graphql", scope="read", include_in_schema=False)
+    async def no_graphql() -> None:
+        raise missing
+
+    return [no_graphiql, no_graphql]

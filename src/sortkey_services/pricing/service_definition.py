@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey_services.pricing.api import PricingService
 from sortkey_services.pricing.load.command import PricesLoad
 from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import PricingService
 from sortkey_services.pricing.settings import read_settings
 
 

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.instants import SECOND
 from sortkey_services.pricing.model import LOADED, Entry, PriceRow
+from sortkey_services.pricing.prices import SECOND
 
 Commits = Mapping[str, int]
 """When batches were committed; those that are not decided are missing."""

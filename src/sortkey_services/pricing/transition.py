@@ -10,42 +10,34 @@ Readers cannot tell how far it is: they resolve a row in the same way before and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 import sortkey as sk
+from sortkey.clock import Clock
 from sortkey_services.pricing.batches import Batches, SeenBatches
 from sortkey_services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
-from sortkey_services.pricing.instants import micros_at, micros_of
 from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
-from sortkey_services.pricing.past_prices import PastPrices, change_moment
+from sortkey_services.pricing.price_reads import change_moment, listed_in_force
+from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
 from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
-from sortkey_services.pricing.types import PriceKey
 
 IN_TRANSACTION: Final = 50
 """Each change has its row and that of its price: 100 actions."""
 
 
 class Transition:
-    def __init__(
-        self,
-        session: sk.AsyncSession,
-        batches: Batches,
-        writes: ChangeWrites,
-        past: PastPrices,
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, session: sk.AsyncSession, batches: Batches, writes: ChangeWrites, clock: Clock) -> None:
         self._session = session
         self._batches = batches
         self._writes = writes
-        self._past = past
-        self._now = now
+        self._clock = clock
 
     async def apply_due(self, store: str, instant: datetime) -> int:
         """How many changes of the store at this instant this call has made permanent. Raises Conflict before
         their time."""
-        if micros_of(instant) > micros_at(self._now()):
+        if micros_of(instant) > micros_at(self._clock.now()):
             raise sk.services.Conflict(f"the changes of {instant.isoformat()} are not due yet", "early")
         rows = await self._changes(store, instant)
         due = [row for row in rows if row.status == "SCHEDULED"]
@@ -91,7 +83,7 @@ class Transition:
     ) -> sk.Transaction:
         together = sk.Transaction()
         for row in rows.values():
-            made = compacted(row, commits, micros_at(self._now()))
+            made = compacted(row, commits, micros_at(self._clock.now()))
             if made is not row:
                 together.put(made, if_version="version")
         found = ((change, change_moment(change, commits, DECIDED)) for change in changes)
@@ -110,5 +102,6 @@ class Transition:
         gaps = any(entry.gap for entry in row.entries or ())
         if not gaps and (own is not None or not row.older):
             return own
-        listed = await self._past.in_force(key, moment.at, SeenBatches(self._batches, DECIDED), earlier=moment)
+        seen = SeenBatches(self._batches, DECIDED)
+        listed = await listed_in_force(self._session, key, moment.at, seen, earlier=moment)
         return max((each for each in (own, listed) if each is not None), key=lambda each: each[:2], default=None)

@@ -1,28 +1,29 @@
-"""What requests may say: ids, texts, and spans of days and months."""
+"""What requests may say, and reading what the service may not be able to read: a row that another program wrote.
+
+A list leaves such a row out. A request for the row itself is answered with 409 and the code `unreadable`. The log has
+the reason in both cases.
+"""
 
 from __future__ import annotations
 
-import re
-from calendar import monthrange
-from datetime import date
-from typing import Final, NamedTuple
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
 
 import sortkey as sk
+from sortkey.services.pages import PageArguments
+from sortkey_services.concurrent_map import concurrent_map
 
 MAX_ID_BYTES: Final = 256
 MAX_TEXT_BYTES: Final = 1024
 NO_CHARACTER: Final = "\U0010ffff"
 """Keys cannot have it: ranges of keys end with it."""
+PARALLEL: Final = 32
 
-_MONTH: Final = re.compile(r"(?a)\d{4}-\d\d")
-_DAY: Final = re.compile(r"(?a)\d{4}-\d\d-\d\d")
+T = TypeVar("T", bound=sk.Item)
 
-
-class Days(NamedTuple):
-    """Both are included."""
-
-    first: date
-    last: date
+_logger = logging.getLogger(__name__)
 
 
 def check_id(name: str, value: str) -> None:
@@ -56,30 +57,45 @@ def _check_bytes(name: str, value: object, most: int) -> None:
         raise sk.services.BadRequest(f"{name}: must have 1 to {most} bytes, not {size}")
 
 
-def day(name: str, text: str) -> date:
-    """A day such as 2026-08-24. Raises BadRequest."""
-    if _DAY.fullmatch(text):
+async def page_of(
+    session: sk.AsyncSession, path: sk.AccessPath[T], page: PageArguments, *, consistent: bool = False
+) -> sk.Page[T]:
+    """A page without the rows that cannot be read. Raises CursorError, in words for clients."""
+    try:
+        return await session.page(path, consistent=consistent, undecodable="skip", **page)
+    except sk.CursorError:
+        raise wrong_cursor() from None
+
+
+def wrong_cursor() -> sk.CursorError:
+    return sk.CursorError(
+        "the cursor is not one of this list: after and before take a cursor that the same question gave"
+    )
+
+
+async def get_readable(session: sk.AsyncSession, paths: Sequence[sk.AccessPath[T]]) -> list[T | None]:
+    """The items with these keys; None also for one that cannot be read."""
+
+    async def one(path: sk.AccessPath[T]) -> T | None:
         try:
-            return date.fromisoformat(text)
-        except ValueError:
-            pass
-    raise sk.services.BadRequest(f"{name}: must be a day such as 2026-08-24, not {text!r}")
+            return await session.get(path)
+        except sk.DecodeError as error:
+            _logger.warning("a row is left out: %s", error)
+            return None
+
+    try:
+        return await session.get_many(paths)
+    except sk.DecodeError:
+        return await concurrent_map(one, paths, PARALLEL)
 
 
-def month(name: str, text: str) -> Days:
-    """All days of a month such as 2026-08. Raises BadRequest."""
-    if _MONTH.fullmatch(text):
-        try:
-            first = date.fromisoformat(f"{text}-01")
-        except ValueError:
-            pass
-        else:
-            return Days(first, first.replace(day=monthrange(first.year, first.month)[1]))
-    raise sk.services.BadRequest(f"{name}: must be a month such as 2026-08, not {text!r}")
-
-
-def span(first: date, last: date) -> Days:
-    """Raises BadRequest if the last is before the first."""
-    if last < first:
-        raise sk.services.BadRequest(f"to: must not be before from, but {last} is before {first}")
-    return Days(first, last)
+@contextmanager
+def must_be_readable(what: str) -> Iterator[None]:
+    """Raises Conflict if what is read inside cannot be."""
+    try:
+        yield
+    except sk.DecodeError as error:
+        _logger.warning("%s cannot be read: %s", what, error)
+        raise sk.services.Conflict(
+            f"{what} cannot be read, because another program has changed it", "unreadable"
+        ) from error

@@ -6,16 +6,14 @@ there, all data is. `Visitors` are what happens afterwards: now and then, somebo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Final, NamedTuple
 
 import sortkey as sk
-from sortkey_services.social import leaderboard_demo
-from sortkey_services.social.leaderboard_model import ScoreEvent
-from sortkey_services.social.model import Follow, PinBoard, Product, User
+from sortkey_services.social.model import Follow, PinBoard, Product, ScoreEvent, User
 from sortkey_services.social.orders import OrderDetails, order_rows
 
 SEED: Final = 1_300
@@ -41,6 +39,11 @@ PRODUCTS: Final = {
     "garden": "bench, hammock, lantern, watering can",
 }
 STATUSES: Final = ("DELIVERED", "DELIVERED", "DELIVERED", "SHIPPED", "PENDING", "CANCELLED")
+SCORES_SEED: Final = 1_301
+GAMES: Final = {"chess": 40, "pinball": 9_000_000}
+"""The most points of one event."""
+MOST_EVENTS: Final = 12
+"""Of a player in a game."""
 LAST: Final = User(user="ada", name="Ada Lovelace", city="London")
 PINS: Final = ("hello-world", "on-the-analytical-engine", "tea-at-five")
 
@@ -55,7 +58,7 @@ def rows() -> Iterator[sk.Item]:
     yield from _follows(draw, [user.user for user in people])
     yield from _orders(draw, [user.user for user in people])
     yield from _products()
-    yield from leaderboard_demo.scores([user.user for user in people])
+    yield from _scores([user.user for user in people])
     yield from _ada()
 
 
@@ -96,6 +99,16 @@ def _products() -> Iterator[Product]:
     for category, names in PRODUCTS.items():
         for name in names.split(", "):
             yield Product(product=name.replace(" ", "-"), name=name.capitalize(), category=category)
+
+
+def _scores(players: Sequence[str]) -> Iterator[ScoreEvent]:
+    """Events of these players. The feeds make the boards from them."""
+    draw = Random(SCORES_SEED)
+    for game, most in GAMES.items():
+        for player in players:
+            for number in range(draw.randint(1, MOST_EVENTS)):
+                event = f"{player}-{number:02}"
+                yield ScoreEvent(game=game, event=event, player=player, points=draw.randint(1, most))
 
 
 def _ada() -> Iterator[sk.Item]:

@@ -17,7 +17,19 @@
 
 A row has one place in the index, and an order needs two: among those of its status, and among those of its customer. So
 it has two rows, which one transaction writes. Pins have a row of their own, because the index would copy them.
-The counts follow from the table's changes (`counts.py`).
+The counts follow from the table's changes: each change of a follow counts exactly once, in both.
+
+Leaderboards have tables of their own: points that were added, and what follows from them.
+
+    social-score-events   key   GAME#{game}#EVENT#{event}             has this been added?
+    social-scores         key   GAME#{game}#PLAYER#{player}           how many points does a player have?
+                          top   GAME#{game}  {points}                 who leads? sharded by player
+    social-score-ranges   key   GAME#{game}#{block}  {slot}           how many players are in a range of points?
+    social-score-totals   key   GAME#{game}                           how many players and points has the game?
+
+Callers write events alone, each a row in a partition of its own: no two writes meet. Scores follow from the events, and
+ranges and totals from the scores, each change exactly once. All players of a game share one list, so its partition is
+sharded. Events do not expire: an event that goes is taken out of the score.
 """
 
 from __future__ import annotations
@@ -98,3 +110,76 @@ class FollowCounts(sk.Item, table=COUNTS):
     followers: int = 0
 
     key = sk.Key("USER#{user}")
+
+
+# Both keep their values in the same items, so that one read has both; each has checkpoints of its own.
+FOLLOWING: Final = sk.patterns.aggregate(
+    Follow, into=FollowCounts, by=("user",), values={"following": sk.patterns.count()}, checkpoints="following"
+)
+FOLLOWERS: Final = sk.patterns.aggregate(
+    Follow,
+    into=FollowCounts,
+    by={"user": "followed"},
+    values={"followers": sk.patterns.count()},
+    checkpoints="followers",
+)
+
+
+SHARDS: Final = 10
+
+EVENTS: Final = sk.Table("social-score-events", stream="NEW_AND_OLD_IMAGES")
+SCORES: Final = sk.Table("social-scores", stream="NEW_AND_OLD_IMAGES")
+RANGES: Final = sk.Table("social-score-ranges")
+TOTALS: Final = sk.Table("social-score-totals")
+LEADERBOARD_TABLES: Final = (EVENTS, SCORES, RANGES, TOTALS)
+
+
+class ScoreEvent(sk.Item, table=EVENTS):
+    game: Annotated[str, sk.in_key]
+    event: Annotated[str, sk.in_key]
+    player: str
+    points: int
+
+    key = sk.Key("GAME#{game}#EVENT#{event}")
+
+
+class Score(sk.Item, table=SCORES):
+    game: Annotated[str, sk.in_key]
+    player: Annotated[str, sk.in_key]
+    points: int = 0
+
+    key = sk.Key("GAME#{game}#PLAYER#{player}")
+    top = sk.Index(
+        "top",
+        "GAME#{game}",
+        "{points}",
+        names=("toppk", "points"),
+        projection="KEYS_ONLY",
+        shards=sk.Shards(SHARDS, by="player"),
+    )
+
+
+class ScoreRange(sk.Item, table=RANGES):
+    game: Annotated[str, sk.in_key]
+    block: Annotated[str, sk.in_key]
+    slot: Annotated[int, sk.in_key]
+    players: int = 0
+
+    key = sk.Key("GAME#{game}#{block}", "{slot:02}")
+
+
+class GameTotal(sk.Item, table=TOTALS):
+    game: Annotated[str, sk.in_key]
+    players: int = 0
+    points: int = 0
+
+    key = sk.Key("GAME#{game}")
+
+
+SCORES_OF_EVENTS: Final = sk.patterns.aggregate(
+    ScoreEvent, into=Score, by=("game", "player"), values={"points": sk.patterns.total("points")}
+)
+BOARD: Final = sk.patterns.ranking(Score.top, into=ScoreRange, count="players")
+TOTALS_OF_SCORES: Final = sk.patterns.aggregate(
+    Score, into=GameTotal, by=("game",), values={"players": sk.patterns.count(), "points": sk.patterns.total("points")}
+)

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+from litestar import get, put
+from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.types import ControllerRouterHandler
+
 import sortkey as sk
-from sortkey.services.pages import PageArguments
-from sortkey_services.social.checks import check_id, check_key_text, check_text
+from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, page_answer
+from sortkey_services.social.checks import check_id, check_key_text, check_text, must_be_readable, page_of
 from sortkey_services.social.model import Product
-from sortkey_services.social.reading import must_be_readable, page_of
+
+Category = Annotated[str, QueryParameter(description="The category, as products have it")]
+
+
+class ProductBody(msgspec.Struct, frozen=True):
+    name: str
+    category: str
+
+
+class ProductAnswer(msgspec.Struct, frozen=True):
+    product: str
+    name: str
+    category: str
 
 
 class Products:
@@ -35,3 +54,23 @@ class Products:
         """By id."""
         check_key_text("category", category)
         return await page_of(self._session, Product.by_category(category=category), page)
+
+    @property
+    def routes(self) -> list[ControllerRouterHandler]:
+        @put("/social/products/{product:str}", opt={"fast": True}, summary="Make or replace a product")
+        async def write(product: FromPath[str], data: JSONBody[ProductBody]) -> ProductAnswer:
+            return _answer(await self.put(product, data.name, data.category))
+
+        @get("/social/products/{product:str}", opt={"fast": True}, summary="A product")
+        async def show(product: FromPath[str]) -> ProductAnswer:
+            return _answer(await self.get(product))
+
+        @get("/social/products", dependencies={"page": PAGE}, summary="Products of a category, by id")
+        async def of_category(category: Category, page: AskedPage) -> PageAnswer[ProductAnswer]:
+            return page_answer(await self.of_category(category, page), _answer)
+
+        return [write, show, of_category]
+
+
+def _answer(product: Product) -> ProductAnswer:
+    return ProductAnswer(product.product, product.name, product.category)

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
 from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
-from sortkey_services.social import (
-    demo,
-    follows_routes,
-    leaderboards_routes,
-    orders_routes,
-    pins_routes,
-    products_routes,
-    users_routes,
-)
-from sortkey_services.social.follows import Follows
-from sortkey_services.social.leaderboard_model import LEADERBOARD_TABLES
+from sortkey.clock import Clock, SystemClock
+from sortkey_services.social import demo
+from sortkey_services.social.follows import Follows, Mutuals
 from sortkey_services.social.leaderboards import Leaderboards
-from sortkey_services.social.model import COUNTS, SOCIAL
-from sortkey_services.social.mutuals import Mutuals
+from sortkey_services.social.model import COUNTS, LEADERBOARD_TABLES, SOCIAL
 from sortkey_services.social.orders import Orders
-from sortkey_services.social.pins import Pins
 from sortkey_services.social.products import Products
-from sortkey_services.social.users import Users
+from sortkey_services.social.users import Pins, Users
 
 TABLES: Final = (SOCIAL, COUNTS, *LEADERBOARD_TABLES)
 DEMO_BATCH: Final = 500
@@ -39,11 +28,11 @@ DEMO_SECONDS: Final = 0.5
 class SocialService:
     name = "social"
 
-    def __init__(self, session: sk.AsyncSession, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, session: sk.AsyncSession, clock: Clock | None = None) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock or SystemClock()
         self.users = Users(session)
-        self.follows = Follows(session, self.users, now)
+        self.follows = Follows(session, self.users, self._clock)
         self.mutuals = Mutuals(session, self.users)
         self.pins = Pins(session)
         self.orders = Orders(session)
@@ -52,14 +41,8 @@ class SocialService:
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:
-        return [
-            *users_routes.routes(self.users),
-            *follows_routes.routes(self.follows, self.mutuals),
-            *pins_routes.routes(self.pins),
-            *orders_routes.routes(self.orders),
-            *products_routes.routes(self.products),
-            *leaderboards_routes.routes(self.leaderboards),
-        ]
+        parts = (self.users, self.follows, self.mutuals, self.pins, self.orders, self.products, self.leaderboards)
+        return [route for part in parts for route in part.routes]
 
     @property
     def feeds(self) -> Sequence[sk.feeds.ChangeFeed[Any]]:
@@ -79,7 +62,7 @@ class SocialService:
 
     async def run_demo(self) -> None:
         """Visitors begin and end to follow each other, until it is cancelled."""
-        visitors = demo.Visitors(Random(self._now()))
+        visitors = demo.Visitors(Random(self._clock.now()))
         while True:
             visit = visitors.next()
             await (self.follows.follow if visit.follows else self.follows.unfollow)(visit.user, visit.other)

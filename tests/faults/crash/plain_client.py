@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from sortkey.client.capabilities import Capabilities
 from sortkey.client.interface import Client
+from sortkey.client.stores import Capabilities
 from tests.wire.serving import RawClient, request
 
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Final
 
 import sortkey as sk
-from sortkey.feeds.changes.lease import NOBODY, ShardLease
+from sortkey.feeds.shards.leases import NOBODY, ShardLease
 
 LOOK_SECONDS: Final = 0.05
 SECONDS: Final = 120.0

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey_services.favourites.api import FavouritesService
 from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.service import FavouritesService
 from tests.registered import register_only
 
 LARGEST_TRANSACTION: Final = 100

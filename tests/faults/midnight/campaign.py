@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES
 from sortkey_services.pricing.model import CHANGES, PRICES, ChangeRow, PriceRow
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import PriceKind
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import PriceKind
+from sortkey_services.pricing.service import PricingService
 from tests.faults.midnight.prices import Expected, Midnight, is_right
 from tests.faults.midnight.processes import Processors, Readers
 from tests.faults.midnight.reader import Tally
@@ -83,7 +83,7 @@ def run(plan: Plan, store: str, show: Show = lambda _: None) -> Result:
 
 async def _run(plan: Plan, store: str, show: Show) -> Result:
     async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
-        pricing = Pricing(session)
+        pricing = PricingService(session)
         await pricing.start()
         result = Result()
         processors = Processors(store, plan.lease_seconds, Random(f"kills {plan.seed}"))
@@ -104,7 +104,7 @@ async def _run(plan: Plan, store: str, show: Show) -> Result:
         return result
 
 
-async def _scheduled(session: sk.AsyncSession, pricing: Pricing, plan: Plan, result: Result) -> Midnight:
+async def _scheduled(session: sk.AsyncSession, pricing: PricingService, plan: Plan, result: Result) -> Midnight:
     """A midnight that is still to come when all its changes are accepted."""
     lead = timedelta(seconds=plan.lead_seconds)
     for attempt in count():
@@ -180,7 +180,7 @@ async def _permanent(session: sk.AsyncSession, midnight: Midnight) -> None:
             await asyncio.sleep(LOOK_SECONDS)  # the processors are other processes
 
 
-async def _unfinished(pricing: Pricing, midnight: Midnight) -> int:
+async def _unfinished(pricing: PricingService, midnight: Midnight) -> int:
     """Stores that do not have the prices after midnight now, or those before it just before it."""
     at = datetime.fromtimestamp(midnight.at, UTC) - timedelta(microseconds=1)
     wrong = 0

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
 
-from sortkey_services.pricing.types import Price, PriceKind
+from sortkey_services.pricing.prices import Price, PriceKind
 
 Amounts = dict[str, int]
 """Cents by product."""
@@ -78,7 +79,7 @@ def expected_between(midnight: Midnight, began: float, ended: float) -> Expected
     return Expected(began < midnight.at, ended >= midnight.at)
 
 
-def is_right(midnight: Midnight, store: int, shown: Sequence[Price], expected: Expected) -> bool:
+def is_right(midnight: Midnight, store: int, shown: Sequence[Price[Decimal]], expected: Expected) -> bool:
     found = {price.product: int(price.amount.scaleb(2)) for price in shown}
     if len(found) != len(shown) or any(price.kind is not PriceKind.BASE for price in shown):
         return False

@@ -18,8 +18,8 @@ import msgspec
 
 import sortkey as sk
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.service import PricingService
 from tests.faults.midnight.prices import Expected, Midnight, expected_between, is_right, product_of
 
 TOLD_AFTER: Final = 0.1
@@ -39,7 +39,7 @@ class Tally(msgspec.Struct):
 
 
 class Reader:
-    def __init__(self, pricing: Pricing, midnight: Midnight, draw: Random) -> None:
+    def __init__(self, pricing: PricingService, midnight: Midnight, draw: Random) -> None:
         self.tally = Tally()
         self._pricing = pricing
         self._midnight = midnight
@@ -112,7 +112,7 @@ def _shown(prices: Sequence[object]) -> str:
 async def main(store: str, midnight: Midnight, seed: int) -> None:
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     async with sk.async_connect(store, tables=[PRICES, CHANGES]) as session:
-        reader = Reader(Pricing(session), midnight, Random(seed))
+        reader = Reader(PricingService(session), midnight, Random(seed))
         told = time.monotonic()
         while not ended.done():
             await reader.read()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import sortkey as sk
@@ -49,8 +49,15 @@ class Kept:
 
     async def until(self, count: int) -> None:
         """Wait until it has got this many changes."""
+        await self._wait_for(lambda: len(self.changes) >= count)
+
+    async def until_number(self, number: int) -> None:
+        """Wait until it has got a change of this parcel."""
+        await self._wait_for(lambda: number in self.numbers)
+
+    async def _wait_for(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(SECONDS), self._more:
-            await self._more.wait_for(lambda: len(self.changes) >= count)
+            await self._more.wait_for(condition)
 
 
 def number_of(change: sk.Change[Parcel]) -> int:

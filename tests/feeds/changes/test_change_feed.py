@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.changes.metrics import FAMILIES
 from tests.feeds.changes.parcels import PARCELS, Parcel
 
 
@@ -51,9 +48,3 @@ def test_mistakes(options: dict[str, Any], error: str) -> None:
 def test_it_is_of_a_class_or_a_table() -> None:
     assert repr(sk.feeds.ChangeFeed("parcels", Parcel, ignore)) == "<change feed parcels of feed-parcels>"
     assert sk.feeds.ChangeFeed("parcels", PARCELS, ignore, attempts=None).table is PARCELS
-
-
-# What the page tells to watch exists, and nothing else does.
-def test_the_metrics_are_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "guides" / "change-feeds.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\bsortkey_change_feed_[a-z_]+", page)) == FAMILIES.keys()

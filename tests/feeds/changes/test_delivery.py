@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import SystemClock
-from sortkey.feeds.changes.dead_letter import RECORD_BYTES
-from sortkey.feeds.changes.delivery import Delivery, Entry, entry_of
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
-from sortkey.feeds.changes.passing_errors import is_passing
+from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
+from sortkey.feeds.shards.dead_letter import RECORD_BYTES
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
+from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.calls.steps import Pacing
 from tests.feeds.changes.parcels import Kept, Parcel, caught_up, number_of, opened
 
@@ -61,7 +61,11 @@ class Handler:
 
 
 async def deliver(
-    db: sk.AsyncSession, handler: Handler, entries: Sequence[Entry], attempts: int | None = 2, sinks: Sequence[Any] = ()
+    db: sk.AsyncSession,
+    handler: Handler,
+    entries: Sequence[RecordEntry],
+    attempts: int | None = 2,
+    sinks: Sequence[Any] = (),
 ) -> tuple[bool, ChangeFeedMetrics]:
     metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
     feed = sk.feeds.ChangeFeed("parcels", Parcel, handler, attempts=attempts)
@@ -69,7 +73,7 @@ async def deliver(
     return await delivery.deliver(entries), metrics
 
 
-def entries(numbers: Sequence[int]) -> list[Entry]:
+def entries(numbers: Sequence[int]) -> list[RecordEntry]:
     feed = sk.feeds.ChangeFeed("parcels", Parcel, Kept())
     found = [entry_of(feed, record(number), "shard-1", low_level=True) for number in numbers]
     return [entry for entry in found if entry is not None]

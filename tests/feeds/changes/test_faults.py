@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.feeds.changes.shard_reader import ShardReader
 from tests.feeds.changes.parcels import PARCELS, Kept, Parcel, caught_up
+from tests.passing_time import BRIEF, while_time_passes
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_change_comes_in_order(seed: int) -> None:
     async def program() -> None:
-        kept = Kept()
+        clock, kept = ManualClock(), Kept()
         faults = sk.testing.Faults(
             seed=seed,
             throttle=0.2,
@@ -26,14 +28,15 @@ def test_every_change_comes_in_order(seed: int) -> None:
             late_records=0.05,
             split_shards_every=40,
         )
-        async with sk.async_connect("memory:", tables=[PARCELS], faults=faults) as db:
+        async with sk.async_connect("memory:", tables=[PARCELS], faults=faults, pacing=BRIEF) as db:
             await db.create_tables()
-            async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=7)]) as follower:
+            feed = sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=7)
+            async with sk.feeds.Follower(db, [feed], clock=clock) as follower:
                 for turn in range(3):
                     await db.batch(put=[Parcel(number=number, place=str(turn)) for number in range(30)])
                 # Where records come late, an empty answer does not mean that there are no more.
-                await kept.until(90)
-                await caught_up(follower)
+                await while_time_passes(clock, kept.until(90))
+                await while_time_passes(clock, follower.caught_up())
         places: dict[int, list[str]] = {}
         for change in kept.changes:
             assert change.new is not None

@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import AWS, DYNAMODB_LOCAL, EMBEDDED, SORTKEY, UNKNOWN
 from sortkey.client.interface import AsyncClient
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
+from sortkey.client.stores import AWS, DYNAMODB_LOCAL, EMBEDDED, SORTKEY, UNKNOWN
+from sortkey.clock import SystemClock
 from sortkey.feeds.changes.shard_reader import ReadPace, ShardReader, pace_of
-from sortkey.feeds.changes.stream_shards import ShardKey
+from sortkey.feeds.shards.leases import ShardKey
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
 
 
 def error(code: str) -> ClientError:
@@ -51,7 +52,8 @@ class ScriptedClient:
 def reader(client: ScriptedClient, after: str = "", latest: bool = False) -> tuple[ShardReader, ChangeFeedMetrics]:
     metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
     key = ShardKey("stream", "shard-1")
-    return ShardReader(cast(AsyncClient, client), key, ReadPace(0.001, 0.0), metrics, after, latest), metrics
+    pace = ReadPace(0.001, 0.0)
+    return ShardReader(cast(AsyncClient, client), key, pace, metrics, SystemClock(), after, latest), metrics
 
 
 def numbers(records: list[dict[str, Any]]) -> list[int]:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import asyncio
 
-from sortkey.feeds.kafka.flow_control import (
+from sortkey.clock import SystemClock
+from sortkey.feeds.kafka.message import Message
+from sortkey.feeds.kafka.metrics import KafkaMetrics
+from sortkey.feeds.kafka.partition_lane import (
     PARTITION_LOAD,
     PATIENCE_SECONDS,
     TOTAL_LOAD,
     WEIGHED_BYTES,
-    Assignment,
+    AssignedPartition,
+    PartitionLane,
     next_turn,
     weight,
 )
-from sortkey.feeds.kafka.message import Message
-from sortkey.feeds.kafka.metrics import FeedMetrics
-from sortkey.feeds.kafka.partition_lane import PartitionLane
 from tests.feeds.kafka.working import QUICK, Recorder
 
 
-def assignments(*loads: int) -> dict[int, Assignment]:
-    async def make() -> dict[int, Assignment]:
-        recorder, metrics = Recorder(), FeedMetrics()
-        return {
-            partition: Assignment(PartitionLane(partition, recorder, lambda _: None, metrics, QUICK), load=load)
-            for partition, load in enumerate(loads)
-        }
+def assignments(*loads: int) -> dict[int, AssignedPartition]:
+    async def make() -> dict[int, AssignedPartition]:
+        recorder, metrics, clock = Recorder(), KafkaMetrics(), SystemClock()
+        lanes = [PartitionLane(each, recorder, lambda _: None, metrics, QUICK, clock) for each in range(len(loads))]
+        return {lane.partition: AssignedPartition(lane, load=load) for lane, load in zip(lanes, loads, strict=True)}
 
     return asyncio.run(make())
 

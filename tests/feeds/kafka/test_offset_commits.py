@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from sortkey.feeds.kafka.dead_letters import DeadLetters, headers
 from sortkey.feeds.kafka.message import Message, Rejected
-from sortkey.feeds.kafka.metrics import FeedMetrics
+from sortkey.feeds.kafka.metrics import KafkaMetrics
 from sortkey.feeds.kafka.offset_commits import OffsetCommits
 from tests.feeds.kafka.working import SECONDS, settings
 from tests.kafka.broker import Broker
@@ -32,7 +32,7 @@ class Bench:
         self.consumer = Consumer(self.kafka.consumer())
         self.consumer.subscribe([self.topic])
         assert self.consumer.poll(SECONDS) is not None
-        self.metrics = FeedMetrics()
+        self.metrics = KafkaMetrics()
         self.commits = OffsetCommits(self.kafka, self.consumer, self.metrics)
         self.commits.begin({})
 

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import pytest
 
+from sortkey.clock import SystemClock
 from sortkey.feeds.kafka.message import Message
-from sortkey.feeds.kafka.metrics import FeedMetrics
-from sortkey.feeds.kafka.partition_lane import BATCH, Chunk, Handled, PartitionLane
+from sortkey.feeds.kafka.metrics import KafkaMetrics
+from sortkey.feeds.kafka.partition_lane import BATCH, Handled, MessageChunk, PartitionLane
 from sortkey.model.calls.steps import Pacing
 from tests.feeds.kafka.working import QUICK, Recorder
 
 ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
 
 
-def chunk(first: int, number: int, value: bytes = b"x") -> Chunk:
-    return Chunk([Message(value, b"k", "t", 0, offset) for offset in range(first, first + number)], number)
+def chunk(first: int, number: int, value: bytes = b"x") -> MessageChunk:
+    return MessageChunk([Message(value, b"k", "t", 0, offset) for offset in range(first, first + number)], number)
 
 
 class Bench:
@@ -26,8 +27,8 @@ class Bench:
     def __init__(self, pacing: Pacing = QUICK) -> None:
         self.recorder = Recorder()
         self.reports: list[Handled] = []
-        self.metrics = FeedMetrics()
-        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.metrics, pacing)
+        self.metrics = KafkaMetrics()
+        self.lane = PartitionLane(0, self.recorder, self.reports.append, self.metrics, pacing, SystemClock())
 
     @property
     def offsets(self) -> list[int]:

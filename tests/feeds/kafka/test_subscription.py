@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.worker import KafkaWorker
 from tests.feeds.kafka.working import SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.proxy import LIST_OFFSETS, HoldingProxy
@@ -54,7 +54,7 @@ def consume(kafka: KafkaSettings, end: int = MESSAGES) -> list[int]:
 
 
 def replace_consumer(monkeypatch: pytest.MonkeyPatch, consumer: type[Consumer]) -> None:
-    monkeypatch.setattr("sortkey.feeds.kafka.subscription.KafkaConsumer", consumer)
+    monkeypatch.setattr("sortkey.feeds.kafka.worker.KafkaConsumer", consumer)
 
 
 def delivering(stale: list[Message], deliver: Deliver) -> type[Consumer]:
@@ -107,7 +107,7 @@ def test_messages_that_librdkafka_delivers_by_mistake_are_not_handled(
     assert [letter.value() for letter in letters] == [b"poison %d" % each for each in range(START, MESSAGES)]
 
 
-def have_sent(workers: list[Worker], dead_letters: int) -> bool:
+def have_sent(workers: list[KafkaWorker], dead_letters: int) -> bool:
     return sum(worker.metrics.dead_letters for worker in workers) >= dead_letters
 
 

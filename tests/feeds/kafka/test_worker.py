@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sortkey.feeds.kafka.flow_control import PARTITION_LOAD, TOTAL_LOAD
 from sortkey.feeds.kafka.message import Message
-from sortkey.feeds.kafka.subscription import RECEIVED, WorkerFailed
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.partition_lane import PARTITION_LOAD, TOTAL_LOAD
+from sortkey.feeds.kafka.worker import RECEIVED, KafkaWorker, WorkerFailed
 from tests.feeds.kafka.working import QUICK, SECONDS, Recorder, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.topic import committed, everything, produce
@@ -200,7 +199,7 @@ def test_a_worker_whose_place_was_taken_fails(broker: Broker) -> None:
     kafka = settings(broker, topic, **{"group.instance.id": "the-only-one"})
 
     async def work() -> None:
-        first = asyncio.create_task(Worker(kafka, recorder, QUICK).run(lambda: None))
+        first = asyncio.create_task(KafkaWorker(kafka, recorder, QUICK).run(lambda: None))
         await recorder.until(1000)
         async with working(kafka, recorder):
             with pytest.raises(WorkerFailed, match=r"fenced by other consumer with same group\.instance\.id"):

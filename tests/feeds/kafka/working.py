@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.message import Message, Rejected
-from sortkey.feeds.kafka.worker import Worker
+from sortkey.feeds.kafka.worker import KafkaWorker
 from sortkey.model.calls.steps import Pacing
 from tests.kafka.broker import Broker
 
@@ -70,9 +70,9 @@ def settings(broker: Broker, topic: str, **properties: str) -> KafkaSettings:
 
 
 @asynccontextmanager
-async def working(kafka: KafkaSettings, consumer: Recorder) -> AsyncIterator[Worker]:
+async def working(kafka: KafkaSettings, consumer: Recorder) -> AsyncIterator[KafkaWorker]:
     """A worker that has joined its group; it stops at the end, as on SIGTERM."""
-    worker = Worker(kafka, consumer, QUICK)
+    worker = KafkaWorker(kafka, consumer, QUICK)
     joined = asyncio.Event()
     running = asyncio.create_task(worker.run(joined.set))
     joining = asyncio.create_task(joined.wait())

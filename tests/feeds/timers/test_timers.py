@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.changes.lease import ShardLease
-from sortkey.patterns.schedules.timer import Timer
+from sortkey.feeds.shards.leases import ShardLease
+from sortkey.patterns.timer_book import Timer
 from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
+from tests.passing_time import while_time_passes
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, opened
 
 BY_ITEM = sk.patterns.schedule("timers-by-item", Reminder, at="at", where={"active": True})
@@ -26,7 +27,7 @@ def test_a_handler_is_called_when_it_is_due(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with opened(store, clock) as db:
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler)], clock=clock) as follower:
                 await db.put(reminder(1, NOON + HOUR))
                 await db.put(reminder(2, NOON))
                 await caught_up(follower)
@@ -46,18 +47,19 @@ def test_a_handler_is_called_when_it_is_due(store: str) -> None:
 # It would sleep for an hour otherwise.
 def test_an_earlier_one_wakes_the_worker() -> None:
     async def program() -> None:
-        handler = Handler()
+        clock, handler = clock_at(NOON), Handler()
         async with (
-            opened("memory:") as db,
-            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=3600)]) as follower,
+            opened("memory:", clock) as db,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=3600)], clock=clock) as follower,
         ):
-            soon = datetime.now(UTC) + timedelta(seconds=0.3)
-            await db.put(reminder(1, soon + HOUR))
+            await db.put(reminder(1, NOON + HOUR))
             await caught_up(follower)
-            await db.put(reminder(2, soon))
+            await db.put(reminder(2, NOON + timedelta(seconds=1)))
+            await caught_up(follower)
+            assert handler.handled == []
+            clock.advance(1)
             await handler.until_calls(1)
-            assert datetime.now(UTC) >= soon
-            await db.put(reminder(3, soon - DAY))
+            await db.put(reminder(3, NOON - DAY))
             await handler.until_calls(2)
         assert [each.numbers for each in handler.handled] == [(2,), (3,)]
 
@@ -67,13 +69,13 @@ def test_an_earlier_one_wakes_the_worker() -> None:
 def test_what_was_due_while_nobody_ran_is_handled_late(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()
-        timers = sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_ITEM, handler)
         async with opened(store, clock) as db:
-            async with sk.feeds.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers], clock=clock) as follower:
                 await db.batch(put=[reminder(number, NOON + number * DAY) for number in range(1, 4)])
                 await caught_up(follower)
             clock.advance((40 * DAY).total_seconds())
-            async with sk.feeds.Follower(db, [timers]):
+            async with sk.feeds.Follower(db, [timers], clock=clock):
                 await handler.until_calls(3)
         assert sorted(handler.times) == [NOON + number * DAY for number in range(1, 4)]
 
@@ -85,7 +87,7 @@ def test_a_cancelled_one_is_not_handled(cancelled: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with opened("memory:", clock) as db:
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler)], clock=clock) as follower:
                 await db.put(reminder(1))
                 await caught_up(follower)
                 path = Reminder.key(user="ana", number=1)
@@ -106,7 +108,7 @@ def test_a_rescheduled_one_is_handled_at_its_new_time() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with (
             opened("memory:", clock) as db,
-            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler)], clock=clock) as follower,
         ):
             await db.put(reminder(1))
             await caught_up(follower)
@@ -127,7 +129,7 @@ def test_items_of_one_group_and_instant_are_handled_together() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         async with (
             opened("memory:", clock) as db,
-            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, handler, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, handler)], clock=clock) as follower,
         ):
             await db.batch(put=[*map(reminder, range(100)), reminder(7, NOON, "bo")])
             await caught_up(follower)
@@ -155,7 +157,7 @@ def test_one_call_of_a_group_runs_at_a_time_in_the_order_of_time() -> None:
         async with opened("memory:", clock) as db:
             items = [reminder(n, NOON - n * HOUR, user) for n in range(1, 30) for user in ("ana", "bo", "cy")]
             await db.batch(put=items)
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, alone, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, alone)], clock=clock) as follower:
                 await caught_up(follower)
                 clock.advance((2 * DAY).total_seconds())
                 await caught_up(follower)
@@ -179,7 +181,7 @@ def test_what_asks_for_an_instant_while_it_is_handled_is_handled_too() -> None:
 
         async with (
             opened("memory:", clock) as db,
-            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow, poll=QUICK)]) as follower,
+            sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow)], clock=clock) as follower,
         ):
             await db.put(reminder(1))
             async with asyncio.timeout(SECONDS):
@@ -208,8 +210,8 @@ def test_an_error_is_tried_again_while_others_go_on() -> None:
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(number) for number in range(5)])
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, flaky, poll=QUICK)]) as follower:
-                await caught_up(follower)
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, flaky)], clock=clock) as follower:
+                await while_time_passes(clock, follower.caught_up())
                 retries = follower.samples()['sortkey_timers_retries_total{schedule="timers-by-item"}']
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(5)]
         assert handler.handled[-1].numbers == (1,)
@@ -235,18 +237,19 @@ def test_a_worker_does_not_look_again_and_again_while_a_group_is_busy() -> None:
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(1), reminder(2, NOON - timedelta(seconds=1))])
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow, poll=3600)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_USER, slow, poll=3600)], clock=clock) as follower:
                 async with asyncio.timeout(SECONDS):
                     await began.wait()
                     await db.put(reminder(3, NOON - HOUR))
                     while await timers_left(db) < 3:
                         await asyncio.sleep(QUICK)  # the feed has no event for it
+                clock.advance(1)
                 before = db.meter.reading(Timer.key).calls
-                await asyncio.sleep(0.5)
-                # One that does not sleep looks thousands of times.
-                assert db.meter.reading(Timer.key).calls - before < 100
+                await asyncio.sleep(0.1)
+                # One that does not sleep looks hundreds of times.
+                assert db.meter.reading(Timer.key).calls - before < 20
                 goes_on.set()
-                await caught_up(follower)
+                await while_time_passes(clock, follower.caught_up())
         assert sorted(handler.times) == [NOON - HOUR, NOON - timedelta(seconds=1), NOON]
 
     asyncio.run(program())
@@ -267,9 +270,9 @@ def test_what_raises_again_and_again_goes_to_the_dead_letters() -> None:
 
         async with opened("memory:", clock) as db:
             await db.batch(put=[reminder(1), reminder(2)])
-            timers = sk.feeds.Timers(BY_ITEM, poisoned, attempts=2, poll=QUICK, dead_letters=tell)
-            async with sk.feeds.Follower(db, [timers], dead_letters=tell) as follower:
-                await caught_up(follower)
+            timers = sk.feeds.Timers(BY_ITEM, poisoned, attempts=2, dead_letters=tell)
+            async with sk.feeds.Follower(db, [timers], dead_letters=tell, clock=clock) as follower:
+                await while_time_passes(clock, follower.caught_up(), step=0.01)
                 assert (count(follower, "dead"), count(follower, "handled")) == (1, 1)
             (letter,) = [each async for each in db.iterate(sk.feeds.DeadLetter.key(feed="timers-by-item"))]
             assert told == [letter, letter]
@@ -290,11 +293,11 @@ def test_a_timer_of_other_fields_is_a_dead_letter() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         other = sk.patterns.schedule("timers-by-item", Reminder, at="at", by=("user",))
         async with opened("memory:", clock) as db:
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(other, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(other, handler)], clock=clock) as follower:
                 await db.put(reminder(1))
                 await caught_up(follower)
             clock.advance(3600)
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, attempts=1, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, handler, attempts=1)], clock=clock) as follower:
                 await caught_up(follower)
             (letter,) = [each async for each in db.iterate(sk.feeds.DeadLetter.key(feed="timers-by-item"))]
             assert 'DecodeError: the group ["ana"] is not one of user, number' in letter.reason
@@ -315,7 +318,7 @@ def test_a_call_that_runs_is_finished_before_the_follower_stops() -> None:
             await handler(due)
 
         async with opened("memory:", clock) as db:
-            follower = sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, slow, poll=QUICK)])
+            follower = sk.feeds.Follower(db, [sk.feeds.Timers(BY_ITEM, slow)], clock=clock)
             running = asyncio.create_task(follower.run())
             await db.put(reminder(1))
             async with asyncio.timeout(SECONDS):
@@ -335,9 +338,9 @@ def test_a_call_that_runs_is_finished_before_the_follower_stops() -> None:
 def test_timers_of_items_that_no_feed_sees_are_restored() -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON), Handler()
-        timers = sk.feeds.Timers(BY_USER, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_USER, handler)
         async with opened("memory:", clock) as db:
-            async with sk.feeds.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers], clock=clock) as follower:
                 await db.batch(put=[reminder(n, NOON + n * DAY, user) for n in (1, 2) for user in ("ana", "bo")])
                 await db.put(reminder(3, None))
                 await caught_up(follower)
@@ -345,7 +348,7 @@ def test_timers_of_items_that_no_feed_sees_are_restored() -> None:
                 await db.delete(timer.key)
             clock.advance((5 * DAY).total_seconds())
             assert await timers.restore(db) == 4
-            async with sk.feeds.Follower(db, [timers]) as follower:
+            async with sk.feeds.Follower(db, [timers], clock=clock) as follower:
                 await caught_up(follower)
         assert len(handler.handled) == 4
 

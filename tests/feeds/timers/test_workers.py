@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 import sortkey as sk
-from tests.feeds.timers.handling import QUICK, SECONDS, Handler, caught_up, count, reminder
+from tests.feeds.timers.handling import Handler, caught_up, count, reminder
+from tests.passing_time import TURN, while_time_passes
 from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, opened
 
 BY_ITEM = sk.patterns.schedule("timers-by-item", Reminder, at="at", where={"active": True})
@@ -17,6 +18,12 @@ def leases(follower: sk.feeds.Follower) -> float:
     return follower.samples()['sortkey_timers_leases{schedule="timers-by-item"}']
 
 
+async def shared(followers: list[sk.feeds.Follower]) -> None:
+    """Wait until they have the same number of leases, which are handed over in rounds."""
+    while [leases(each) for each in followers] != [2, 2]:
+        await asyncio.sleep(TURN)
+
+
 # Timers that were set in shards that are no longer declared are handled all the same.
 @pytest.mark.parametrize(("before", "after"), [(8, 1), (1, 8)])
 def test_the_number_of_shards_may_change(before: int, after: int) -> None:
@@ -24,11 +31,11 @@ def test_the_number_of_shards_may_change(before: int, after: int) -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
         first, second = (sk.patterns.schedule("shards", Reminder, at="at", shards=number) for number in (before, after))
         async with opened("memory:", clock) as db:
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(first, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(first, handler)], clock=clock) as follower:
                 await db.batch(put=map(reminder, range(20)))
                 await caught_up(follower)
             clock.advance(3600)
-            async with sk.feeds.Follower(db, [sk.feeds.Timers(second, handler, poll=QUICK)]) as follower:
+            async with sk.feeds.Follower(db, [sk.feeds.Timers(second, handler)], clock=clock) as follower:
                 await caught_up(follower)
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(20)]
 
@@ -38,17 +45,15 @@ def test_the_number_of_shards_may_change(before: int, after: int) -> None:
 def test_two_workers_share_the_timers(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()
-        timers = sk.feeds.Timers(BY_ITEM, handler, poll=QUICK)
+        timers = sk.feeds.Timers(BY_ITEM, handler)
         async with opened(store, clock) as db:
-            followers = [sk.feeds.Follower(db, [timers], lease_seconds=1) for _ in range(2)]
+            followers = [sk.feeds.Follower(db, [timers], clock=clock) for _ in range(2)]
             async with followers[0] as one, followers[1] as two:
-                async with asyncio.timeout(SECONDS):
-                    while [leases(each) for each in followers] != [2, 2]:
-                        await asyncio.sleep(QUICK)  # they are handed over in rounds
+                await while_time_passes(clock, shared(followers))
                 await db.batch(put=map(reminder, range(30)))
                 await caught_up(one)
                 clock.advance(3600)
-                await caught_up(two)
+                await while_time_passes(clock, two.caught_up())
                 assert min(count(each, "handled") for each in (one, two)) > 0
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(30)]
 

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.feeds.timers.metrics import TimerMetrics
-from sortkey.feeds.timers.timer_call import TimerCall, Tries
-from sortkey.patterns.schedules.timer import TIMERS, Timer, day_of
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.feeds.shards.metrics import TimerMetrics
+from sortkey.feeds.timers.timer_runner import TimerCall, Tries
+from sortkey.patterns.timer_book import TIMERS, Timer, TimerBook, day_of
 from tests.patterns.schedules.reminders import NOON, Reminder, clock_at, inserted, modified, opened, removed
 
 SCHEDULE = sk.patterns.schedule("properties", Reminder, at="at", by=("user",), where={"active": True}, shards=2)
@@ -109,7 +108,7 @@ class World:
     async def work(self, mood: str) -> None:
         self.mood = mood
         metrics = TimerMetrics("properties", lambda: 0)
-        call = TimerCall(sk.feeds.Timers(SCHEDULE, self._on_due, attempts=None), self.book, metrics, lambda: 0.0, ())
+        call = TimerCall(sk.feeds.Timers(SCHEDULE, self._on_due, attempts=None), self.book, metrics, ManualClock(), ())
         try:
             for shard in range(SCHEDULE.shards):
                 await self._work_on(shard, call)

@@ -10,7 +10,7 @@ from uuid import UUID
 import sortkey as sk
 from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Kind, Verdict
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 
 AUDITED = sk.Table("audited", ttl="expires")
 

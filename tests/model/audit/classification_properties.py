@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Kind
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import schema_of
 from tests.model.audit.audited import AUDITED, Order, repaired
 

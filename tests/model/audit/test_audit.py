@@ -9,7 +9,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
 from sortkey.model.audit.report import EXAMPLES
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, Event, Order, event_row, order_row
 
 FLAWED = {
@@ -124,6 +124,7 @@ def test_upgrade(audited: sk.Session) -> None:
     assert [each.kind for each in audited.iterate(Event.by_kind(kind="LOGIN"))] == ["LOGIN"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [1, 3])
 def test_an_audit_continues_where_another_stopped(live: sk.Session, segments: int) -> None:
     fill(live, orders=1200)

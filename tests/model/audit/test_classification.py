@@ -12,7 +12,7 @@ import sortkey as sk
 from sortkey.model.audit.classification import Classifier
 from sortkey.model.audit.finding import Finding, Kind, Verdict
 from sortkey.model.audit.repair import Repair
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, clean_after_repair, event_row, found, order_row, repaired
 
 

@@ -12,7 +12,7 @@ from sortkey.model.audit.report import AuditReport
 from sortkey.model.audit.row_repairs import ATTEMPTS
 from sortkey.model.audit.table_audit import AuditOptions, TableAudit
 from sortkey.model.calls.steps import ParallelCalls, Pause
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, event_row, order_row
 
 STALE = order_row(gsi1sk={"S": "DONE#000003"})

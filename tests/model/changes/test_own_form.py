@@ -11,7 +11,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.changes.own_form import TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.items.codec import Field, codec_of
+from sortkey.model.fields.codec import Field, codec_of
 
 ADA = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import schema_of
 from tests.model.declared import Address, Colour, Everything, Point, Price
 

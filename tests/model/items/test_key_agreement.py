@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 import sortkey as sk
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.row_reader import NEEDS_CODEC
 

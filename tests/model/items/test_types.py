@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.model.items.codec import codec_of
+from sortkey.model.fields.codec import codec_of
 from sortkey.model.items.item import schema_of
 from tests.model.typed_values import Circle, Money, Price, Rank, Size, Square, Thing
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.fields.annotation import Annotation
 from sortkey.model.keys.shards import MOST_SHARDS, Sharding, Shards, jump
 
 DIGESTS = st.integers(0, 2**64 - 1)

@@ -12,8 +12,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.key_text import Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 from sortkey.model.keys.template import Template, parse_template
 

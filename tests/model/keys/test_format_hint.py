@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.format_hint import format_hint
-from sortkey.model.keys.template import Template, parse_template
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.keys.template import Template, format_hint, parse_template
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
+from sortkey.model.fields.annotation import Annotation
 from sortkey.model.keys.collision import may_collide
 from sortkey.model.keys.template import Template, parse_template
 

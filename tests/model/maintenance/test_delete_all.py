@@ -161,7 +161,7 @@ def test_an_older_row_that_no_longer_matches_is_kept(memory: sk.Session) -> None
 
 def test_the_rate_limits_units() -> None:
     time = [0.0]
-    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
+    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(monotonic=lambda: time[0])) as db:
         db.create_tables()
         db.batch(put=[order(number) for number in range(1000)])
         db._runner.sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)
@@ -180,7 +180,7 @@ def test_the_timeout_is_for_each_part() -> None:
         time[0] += 0.1
         return time[0]
 
-    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=later), timeout=1.0) as db:
+    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(monotonic=later), timeout=1.0) as db:
         db.create_tables()
         for start in range(0, 3000, 500):
             db.batch(put=[order(number) for number in range(start, start + 500)])

@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 import sortkey as sk
 from sortkey.model.calls.steps import Pacing
-from sortkey.model.maintenance import load_writers
-from sortkey.model.maintenance.load_writers import COMMIT_ROWS
+from sortkey.model.maintenance import load
+from sortkey.model.maintenance.load import COMMIT_ROWS
 from tests.model.sessions.shop import SHOP, Customer, Order, numbers, order
 from tests.wire.serving import ServerProcess
 
@@ -156,8 +156,9 @@ def test_it_is_metered(crates: sk.Session) -> None:
 
 
 # A source of any length: no item stays after it was written.
+@pytest.mark.slow
 def test_memory_is_bounded(crates: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_writers, "MOST_COMMIT_ROWS", COMMIT_ROWS)
+    monkeypatch.setattr(load, "MOST_COMMIT_ROWS", COMMIT_ROWS)
     most = 0
 
     def source() -> Iterator[Crate]:
@@ -180,7 +181,7 @@ def test_a_rate(crates: sk.Session) -> None:
         moment += seconds
         slept.append(seconds)
 
-    pacing = Pacing(now=lambda: moment)
+    pacing = Pacing(monotonic=lambda: moment)
     with sk.connect("memory:", tables=[PARCELS], pacing=pacing) as db:
         db.create_tables()
         db._runner.sleep = sleep
@@ -190,6 +191,7 @@ def test_a_rate(crates: sk.Session) -> None:
 
 
 # A slow disk takes as long for few rows as for many.
+@pytest.mark.slow
 def test_a_slow_disk_gets_larger_commits(tmp_path: Path) -> None:
     with sk.connect(tmp_path / "data", tables=[PARCELS]) as db:
         db.create_tables()
@@ -237,7 +239,7 @@ class Sleeps:
 def test_throttling_slows_it_and_loses_nothing() -> None:
     sleeps = Sleeps()
     faults = sk.testing.Faults(seed=3, throttle=0.2, unprocessed=0.1)
-    with sk.connect("memory:", pacing=Pacing(now=sleeps.now), faults=faults, timeout=None) as db:
+    with sk.connect("memory:", pacing=Pacing(monotonic=sleeps.now), faults=faults, timeout=None) as db:
         db._runner.sleep = sleeps.sleep
         db.create_tables(PARCELS)
         loaded = db.load(Crate(number=number % 900) for number in range(1000))

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
-from sortkey.client.capabilities import ALTERNATOR
+from sortkey.client.stores import ALTERNATOR
 from sortkey.model.calls.steps import Pacing
 from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Customer, Order, Parcel, numbers, order
@@ -284,7 +284,7 @@ def test_what_it_costs(db: sk.Session) -> None:
 @pytest.mark.parametrize("segments", [1, 4])
 def test_the_rate_limits_read_units(segments: int) -> None:
     time = [0.0]
-    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(now=lambda: time[0])) as db:
+    with sk.connect("memory:", tables=[SHOP], pacing=Pacing(monotonic=lambda: time[0])) as db:
         db.create_tables()
         fill(db, orders=200)
         db._runner.sleep = lambda seconds: time.__setitem__(0, time[0] + seconds)

@@ -111,6 +111,7 @@ def _shard(version: Any, player: str) -> Any:
 
 # An item that moves between two requests is in a shard that was read before, or in one that is read after. All items
 # come from one shard, so a page takes several rounds of requests.
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "former", "shard"), [(CHANGING, BEFORE, "00"), (PREPARED, AFTER, "09")])
 def test_an_item_that_moves_between_two_requests_is_returned_once(
     memory: sk.Session, version: Any, former: Any, shard: str

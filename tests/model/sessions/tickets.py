@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 import sortkey as sk
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.sessions.connect import options
 from sortkey.model.sessions.runners import Runner
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 import sortkey as sk
-from sortkey.client.capabilities import ALTERNATOR, AWS, EMBEDDED, Capabilities
+from sortkey.client.stores import ALTERNATOR, AWS, EMBEDDED, Capabilities
 from sortkey.model.tables.provision import create_request, require_support, ttl_request
 from tests.model.sessions.shop import SHOP, Order, Parcel
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 import sortkey as sk
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import schema_of
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 from tests.model.declared import Everything, Follow, Price, User
 
 PRICE = Price(store="1", product="P", effective=datetime(2026, 8, 24, tzinfo=UTC), amount=Decimal(1))

@@ -153,7 +153,7 @@ async def play(
     plan = data.draw(plans)
     session: Any = db
     if not isinstance(session.client, FreezingClient):
-        session.client = FreezingClient(session.client)
+        session.client = session._runner.client = FreezingClient(session.client)
     shards = zip(lives, (SHARD, OTHER_SHARD), strict=True)
     owners = [Owners(db, aggregate, history(life, shard)) for life, shard in shards]
     for shard, delivery in plan:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import sortkey as sk
+from tests.passing_time import BRIEF
 from tests.patterns.aggregates.favourites import COUNTS, FAVOURITES, RANGES
 
 __all__ = ["db", "runner"]
@@ -24,7 +25,7 @@ def db(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
     """An open session with all tables."""
 
     async def opened() -> sk.AsyncSession:
-        session = await sk.async_connect(store, tables=[FAVOURITES, COUNTS, RANGES])
+        session = await sk.async_connect(store, tables=[FAVOURITES, COUNTS, RANGES], pacing=BRIEF)
         await session.create_tables()
         return session
 

@@ -121,7 +121,7 @@ async def counted(db: sk.AsyncSession, restaurants: Iterable[str]) -> dict[tuple
 
 
 async def row_of(db: sk.AsyncSession, restaurant: str, window: str) -> dict[str, Any]:
-    """The stored row, with its marks."""
+    """The stored row, with its checkpoints."""
     answer = await db.client.get_item(
         TableName=COUNTS.name,
         Key={"pk": {"S": f"RESTAURANT#{restaurant}"}, "sk": {"S": window}},

@@ -80,8 +80,8 @@ def test_a_modification_moves_and_adjusts(db: sk.AsyncSession, runner: asyncio.R
     runner.run(play())
 
 
-# A batch of +1 and −1 leaves a mark: an owner that froze with the +1 alone must not apply it later.
-def test_changes_that_cancel_out_are_marked(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+# A batch of +1 and −1 leaves a checkpoint: an owner that froze with the +1 alone must not apply it later.
+def test_changes_that_cancel_out_leave_a_checkpoint(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         marked, unmarked = change(1, None, NOPI), change(2, NOPI, None)
         await apply(db, marked, unmarked)
@@ -100,7 +100,7 @@ def test_a_change_of_nothing_that_counts_writes_nothing(db: sk.AsyncSession, run
 
 
 # Shards are counted apart: their sequence numbers have nothing to do with each other.
-def test_each_shard_has_its_own_mark(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+def test_each_shard_has_its_own_checkpoint(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         await apply(db, change(9, None, NOPI, "shardId-00000000000000000001-0000000a"))
         await apply(db, change(1, None, sk.replace(NOPI, user="bob"), "shardId-00000000000000000002-0000000b"))
@@ -225,10 +225,10 @@ def test_an_error_of_the_store_is_raised(db: sk.AsyncSession, runner: asyncio.Ru
 
     async def play() -> None:
         for writes in range(10):
-            session.client = FailingClient(healthy, writes)
+            session._runner.client = FailingClient(healthy, writes)
             with pytest.raises(ClientError, match="InternalServerError"):
                 await apply(db, *batch, *more[:writes])
-        session.client = healthy
+        session._runner.client = healthy
         await apply(db, *batch, *more)
         final = [HONEY, sk.replace(NOPI, user="bob"), *(sk.replace(HONEY, user=f"u{n}") for n in range(10))]
         assert await counted(db, ["nopi", "honey"]) == truth(final)

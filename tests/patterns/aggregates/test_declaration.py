@@ -176,7 +176,7 @@ class Unstreamed(sk.Item, table="unstreamed-orders"):
             "Peaked.by_largest: .* must be a field itself",
         ),
         ({"into": Started}, "has the default 5, but an aggregate starts from 0"),
-        ({"marks": ""}, "marks='' must be the beginning"),
+        ({"checkpoints": ""}, "checkpoints='' must be the beginning"),
     ],
 )
 def test_mistakes_are_rejected(changes: dict[str, Any], message: str) -> None:

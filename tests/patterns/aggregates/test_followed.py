@@ -6,7 +6,9 @@ import asyncio
 from decimal import Decimal
 
 import sortkey as sk
-from sortkey.feeds.changes.handled import handled_by
+from sortkey.clock import ManualClock
+from sortkey.feeds.shards.leases import handled_by
+from tests.passing_time import while_time_passes
 from tests.patterns.aggregates.favourites import COUNTED, START, Favourite, counted, truth
 
 
@@ -27,16 +29,17 @@ async def write(db: sk.AsyncSession, user: int) -> None:
 # The second follower takes shards over from the first, and some changes come again.
 def test_followers_keep_the_counts(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
-        async with sk.feeds.Follower(db, [feed_of(db, 3)]) as follower:
+        clock = ManualClock()
+        async with sk.feeds.Follower(db, [feed_of(db, 3)], clock=clock) as follower:
             await asyncio.gather(*(write(db, user) for user in range(40)))
             await follower.caught_up()
-            async with sk.feeds.Follower(db, [feed_of(db, 7)]) as other:
+            async with sk.feeds.Follower(db, [feed_of(db, 7)], clock=clock) as other:
                 await asyncio.gather(*(write(db, user) for user in range(20, 60)))
                 follower.stop()
-                await other.caught_up()
+                await while_time_passes(clock, other.caught_up())
         left = [each async for each in db.scan(Favourite, consistent=True)]
         assert await counted(db, ["nopi"]) == truth(left)
-        report = await COUNTED.aggregator(db).recount(handled=await handled_by(db, feed_of(db)))
+        report = await COUNTED.aggregator(db).recount(handled=await handled_by(db, feed_of(db).name))
         assert (report.items, report.is_clean) == (len(left), True)
 
     runner.run(play())
@@ -53,7 +56,7 @@ def test_what_was_before_a_feed_is_counted_by_a_repair(db: sk.AsyncSession, runn
             await write(db, 5)
             await follower.caught_up()
         assert (await counted(db, ["nopi"]))["nopi", "2026"][0] == 1
-        await aggregator.recount(repair=True, handled=await handled_by(db, feed))
+        await aggregator.recount(repair=True, handled=await handled_by(db, feed.name))
         left = [each async for each in db.scan(Favourite, consistent=True)]
         assert await counted(db, ["nopi"]) == truth(left)
 
@@ -61,4 +64,4 @@ def test_what_was_before_a_feed_is_counted_by_a_repair(db: sk.AsyncSession, runn
 
 
 def test_a_feed_that_nobody_has_followed_has_handled_nothing(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
-    assert runner.run(handled_by(db, feed_of(db))) == {}
+    assert runner.run(handled_by(db, feed_of(db).name)) == {}

@@ -1,4 +1,4 @@
-"""Marks go when their shards are gone, and not before."""
+"""Checkpoints go when their shards are gone, and not before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.model.calls.steps import Pacing
-from sortkey.patterns.aggregates.pruning import ROUND, MarkPruner
+from sortkey.patterns.aggregates.checkpoints import ROUND, CheckpointPruner
 from tests.patterns.aggregates.favourites import COUNTED, COUNTS, FAVOURITES, START, Favourite, change, row_of
 
 GONE = "shardId-00000000000000000001-0000000a"
@@ -19,20 +20,12 @@ ITEM = {"m:1-0000000a": {"S": "A1"}, "m:2-0000000b": {"S": "A1"}, "count": {"N":
 NEW = "shardId-00000000000000000002-0000000b"
 
 
-class Hours:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
-def pruner() -> MarkPruner:
-    return MarkPruner("m", Hours())
+def pruner() -> CheckpointPruner:
+    return CheckpointPruner("m", Pacing())
 
 
-def test_a_mark_is_dead_after_two_more_lists_without_its_shard(pruner: MarkPruner) -> None:
+def test_a_checkpoint_is_dead_after_two_more_lists_without_its_shard(pruner: CheckpointPruner) -> None:
     for _ in range(2):
         pruner.begin_round([NEW])
         pruner.examine(("nopi",), ITEM)
@@ -45,7 +38,7 @@ def test_a_mark_is_dead_after_two_more_lists_without_its_shard(pruner: MarkPrune
 
 
 # Another process reads a shard that is younger than our list of shards.
-def test_a_shard_that_is_newer_than_the_list_keeps_its_mark(pruner: MarkPruner) -> None:
+def test_a_shard_that_is_newer_than_the_list_keeps_its_checkpoint(pruner: CheckpointPruner) -> None:
     pruner.begin_round([GONE])
     pruner.examine(("nopi",), ITEM)
     for _ in range(5):
@@ -54,7 +47,7 @@ def test_a_shard_that_is_newer_than_the_list_keeps_its_mark(pruner: MarkPruner) 
         assert pruner.removable(("nopi",)) == ()
 
 
-def test_each_item_is_looked_at_once_in_a_round(pruner: MarkPruner) -> None:
+def test_each_item_is_looked_at_once_in_a_round(pruner: CheckpointPruner) -> None:
     assert not pruner.wants(("nopi",))
     pruner.begin_round([NEW])
     assert pruner.wants(("nopi",))
@@ -68,11 +61,11 @@ def favourite(n: int) -> Favourite:
 
 
 # The shards of the real stream are listed; GONE is not one of them.
-def test_dead_marks_are_removed_by_writes(store: str, runner: asyncio.Runner) -> None:
-    clock = Hours()
+def test_dead_checkpoints_are_removed_by_writes(store: str, runner: asyncio.Runner) -> None:
+    clock = ManualClock()
 
     async def play() -> None:
-        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(now=clock)) as db:
+        async with sk.async_connect(store, tables=[FAVOURITES, COUNTS], pacing=Pacing(monotonic=clock.monotonic)) as db:
             await db.create_tables()
             await db.put(favourite(0))
             table = (await db.client.describe_table(TableName=FAVOURITES.name))["Table"]
@@ -80,22 +73,22 @@ def test_dead_marks_are_removed_by_writes(store: str, runner: asyncio.Runner) ->
             listed = stream["StreamDescription"]["Shards"][0]["ShardId"]
             aggregator = COUNTED.aggregator(db)
             await aggregator.on_changes([change(1, None, favourite(1), GONE)])
-            clock.seconds += ROUND
-            marks = []
+            clock.advance(ROUND)
+            checkpoints = []
             for n in range(2, 8):
                 await aggregator.on_changes([change(n, None, favourite(n), listed)])
                 row = await row_of(db, "nopi", "ALL_TIME")
-                marks.append(sum(name.startswith("m:") for name in row))
-                clock.seconds += ROUND
-            # The first list comes after the first change of a listed shard. The mark is seen, missing in two more
+                checkpoints.append(sum(name.startswith("m:") for name in row))
+                clock.advance(ROUND)
+            # The first list comes after the first change of a listed shard. The checkpoint is seen, missing in two more
             # lists, seen again, and removed.
-            assert marks == [2, 2, 2, 2, 1, 1]
+            assert checkpoints == [2, 2, 2, 2, 1, 1]
             assert row["count"] == {"N": "7"}
 
     runner.run(play())
 
 
-# The mark of this change may have been pruned, so nobody knows whether it was counted.
+# The checkpoint of this change may have been pruned, so nobody knows whether it was counted.
 def test_a_change_of_a_shard_that_is_gone_is_rejected(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     fresh = change(1, None, favourite(1), GONE)
     old = fresh._replace(at=fresh.at - timedelta(hours=25))
@@ -106,12 +99,12 @@ def test_a_change_of_a_shard_that_is_gone_is_rejected(db: sk.AsyncSession, runne
 # A list without the shard that was just read is not to be trusted.
 def test_a_list_without_the_present_shard_prunes_nothing(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
-        clock = Hours()
+        clock = ManualClock()
         aggregator = COUNTED.aggregator(db)
-        aggregator._pruner = pruner = MarkPruner("m", clock)
+        aggregator._pruner = pruner = CheckpointPruner("m", Pacing(monotonic=clock.monotonic))
         for n in range(1, 8):
             await aggregator.on_changes([change(n, None, favourite(n), GONE)])
-            clock.seconds += ROUND
+            clock.advance(ROUND)
         assert not pruner.wants(("nopi", "ALL_TIME"))
         assert (await row_of(db, "nopi", "ALL_TIME"))["count"] == {"N": "7"}
 
@@ -123,7 +116,7 @@ def test_shards_that_cannot_be_listed_prune_nothing(
     db: sk.AsyncSession, runner: asyncio.Runner, caplog: pytest.LogCaptureFixture
 ) -> None:
     session: Any = db
-    session.client = NoStreams(db.client)
+    session._runner.client = NoStreams(db.client)
 
     async def play() -> None:
         await COUNTED.aggregator(db).on_changes([change(1, None, favourite(1))])

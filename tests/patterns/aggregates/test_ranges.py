@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.patterns.aggregates.ranges import LEVELS, SLOTS, bounds_of, position_of, ranges_of
+from sortkey.patterns.aggregates.windows import LEVELS, SLOTS, bounds_of, position_of, ranges_of
 
 MOST = 10**126 - 1
 numbers = (

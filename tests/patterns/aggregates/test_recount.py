@@ -52,7 +52,7 @@ def test_what_was_counted_right_is_clean(db: sk.AsyncSession, runner: asyncio.Ru
     runner.run(play())
 
 
-# What the feed has not applied yet is no difference: the marks tell that it is to come.
+# What the feed has not applied yet is no difference: the checkpoints tell that it is to come.
 def test_a_feed_that_is_behind_is_no_difference(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         stream, aggregator = TableStream(db), COUNTED.aggregator(db)
@@ -91,7 +91,7 @@ def test_differences_are_repaired(db: sk.AsyncSession, runner: asyncio.Runner) -
         await stream.deliver_to(aggregator)
         await add(db, "2026", count=-2, spent=Decimal("0.5"))
         await add(db, "2025", count=4)
-        # Its marks are gone, too; only the feed's checkpoints tell that its changes do not come again.
+        # Its checkpoints are gone, too; only those of the feed tell that its changes do not come again.
         await db.delete(FavouriteCount.key(restaurant="nopi", window="ALL_TIME"))
         report = await aggregator.recount(repair=True, handled=stream.handled)
         assert (report.wrong, report.repaired, report.is_clean) == (3, 3, True)
@@ -102,7 +102,7 @@ def test_differences_are_repaired(db: sk.AsyncSession, runner: asyncio.Runner) -
     runner.run(play())
 
 
-# The repair adds what is missing at the item's marks; the feed adds the rest.
+# The repair adds what is missing at the item's checkpoints; the feed adds the rest.
 def test_a_repair_beside_a_feed_that_is_behind_counts_nothing_twice(
     db: sk.AsyncSession, runner: asyncio.Runner
 ) -> None:

@@ -20,14 +20,14 @@ class Shared(sk.Item, table="aggregate-shared-items"):
 
 
 FANS = sk.patterns.aggregate(
-    Favourite, into=Shared, by={"name": "restaurant"}, values={"fans": sk.patterns.count()}, marks="fans"
+    Favourite, into=Shared, by={"name": "restaurant"}, values={"fans": sk.patterns.count()}, checkpoints="fans"
 )
 MINE = sk.patterns.aggregate(
     Favourite,
     into=Shared,
     by={"name": "user"},
     values={"favourites": sk.patterns.count(), "spent": sk.patterns.total("spent")},
-    marks="mine",
+    checkpoints="mine",
 )
 NOPI = Favourite(user="nopi", restaurant="nopi", since=START, spent=Decimal(7))
 

@@ -115,6 +115,7 @@ def test_a_change_that_became_possible_is_made(memory: sk.Session, monkeypatch: 
     assert [each.name for each in memory.iterate(Picture.key(album="holidays"))] == ["b", "c"]
 
 
+@pytest.mark.slow
 def test_a_store_without_transactions_is_rejected(our_endpoint: str) -> None:
     with (
         sk.connect(f"{our_endpoint}?store=alternator&prefix=bounded-", tables=[Album, Picture]) as db,

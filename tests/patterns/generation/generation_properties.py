@@ -47,7 +47,7 @@ class Loads(RuleBasedStateMachine):
     def open(self) -> None:
         async def opened() -> sk.AsyncSession:
             db = await sk.async_connect(
-                "memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(now=self.clock.now)
+                "memory:", tables=PEOPLE.tables, clock=self.clock, pacing=Pacing(monotonic=self.clock.now)
             )
             await db.create_tables()
             return db

@@ -47,7 +47,7 @@ def run(
     """Runs a test in a store with all tables. The reader's time is the clock's, too, if there is one."""
 
     async def opened() -> None:
-        pacing = None if clock is None else Pacing(now=clock.now)
+        pacing = None if clock is None else Pacing(monotonic=clock.now)
         async with sk.async_connect(store, tables=PEOPLE.tables, clock=clock, pacing=pacing) as db:
             await db.create_tables()
             await test(db)

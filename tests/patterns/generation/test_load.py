@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 import sortkey as sk
-from sortkey.model.maintenance import load_writers
+from sortkey.model.maintenance import load as store_load
 from sortkey.patterns.generation import load as load_module
 from tests.patterns.generation.persons import AS_OF, PEOPLE, Person, as_of, days, persons, run, stored
 
@@ -131,7 +131,7 @@ def test_a_load_notes_how_far_it_is() -> None:
 
         await load.write(source())
 
-    with patch.object(load_module, "NOTED", 8), patch.object(load_writers, "COMMIT_ROWS", 8):
+    with patch.object(load_module, "NOTED", 8), patch.object(store_load, "COMMIT_ROWS", 8):
         run(test)
     assert noted == sorted(noted)
     assert len(set(noted)) > 1

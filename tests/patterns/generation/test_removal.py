@@ -10,8 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.patterns.generation.pointer import Pointer
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import Pointer, PointerBook
 from tests.patterns.generation.persons import DAY, HOUR, PEOPLE, Note, Person, as_of, days, persons, run, stored
 
 NOTHING = ((), 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.patterns.schedules.occurrence import Occurrence
+from sortkey.patterns.schedules import Occurrence
 from tests.patterns.schedules.reminders import NOON, Reminder
 
 

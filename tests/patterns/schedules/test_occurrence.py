@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 import sortkey as sk
-from sortkey.patterns.schedules.occurrence import Occurrence
-from sortkey.patterns.schedules.timer_book import asked_by, given_up_by
+from sortkey.patterns.schedules import Occurrence
+from sortkey.patterns.timer_book import asked_by, given_up_by
 from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, inserted, modified, removed
 
 BY_USER = sk.patterns.schedule("by-user", Reminder, at="at", by=("user",), where={"active": True})

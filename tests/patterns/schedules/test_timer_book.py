@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.patterns.schedules.occurrence import Occurrence
-from sortkey.patterns.schedules.timer import TIMERS, day_of
-from sortkey.patterns.schedules.timer_book import TimerBook
+from sortkey.patterns.schedules import Occurrence
+from sortkey.patterns.timer_book import TIMERS, TimerBook, day_of
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, inserted, opened
 
 SCHEDULE = sk.patterns.schedule("book", Reminder, at="at", by=("user",), shards=1)

@@ -15,7 +15,7 @@ from sortkey.clock import ManualClock
 from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey_services.boosts.designs.design import Boost, CampaignInArea
 from sortkey_services.boosts.event import CampaignEvent
-from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import DesignName
 from tests.sortkey_services.boosts.campaigns import DISTRICTS, MONDAY_LUNCH, NOW, SETTINGS
 
@@ -29,7 +29,7 @@ class Service:
         self._runner = runner
         self.session = session
         self.clock = ManualClock(NOW)
-        self.boosts = Boosts(session, msgspec.structs.replace(SETTINGS, design=design), self.clock.now)
+        self.boosts = BoostsService(session, msgspec.structs.replace(SETTINGS, design=design), self.clock)
         self.wait(self.boosts.start())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:

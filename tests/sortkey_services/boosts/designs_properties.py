@@ -17,7 +17,7 @@ from sortkey.clock import ManualClock
 from sortkey_services.boosts.designs.design import Boost
 from sortkey_services.boosts.event import CampaignEvent
 from sortkey_services.boosts.schedule import DAYS, SLOTS, Slot
-from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import Settings, TenantSettings
 from tests.sortkey_services.boosts.campaigns import DISTRICTS, NOW
 
@@ -135,7 +135,7 @@ async def answers(
     settings: Settings, batches: Sequence[Sequence[CampaignEvent]], asked: Sequence[tuple[str, datetime]], racing: bool
 ) -> list[list[Boost]]:
     async with sk.async_connect("memory:", tables=TABLES[settings.design]) as session:
-        service = Boosts(session, settings, ManualClock(NOW).now)
+        service = BoostsService(session, settings, ManualClock(NOW))
         await service.start()
         market = service.market("xx")
         await service.design.set_delivery_areas(market, dict.fromkeys(PARTNERS, DISTRICTS))

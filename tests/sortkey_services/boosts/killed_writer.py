@@ -13,7 +13,7 @@ import msgspec
 
 import sortkey as sk
 from sortkey_services.boosts.event import CampaignEvent
-from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.service import TABLES, BoostsService
 from tests.sortkey_services.boosts.campaigns import SETTINGS, event
 
 AREAS = tuple(f"BER-{number:02}" for number in range(1, 9))
@@ -52,7 +52,7 @@ async def _write(path: str, seed: int, log: Connection) -> None:
     order = [number for number, _ in enumerate(events()) if number not in done]
     Random(seed).shuffle(order)
     async with sk.async_connect(path, tables=TABLES["v2"]) as session:
-        service = Boosts(session, SETTINGS)
+        service = BoostsService(session, SETTINGS)
         await service.start()
         batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
         # Several at once, as partitions of a feed are: they race for the same campaigns.
@@ -61,7 +61,7 @@ async def _write(path: str, seed: int, log: Connection) -> None:
     await asyncio.Event().wait()
 
 
-async def _apply(service: Boosts, batches: list[list[int]], log: Connection) -> None:
+async def _apply(service: BoostsService, batches: list[list[int]], log: Connection) -> None:
     known = events()
     for batch in batches:
         await service.apply("de", [known[number] for number in batch])

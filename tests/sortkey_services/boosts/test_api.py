@@ -11,8 +11,8 @@ import pytest
 import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey_services.boosts import service_definition
-from sortkey_services.boosts.api import MAX_PARTNERS
 from sortkey_services.boosts.event import MAX_EVENTS
+from sortkey_services.boosts.service import MAX_PARTNERS
 from tests.server.calling import Answer, call
 
 EVENT: dict[str, Any] = {

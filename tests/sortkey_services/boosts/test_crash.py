@@ -13,7 +13,7 @@ import pytest
 import sortkey as sk
 from sortkey_services.boosts.event import CampaignEvent
 from sortkey_services.boosts.model import BoostRow, areas_of
-from sortkey_services.boosts.service import TABLES, Boosts
+from sortkey_services.boosts.service import TABLES, BoostsService
 from tests.faults.processes import killed
 from tests.sortkey_services.boosts import killed_writer
 from tests.sortkey_services.boosts.campaigns import MONDAY_LUNCH, SETTINGS
@@ -45,7 +45,7 @@ def expected(area: str) -> dict[str, tuple[str, float]]:
 
 async def deliver_the_rest_and_compare(folder: Path, rest: list[CampaignEvent]) -> None:
     async with sk.async_connect(folder, tables=TABLES["v2"]) as session:
-        service = Boosts(session, SETTINGS)
+        service = BoostsService(session, SETTINGS)
         await service.start()
         await service.apply("de", rest)
         for area in AREAS:

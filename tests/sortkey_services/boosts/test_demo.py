@@ -10,9 +10,9 @@ import pytest
 
 import sortkey as sk
 from sortkey_services.boosts import demo
-from sortkey_services.boosts.api import BoostsService
 from sortkey_services.boosts.event import EVERYWHERE, check_events
 from sortkey_services.boosts.model import BoostRow
+from sortkey_services.boosts.service import BoostsService
 from sortkey_services.boosts.tenants import markets_of, read_settings
 
 MONDAY = datetime.fromisoformat("2026-08-24T12:30:00+02:00")

@@ -11,9 +11,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey_services.favourites.api import FavouritesService
+from sortkey_services.favourites.service import FavouritesService, Settings
 from sortkey_services.favourites.service_definition import FAVOURITES
-from sortkey_services.favourites.settings import Settings
 
 R = TypeVar("R")
 
@@ -31,7 +30,7 @@ class Service:
 
     def restart(self, settings: Settings) -> None:
         """The service with these settings, on the same store."""
-        self.favourites = FavouritesService(self.session, settings, self.clock.now)
+        self.favourites = FavouritesService(self.session, settings, self.clock)
         self.wait(self.favourites.start())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:

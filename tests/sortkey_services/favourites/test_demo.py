@@ -6,10 +6,12 @@ import asyncio
 from collections import Counter
 from random import Random
 
+import pytest
+
 import sortkey as sk
 from sortkey_services.favourites import demo
-from sortkey_services.favourites.api import FavouritesService
 from sortkey_services.favourites.model import Favourite, FavouriteCount
+from sortkey_services.favourites.service import FavouritesService
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -36,6 +38,7 @@ def test_visitors_take_back_only_what_they_marked_and_their_marks_stay_few() -> 
     assert 0 < len(marked) <= demo.MOST_VISITS
 
 
+@pytest.mark.slow
 def test_it_is_loaded_once_and_counted() -> None:
     async def whole() -> None:
         async with sk.async_connect("memory:", tables=[Favourite, FavouriteCount]) as session:

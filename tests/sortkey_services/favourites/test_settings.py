@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey_services.favourites.settings import read_settings
+from sortkey_services.favourites.service import read_settings
 from tests.sortkey_services.favourites.conftest import Service
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sortkey as sk
-from sortkey_services.favourites.windows import check_window
+from sortkey_services.favourites.service import check_window
 
 
 @pytest.mark.parametrize("window", ["ALL_TIME", "2026", "2026-08", "2026-08-24", "2024-02-29", "0001-01-01"])

@@ -11,10 +11,9 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import TABLES, PersonView, views
-from sortkey_services.goals.settings import Settings
+from sortkey_services.goals.service import GoalsService, Settings
 from tests.sortkey_services.goals.persons import AS_OF, NOW, person
 
 R = TypeVar("R")
@@ -31,7 +30,7 @@ class Service:
 
     def restart(self, settings: Settings) -> None:
         """The service with these settings, on the same store."""
-        self.goals = GoalsService(self.session, settings, self.clock.now)
+        self.goals = GoalsService(self.session, settings, self.clock)
         self.wait(self.goals.start())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:
@@ -40,7 +39,7 @@ class Service:
     def load(self, *persons: PersonView, as_of: datetime = AS_OF) -> None:
         """What a batch does. The service sees it at once, as if its remembered pointer had become old."""
         self.wait(views.load(self.session, persons, as_of=as_of))
-        self.goals = GoalsService(self.session, Settings(), self.clock.now)
+        self.goals = GoalsService(self.session, Settings(), self.clock)
 
     def apply(self, *events: DepositEvent) -> tuple[int, int]:
         applied = self.wait(self.goals.apply(events))

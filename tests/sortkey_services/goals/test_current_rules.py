@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sortkey_services.goals.current_rules import CurrentRules
-from sortkey_services.goals.rules import Rule, Rules, RulesError
+from sortkey_services.goals.rules import CurrentRules, Rule, Rules, RulesError
 from sortkey_services.goals.rules_database import write_rules
-from sortkey_services.goals.settings import Settings
+from sortkey_services.goals.service import Settings
 from tests.sortkey_services.goals.conftest import Service
 from tests.sortkey_services.goals.persons import BONDS, HOUR, SAVINGS, deposit
 

@@ -14,12 +14,11 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey_services.goals import demo
-from sortkey_services.goals.api import GoalsService
-from sortkey_services.goals.batch.demo_gold import ANA
+from sortkey_services.goals.batch.demo_gold import ANA, PERSONS
 from sortkey_services.goals.demo import Demo, Visits
-from sortkey_services.goals.demo_inputs import PERSONS
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import PENDING, REJECTED, TABLES, Pending, views
+from sortkey_services.goals.service import GoalsService
 from tests.sortkey_services.goals.persons import SAVINGS, person
 
 NOON = datetime(2100, 5, 16, 12, tzinfo=UTC)
@@ -30,7 +29,7 @@ def with_demo(use: Use) -> None:
     async def whole() -> None:
         clock = ManualClock(NOON.timestamp())
         async with sk.async_connect("memory:", tables=TABLES, clock=clock) as session:
-            service = GoalsService(session, now=clock.now)
+            service = GoalsService(session, clock=clock)
             await service.start()
             await use(service, session, clock)
 
@@ -69,8 +68,8 @@ def test_before_the_deposit_pending_and_confirmed_by_the_batch() -> None:
 
         clock.advance(60)
         with pytest.raises(Stopped):
-            await Demo(session, clock.now).run(service.apply, stop_after(demo.VISITS_BETWEEN_BATCHES))
-        again = GoalsService(session, now=clock.now)
+            await Demo(session, clock).run(service.apply, stop_after(demo.VISITS_BETWEEN_BATCHES))
+        again = GoalsService(session, clock=clock)
         assert await savings(again) == (37_000, "IN_PROGRESS")
         assert (await again.read(ANA)).view.as_of == NOON + timedelta(seconds=60)
         samples = await again.samples()
@@ -99,7 +98,7 @@ def test_every_real_batch_replaces_the_demonstration_and_ends_it() -> None:
         await service.load_demo(lambda *_: None)
         long_ago = NOON - timedelta(days=1000)
         await views.load(session, [person("bea", as_of=long_ago)], as_of=long_ago)
-        await Demo(session, clock.now).run(service.apply, stop_after(1))
+        await Demo(session, clock).run(service.apply, stop_after(1))
         assert [each async for each in session.scan(Pending)] == []
 
     with_demo(use)
@@ -116,7 +115,7 @@ def test_visitors_make_deposits_and_some_are_rejected() -> None:
 def test_without_duckdb_the_log_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delitem(sys.modules, "sortkey_services.goals.demo_inputs")
+    monkeypatch.delitem(sys.modules, "sortkey_services.goals.batch.demo_gold")
     monkeypatch.setitem(sys.modules, "duckdb", None)
 
     async def use(service: GoalsService, *_: object) -> None:

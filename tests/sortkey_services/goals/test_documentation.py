@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.server.app import app_of
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.demo import Demo
 from sortkey_services.goals.model import TABLES
+from sortkey_services.goals.service import GoalsService
 from tests.server.calling import Answer, call
 
 PAGE = (Path(__file__).parents[3] / "docs" / "services" / "goals.md").read_text(encoding="utf-8")
@@ -43,14 +44,15 @@ class Story:
         body = msgspec.json.decode(words[words.index("-d") + 1]) if "-d" in words else None
         method = words[words.index("-X") + 1] if "-X" in words else "GET" if body is None else "POST"
         # Anew: as if the reader had renewed what it remembers of the load that is served.
-        front = app_of([GoalsService(self._session, now=self._clock.now)])
+        front = app_of([GoalsService(self._session, clock=self._clock)])
         return await call(front, method, path, body)
 
     async def night(self) -> None:
         self._clock.advance(60)
-        await Demo(self._session, self._clock.now).run_batch()
+        await Demo(self._session, self._clock).run_batch()
 
 
+@pytest.mark.slow
 def test_the_story_goes_as_told() -> None:
     before, after = PAGE.split(NIGHT)
     assert len(EXAMPLE.findall(before)) >= 4
@@ -58,7 +60,7 @@ def test_the_story_goes_as_told() -> None:
     async def told() -> None:
         clock = ManualClock(MORNING.timestamp())
         async with sk.async_connect("memory:", tables=TABLES, clock=clock) as session:
-            service = GoalsService(session, now=clock.now)
+            service = GoalsService(session, clock=clock)
             await service.start()
             await service.load_demo(lambda _done, _total: None)
             story = Story(session, clock)
@@ -78,7 +80,7 @@ def test_what_is_rejected_is_taken_away() -> None:
     async def told() -> None:
         clock = ManualClock((MORNING + timedelta(hours=1)).timestamp())
         async with sk.async_connect("memory:", tables=TABLES, clock=clock) as session:
-            service = GoalsService(session, now=clock.now)
+            service = GoalsService(session, clock=clock)
             await service.start()
             await service.load_demo(lambda _done, _total: None)
             before = await service.read("ana")

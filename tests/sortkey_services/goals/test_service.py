@@ -14,7 +14,7 @@ from sortkey.patterns.generation.pointer import Pointer
 from sortkey_services.goals.model import GOAL_CHANGES, GOAL_VIEWS, LIFETIME, PENDING, Choice, Pending, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules
-from sortkey_services.goals.settings import Settings
+from sortkey_services.goals.service import Settings
 from tests.sortkey_services.goals.conftest import Service
 from tests.sortkey_services.goals.persons import AS_OF, BONDS, HOUR, NOW, SAVINGS, deposit, person, rejection
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey_services.goals.api import GoalsService
-from sortkey_services.goals.settings import read_settings
+from sortkey_services.goals.service import GoalsService, read_settings
 
 
 @pytest.mark.parametrize(

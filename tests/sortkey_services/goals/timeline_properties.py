@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.event import DepositEvent
 from sortkey_services.goals.model import LIFETIME, PENDING, REJECTED, TABLES, DepositStatus, Pending, views
+from sortkey_services.goals.service import GoalsService
 from tests.sortkey_services.goals.persons import BONDS, SAVINGS, person
 
 GOALS = (SAVINGS, BONDS)
@@ -145,7 +145,7 @@ class Run:
 
     def __init__(self, session: sk.AsyncSession, clock: ManualClock, start: datetime, name: str) -> None:
         self._session, self._clock, self._start, self._name = session, clock, start, name
-        self._service = GoalsService(session, now=clock.now)
+        self._service = GoalsService(session, clock=clock)
         self.model = Model()
 
     async def load(self, batch: Batch) -> None:
@@ -203,7 +203,8 @@ class Run:
         if step.by_feed:
             assert await self._service.consume([sk.feeds.Message(msgspec.json.encode(event)) for event in events]) == []
         else:
-            assert await self._service.apply(events) == (sum(applied), len(applied) - sum(applied))
+            answer = await self._service.apply(events)
+            assert (answer.applied, answer.stale) == (sum(applied), len(applied) - sum(applied))
 
     def _event(self, event: Event) -> DepositEvent:
         return msgspec.convert(
@@ -226,7 +227,7 @@ class Run:
         return self._start + timedelta(hours=hour)
 
     def _forget_pointer(self) -> None:
-        self._service = GoalsService(self._session, now=self._clock.now)
+        self._service = GoalsService(self._session, clock=self._clock)
 
 
 def follow(store: str, steps: list[Step]) -> None:

@@ -13,10 +13,10 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import ChangeInput, PriceChange
+from sortkey_services.pricing.service import PricingService
 from sortkey_services.pricing.settings import DEFAULTS, Settings
-from sortkey_services.pricing.types import ChangeInput, PriceChange
 from tests.sortkey_services.pricing.serving import served as served
 
 R = TypeVar("R")
@@ -39,13 +39,13 @@ class Service:
         """The service of another process, on the same store."""
         self.pricing = self.process()
 
-    def process(self, settings: Settings = DEFAULTS) -> Pricing:
+    def process(self, settings: Settings = DEFAULTS) -> PricingService:
         """Of which waiting for an instant lets it come."""
 
         async def sleep(seconds: float) -> None:
             self.clock.advance(seconds)
 
-        return Pricing(self.session, settings, self.clock.now, sleep)
+        return PricingService(self.session, settings, self.clock, sleep=sleep)
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:
         return self._runner.run(call)
@@ -54,7 +54,9 @@ class Service:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
-    def change(self, product: str, amount: str | None, minutes: float | None = None, store: str = "s1") -> PriceChange:
+    def change(
+        self, product: str, amount: str | None, minutes: float | None = None, store: str = "s1"
+    ) -> PriceChange[Decimal]:
         """Set or delete a price, now or so many minutes from now."""
         at = None if minutes is None else self.now + timedelta(minutes=minutes)
         action = "DELETE" if amount is None else "SET"
@@ -78,7 +80,7 @@ class Service:
         found = self.wait(self.pricing.price_history(store, product, page_request()))
         return [(_text(each.previous_amount), _text(each.amount)) for each in found.items]
 
-    def upcoming(self, store: str = "s1") -> list[PriceChange]:
+    def upcoming(self, store: str = "s1") -> list[PriceChange[Decimal]]:
         return self.wait(self.pricing.price_changes(store, page_request(first=2048))).items
 
     def follow(self) -> None:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import pytest
@@ -17,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.services.pages import PageArguments
+from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION
-from sortkey_services.pricing.instants import micros_of
 from sortkey_services.pricing.model import CHANGES, PRICES, loaded_price
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import ChangeInput, Connection, PriceChange, PriceKey, PriceKind
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKey, PriceKind, micros_of
+from sortkey_services.pricing.service import PricingService
 
 R = TypeVar("R")
 
@@ -82,13 +83,13 @@ class Prices(RuleBasedStateMachine):
         self.session = self.wait(self.opened())
         self.pricing = self.other = self.process()
 
-    def process(self) -> Pricing:
+    def process(self) -> PricingService:
         """A process with the service. Waiting for another process lets time pass."""
 
         async def sleep(seconds: float) -> None:
             self.clock.advance(seconds)
 
-        return Pricing(self.session, now=self.clock.now, sleep=sleep)
+        return PricingService(self.session, clock=self.clock, sleep=sleep)
 
     async def opened(self) -> sk.AsyncSession:
         return await sk.async_connect("memory:", tables=[PRICES, CHANGES])
@@ -158,7 +159,7 @@ class Prices(RuleBasedStateMachine):
     def change_at_once(self, priced: Target, amounts: list[int]) -> None:
         """Several processes change one price at the same time: all are accepted, in some order."""
 
-        async def race() -> list[list[PriceChange]]:
+        async def race() -> list[list[PriceChange[Decimal]]]:
             services = [self.process() for _ in amounts]
             later = self.now + timedelta(seconds=5)
             store, product = priced
@@ -185,7 +186,7 @@ class Prices(RuleBasedStateMachine):
             for (store, product), amount, offset in given
         ]
 
-    def accepted(self, made: list[PriceChange]) -> None:
+    def accepted(self, made: list[PriceChange[Decimal]]) -> None:
         for each in made:
             amount = None if each.amount is None else int(each.amount)
             assert (each.status == "APPLIED") == (each.effective_at <= self.now)
@@ -290,7 +291,7 @@ class Prices(RuleBasedStateMachine):
         assert [each.effective_at for each in found] == sorted(each.effective_at for each in found)
 
     def walk(
-        self, ask: Callable[[PageArguments], Coroutine[Any, Any, Connection[R]]], size: int, backward: bool
+        self, ask: Callable[[PageArguments], Coroutine[Any, Any, FilledPage[R]]], size: int, backward: bool
     ) -> list[R]:
         """All items, page by page; each page knows whether it has neighbours."""
         items: list[R] = []
@@ -325,5 +326,5 @@ def _whole(amount: Any) -> int | None:
     return None if amount is None else int(amount)
 
 
-TestPrices = Prices.TestCase
+TestPrices = pytest.mark.slow(Prices.TestCase)
 TestPrices.settings = settings(max_examples=20, stateful_step_count=40)

@@ -14,8 +14,8 @@ import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.graphql.settings import GraphQLSettings
 from sortkey.server.app import app_of
-from sortkey_services.pricing.api import PricingService
 from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import PricingService
 from tests.server.calling import Answer, call
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ class Served:
         self._runner = runner
         self.session = session
         self.clock = ManualClock(NOON.timestamp())
-        self.pricing = PricingService(session, now=self.clock.now, graphql=GraphQLSettings(), sleep=self._sleep)
+        self.pricing = PricingService(session, clock=self.clock, graphql=GraphQLSettings(), sleep=self._sleep)
         runner.run(self.pricing.start())
         self._app = app_of([self.pricing])
 

@@ -9,9 +9,9 @@ import pytest
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey_services.pricing import api
-from sortkey_services.pricing.api import PricingService
+from sortkey_services.pricing import service
 from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import PricingService
 from tests.server.calling import Answer, call
 
 MESSAGE = "GraphQL needs Strawberry, which is not installed; run: pip install 'sortkey[graphql]'"
@@ -20,9 +20,9 @@ MESSAGE = "GraphQL needs Strawberry, which is not installed; run: pip install 's
 def answers(*requests: tuple[str, str]) -> list[Answer]:
     async def use() -> list[Answer]:
         async with sk.async_connect("memory:", tables=[PRICES, CHANGES]) as session:
-            service = PricingService(session)
-            await service.start()
-            app = app_of([service])
+            pricing = PricingService(session)
+            await pricing.start()
+            app = app_of([pricing])
             return [await call(app, method, path) for method, path in requests]
 
     return asyncio.run(use())
@@ -33,7 +33,7 @@ def test_without_its_packages_graphql_is_not_found(package: str, monkeypatch: py
     def missing(_: str) -> NoReturn:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
-    monkeypatch.setattr(api, "import_module", missing)
+    monkeypatch.setattr(service, "import_module", missing)
     page, operation, prices = answers(("GET", "/graphql"), ("POST", "/graphql"), ("GET", "/pricing/stores/s1/prices"))
     assert [(each.status, each.error["message"]) for each in (page, operation)] == [(404, MESSAGE)] * 2
     assert prices.status == 200
@@ -44,6 +44,6 @@ def test_another_missing_module_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     def missing(_: str) -> NoReturn:
         raise ModuleNotFoundError("No module named 'sortkey.misspelled'", name="sortkey.misspelled")
 
-    monkeypatch.setattr(api, "import_module", missing)
+    monkeypatch.setattr(service, "import_module", missing)
     with pytest.raises(ModuleNotFoundError, match="misspelled"):
         answers()

@@ -1,4 +1,4 @@
-"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the table's stream, against moto."""
+"""Pricing with EventBridge Scheduler: the functions of docs/services/pricing.md, with the stream, against moto."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import pytest
 from moto import mock_aws
 
 import sortkey as sk
-from sortkey.feeds.changes.dead_letter import as_json
+from sortkey.clock import ManualClock
+from sortkey.feeds.shards.dead_letter import as_json
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import ChangeInput, PriceChange
+from sortkey_services.pricing.prices import ChangeInput, PriceChange
+from sortkey_services.pricing.service import PricingService
 from tests.docs.files import imported, write_files
 
 ENVIRONMENT = {
@@ -43,7 +45,7 @@ class Functions:
         self._db = self._runner.run(self._opened(folder))
         # What is still to come for the writer may be due for the functions.
         self.now = datetime.now(UTC) - timedelta(hours=1)
-        self._pricing = Pricing(self._db, now=self.now.timestamp)
+        self._pricing = PricingService(self._db, clock=ManualClock(self.now.timestamp()))
         self._runner.run(self._pricing.start())
         self._last: str | None = None
         self._scheduler: Any = boto3.client("scheduler", "eu-west-1")
@@ -55,17 +57,17 @@ class Functions:
         self._runner.run(self._db.close())
         self._runner.close()
 
-    def change(self, at: datetime, *places: tuple[str, str], amount: str = "1.50") -> list[PriceChange]:
+    def change(self, at: datetime, *places: tuple[str, str], amount: str = "1.50") -> list[PriceChange[Decimal]]:
         given = [ChangeInput(store=store, product=product, amount=amount, effective_at=at) for store, product in places]
         made = self._runner.run(self._pricing.change_prices(given, "ada"))
         self._deliver()
         return made
 
-    def cancel(self, change: PriceChange) -> None:
+    def cancel(self, change: PriceChange[Decimal]) -> None:
         self._runner.run(self._pricing.cancel(change.id))
         self._deliver()
 
-    def reschedule(self, change: PriceChange, at: datetime) -> PriceChange:
+    def reschedule(self, change: PriceChange[Decimal], at: datetime) -> PriceChange[Decimal]:
         moved = self._runner.run(self._pricing.reschedule(change.id, at))
         self._deliver()
         return moved

@@ -11,9 +11,9 @@ import pytest
 import sortkey as sk
 from sortkey_services.pricing.batches import ABANDONED, Batches, SeenBatches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION, ChangeWrites, Planned
-from sortkey_services.pricing.instants import SECOND
 from sortkey_services.pricing.model import Batch, ChangeRow, PriceRow
-from sortkey_services.pricing.page_request import page_request
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import SECOND
 from sortkey_services.pricing.timeline import KEPT, MAX_TO_COME
 from tests.sortkey_services.pricing.conftest import Service
 
@@ -51,6 +51,7 @@ def test_its_changes_can_be_cancelled_one_by_one(service: Service) -> None:
 
 # A reader whose read began before the commit sees nothing of the batch, even if it has read some rows before the writes
 # and others after them.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_readers_see_all_of_a_batch_or_nothing(service: Service) -> None:
     service.wait(service.pricing.change_prices(changes(1)))
@@ -181,6 +182,7 @@ def test_processes_that_change_one_price_at_once_all_succeed(service: Service) -
 
 
 # A page over many products without a price takes several requests, and the list is written between two of them.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 @pytest.mark.parametrize("instant", [None, "2026-08-24T11:59:59Z"])
 def test_a_short_list_shows_as_a_whole_in_a_page_of_several_requests(service: Service, instant: str | None) -> None:
@@ -277,7 +279,7 @@ def test_many_batches_within_a_minute_are_accepted_and_read_at_every_instant(ser
 def test_all_parts_of_a_read_agree_on_a_batch(service: Service) -> None:
     async def sleep(_: float) -> None: ...
 
-    batches = Batches(service.session, service.clock.now, sleep)
+    batches = Batches(service.session, service.clock, sleep)
     now = int(service.clock.now() * SECOND)
 
     async def read_while_it_is_committed() -> list[dict[str, int]]:

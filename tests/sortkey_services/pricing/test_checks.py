@@ -10,8 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES, NAMED_MISTAKES, ChangeChecks, cents_of
-from sortkey_services.pricing.instants import micros_of
-from sortkey_services.pricing.types import ChangeInput, PriceKey, PriceKind
+from sortkey_services.pricing.prices import ChangeInput, PriceKey, PriceKind, micros_of
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
 GOOD: Mapping[str, object] = {"store": "s1", "product": "P1", "amount": "9.90"}

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from sortkey_services.pricing import demo
-from sortkey_services.pricing.page_request import page_request
-from sortkey_services.pricing.types import PriceKind
+from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.prices import PriceKind
 from tests.sortkey_services.pricing.conftest import NOON, Service
 
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
@@ -24,6 +24,7 @@ def test_it_is_40_stores_with_500_products_the_same_every_time() -> None:
     assert (rows[-1].store, rows[-1].product) == (demo.LAST.store, demo.LAST.product)
 
 
+@pytest.mark.slow
 @in_memory
 def test_it_is_loaded_once_with_progress(service: Service) -> None:
     shown: list[tuple[int, int]] = []

@@ -10,8 +10,8 @@ from typing import Any
 
 import sortkey as sk
 from sortkey.server.app import app_of
-from sortkey_services.pricing.api import PricingService
 from sortkey_services.pricing.model import CHANGES, PRICES
+from sortkey_services.pricing.service import PricingService
 from tests.server.calling import call
 
 PAGE = (Path(__file__).parents[3] / "docs" / "services" / "pricing.md").read_text(encoding="utf-8")

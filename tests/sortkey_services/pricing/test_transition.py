@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from sortkey_services.pricing.instants import micros_of
 from sortkey_services.pricing.model import Batch, ChangeRow, PriceRow, StoreUpdate, loaded_price
-from sortkey_services.pricing.service import Pricing
-from sortkey_services.pricing.types import PriceKey, PriceKind
+from sortkey_services.pricing.prices import PriceKey, PriceKind, micros_of
+from sortkey_services.pricing.service import PricingService
 from tests.sortkey_services.pricing.conftest import NOON, Service
 
 
@@ -111,14 +110,19 @@ def test_the_changes_of_a_batch_become_permanent(service: Service) -> None:
 # The timers go by the clock of the session. If the service's own is behind, it waits, and does not lose the timer.
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_a_clock_that_is_behind_delays_the_transition_and_does_not_lose_it(service: Service) -> None:
-    late = [2.0]
+    class LateClock:
+        late = 2.0
 
-    async def sleep(seconds: float) -> None:
-        late[0] -= seconds
+        def now(self) -> float:
+            return service.clock.now() - max(0.0, self.late)
+
+        async def sleep(self, seconds: float) -> None:
+            self.late -= seconds
 
     service.change("P1", "10", minutes=5)
     service.pass_minutes(5)
-    service.pricing = Pricing(service.session, now=lambda: service.clock.now() - max(0.0, late[0]), sleep=sleep)
+    clock = LateClock()
+    service.pricing = PricingService(service.session, clock=clock, sleep=clock.sleep)
     service.follow()
     assert [row.status for row in service.rows(ChangeRow)] == ["APPLIED"]
 

@@ -27,7 +27,7 @@ class Service:
         self._runner = runner
         self.session = session
         self.clock = ManualClock(NOON.timestamp())
-        self.social = SocialService(session, self.clock.now)
+        self.social = SocialService(session, self.clock)
         self.wait(session.create_tables())
 
     def wait(self, call: Coroutine[Any, Any, R]) -> R:
@@ -55,7 +55,7 @@ class Service:
 
     def counts(self, user: str) -> tuple[int, int]:
         """How many the user follows, and how many follow the user."""
-        counts = self.wait(self.social.users.get(user)).counts
+        counts = self.wait(self.social.users.get(user))
         return counts.following, counts.followers
 
 

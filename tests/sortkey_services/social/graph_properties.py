@@ -66,7 +66,7 @@ def lists_of(service: Service, user: str) -> dict[str, Ask]:
 
     async def mutuals(asked: PageArguments) -> tuple[Listed, PageInfo]:
         page = await social.mutuals.page(user, asked)
-        return [(each.user, each.since) for each in page.items], page.info
+        return [(each.user, each.since) for each in page.items], page.page_info
 
     return {"following": following, "followers": followers, "mutuals": mutuals}
 

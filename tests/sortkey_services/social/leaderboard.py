@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import sortkey as sk
-from sortkey_services.social.leaderboard_model import LEADERBOARD_TABLES, ScoreEvent
 from sortkey_services.social.leaderboards import Leaderboards, new_event
+from sortkey_services.social.model import LEADERBOARD_TABLES, ScoreEvent
 
 GAME = "chess"
 
@@ -31,8 +31,8 @@ class Board:
 
     def add_events(self, *events: ScoreEvent) -> tuple[int, int]:
         """How many were accepted and repeated."""
-        added: tuple[int, int] = self.wait(self.leaderboards.add(events))
-        return added
+        added = self.wait(self.leaderboards.add(events))
+        return added.accepted, added.repeated
 
     def count(self) -> None:
         """Let everything follow all events so far."""
@@ -45,11 +45,11 @@ class Board:
 
     def top(self, game: str = GAME, limit: int = 100) -> list[tuple[str, int, int]]:
         found = self.wait(self.leaderboards.top(game, limit))
-        return [(each.score.player, each.score.points, each.rank) for each in found]
+        return [(each.player, each.points, each.rank) for each in found]
 
     def standing(self, player: str, game: str = GAME) -> tuple[int, int, bool]:
         found = self.wait(self.leaderboards.standing(game, player))
-        return found.score.points, found.rank, found.exact
+        return found.points, found.rank, found.exact
 
     def total(self, game: str = GAME) -> tuple[int, int]:
         found = self.wait(self.leaderboards.total(game))

@@ -65,10 +65,10 @@ async def check(leaderboards: Leaderboards, game: str, board: dict[str, int]) ->
 
     for player, own in board.items():
         found = await leaderboards.standing(game, player)
-        assert (found.score.points, found.rank, found.exact) == (own, rank(player), True)
+        assert (found.points, found.rank, found.exact) == (own, rank(player), True)
     top = await leaderboards.top(game, 100)
     ordered = sorted(board, key=lambda player: (-board[player], player))
-    assert [(each.score.player, each.score.points, each.rank) for each in top] == [
+    assert [(each.player, each.points, each.rank) for each in top] == [
         (player, board[player], rank(player)) for player in ordered
     ]
     total = await leaderboards.total(game)

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.services.pages import PageArguments, page_arguments
-from sortkey_services.social.checks import Days
 from sortkey_services.social.model import CustomerOrder, Order
-from sortkey_services.social.orders import OrderDetails
-from sortkey_services.social.orders_routes import asked_days
+from sortkey_services.social.orders import Days, OrderDetails, asked_days
 from tests.sortkey_services.social.conftest import Service
 
 Orders = dict[str, OrderDetails]

@@ -1,4 +1,4 @@
-"""The examples of docs/services/social.md: its programs run, and its curl lines give the answers that stand below them."""
+"""The examples of docs/services/social.md: its programs run, and its curl lines give the answers below them."""
 
 from __future__ import annotations
 

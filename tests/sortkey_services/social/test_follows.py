@@ -9,8 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.services.pages import page_arguments
-from sortkey_services.social.counts import FOLLOWERS, FOLLOWING
-from sortkey_services.social.model import Follow, FollowCounts, User
+from sortkey_services.social.model import FOLLOWERS, FOLLOWING, Follow, FollowCounts, User
 from tests.sortkey_services.social.conftest import NOON, Service
 
 
@@ -100,7 +99,7 @@ def test_ids_may_have_any_characters_but_a_slash(service: Service) -> None:
         service.users("ada", text, city=text)
         service.follow(("ada", text), (text, "ada"))
         in_city = service.wait(service.social.users.in_city(text, page_arguments()))
-        assert {each.user for each in in_city} == {"ada", text}
+        assert {each.user for each in in_city.items} == {"ada", text}
     assert sorted(following(service, "ada")) == sorted(followers(service, "ada")) == sorted(texts)
     service.count()
     assert {service.counts(text) for text in texts} == {(1, 1)}
@@ -136,7 +135,7 @@ def test_a_changed_profile_moves_to_its_city_and_keeps_the_follows(service: Serv
     service.count()
 
     async def living(city: str) -> list[str]:
-        return [each.user for each in await service.social.users.in_city(city, page_arguments())]
+        return [each.user for each in (await service.social.users.in_city(city, page_arguments())).items]
 
     assert service.wait(living("London")) == ["bob", "cleo"]
     assert service.wait(living("Paris")) == ["ada"]

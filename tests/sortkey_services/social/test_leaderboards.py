@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 import sortkey as sk
-from sortkey_services.social.leaderboard_model import SHARDS, ScoreEvent
 from sortkey_services.social.leaderboards import MAX_POINTS, new_event
+from sortkey_services.social.model import SHARDS, ScoreEvent
 from tests.sortkey_services.social.leaderboard import Board
 
 CHI_SQUARE = 27.88

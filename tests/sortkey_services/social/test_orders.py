@@ -10,10 +10,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.services.pages import page_arguments
-from sortkey_services.social.checks import Days
 from sortkey_services.social.model import CustomerOrder, Order
-from sortkey_services.social.orders import OrderDetails
-from sortkey_services.social.orders_routes import asked_days
+from sortkey_services.social.orders import Days, OrderDetails, asked_days
 from tests.sortkey_services.social.conftest import Service
 
 PLACED = {

@@ -28,8 +28,7 @@ from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
 from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY, slice_holds
 from sortkey.engine.tables import expiry_index
-from sortkey.engine.tables.catalog import Catalog
-from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import row_of
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.errors import DynamoDBError, InternalServerError
@@ -164,7 +163,7 @@ def _used_spaces(snapshot: Transaction) -> list[bytes]:
 
 
 def _check_next_space(snapshot: Transaction, assigned: set[bytes], findings: Findings) -> None:
-    next_space = int.from_bytes(records.read(snapshot, records.NEXT_SPACE) or b"", "big")
+    next_space = records.read_number(snapshot, records.NEXT_SPACE)
     if assigned and _number(max(assigned)) >= next_space:
         findings.problem(f"space {_number(max(assigned))} is in use, but would be assigned again")
 
@@ -294,7 +293,7 @@ class _ExpiryCheck:
 
 
 def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
-    last = int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
+    last = records.read_number(snapshot, records.LAST_SEQUENCE)
     for stream in table.entry.streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 

@@ -29,8 +29,7 @@ from sortkey.engine.rows.records import owner_of as owner_of_record
 from sortkey.engine.rows.write_batch import COUNT, WriteBatch
 from sortkey.engine.streams.stream_writer import HEADER
 from sortkey.engine.tables import expiry_index, index_rows
-from sortkey.engine.tables.catalog import Catalog
-from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.table import Table, owner_of
 from sortkey.storage import after_prefix, ascending, damaged_folder, open_existing, payload_of, seal
 

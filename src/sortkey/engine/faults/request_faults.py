@@ -17,6 +17,7 @@ import msgspec
 
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.operations.batches import unprocessed_keys
+from sortkey.engine.operations.transactions import cancelled
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import BatchGetItem, BatchWriteItem, WriteRequest
 from sortkey.engine.requests.shapes import Shape
@@ -104,11 +105,7 @@ def _cancelled(random: Random, actions: int, code: str, message: str) -> Transac
     """A transaction that one of its actions, chosen at random, has cancelled."""
     reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in range(actions)]
     reasons[random.randrange(actions)] = {"Code": code, "Message": message}
-    codes = ", ".join(reason["Code"] for reason in reasons)
-    return TransactionCanceledException(
-        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-        CancellationReasons=reasons,
-    )
+    return cancelled(reasons)
 
 
 def _is_on_demand(core: Core, operation: str, request: Any) -> bool | None:

@@ -28,8 +28,7 @@ from sortkey.engine.rows.catalog_entries import StreamEntry, TableEntry
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_reader import TRIM_MARK, Shard, is_expired
 from sortkey.engine.tables import expiry_index
-from sortkey.engine.tables.catalog import release_space
-from sortkey.engine.tables.core import Core
+from sortkey.engine.tables.core import Core, release_space
 from sortkey.engine.tables.table import Table
 from sortkey.limits import TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending

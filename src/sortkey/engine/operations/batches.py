@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-import orjson
-
 from sortkey.engine.operations import slices, write
 from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices
@@ -27,15 +25,20 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import first_damaged
 from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.catalog import Catalog, not_found
-from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key, row_key, row_key_in_item, row_key_of
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.core import Answer, Catalog, Core, Work, not_found
+from sortkey.engine.tables.table import (
+    Table,
+    check_scalar_keys,
+    checked_row_key,
+    normalise_key,
+    row_key_in_item,
+    row_key_of,
+)
 from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS, BATCH_WRITE_REQUESTS, KIB
 from sortkey.storage import Transaction, are_sound, seal
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import READ_UNIT_BYTES, read_units
+from sortkey.values.size import READ_UNIT_BYTES, read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 CHUNK_KEYS: Final = 50
@@ -108,7 +111,7 @@ def _read_parts(
         found = _FoundItems(part)
         yield from found.read(core, wanted, left)
         left -= found.length
-        responses[part.given] = found.json()
+        responses[part.given] = found.items.json()
         if found.keys < len(wanted):
             unprocessed[part.given] = unprocessed_keys(part.request, found.keys)
         if is_requested(request.return_consumed_capacity):
@@ -120,13 +123,12 @@ def _read_parts(
 
 
 class _FoundItems:
-    """The items of one table, as text."""
+    """The items of one table."""
 
     def __init__(self, part: _TablePart) -> None:
-        self._projection = part.projection
+        self._projects = part.projection is not None
         self._consistent = bool(part.request.consistent_read)
-        self._texts: list[bytes] = []
-        self._binary = part.projection is not None
+        self.items = stored_item.ItemTexts(part.projection)
         self.keys = 0
         """Looked up and answered, with an item or without."""
         self.length = 0
@@ -147,28 +149,14 @@ class _FoundItems:
                 snapshot.abort()
             self.keys += fitting
             self.length += sum(map(len, rows))
-            for taken in (rows,) if self._projection is None else ([row] for row in rows):
-                work += self._take(taken)
+            for taken in ([row] for row in rows) if self._projects else (rows,):
+                self.items.add(taken)
+                work += slices.units_of_rows(taken, 0) if self._projects else slices.units_of_text(taken)
                 if work >= SLICE_UNITS:
                     work = 0
                     yield
             if fitting < len(keys):
                 return
-
-    def _take(self, rows: list[bytes]) -> int:
-        """Add the rows' text; returns the units of work."""
-        if not rows:
-            return 0
-        projection = self._projection
-        if projection is None:
-            self._texts.append(stored_item.texts(rows))
-            self._binary = self._binary or stored_item.any_binary(rows)
-            return slices.units_of_text(rows)
-        self._texts += [orjson.dumps(projection(stored_item.decode(row))) for row in rows]
-        return slices.units_of_rows(rows, 0)
-
-    def json(self) -> Json:
-        return Json(b"[%b]" % b",".join(self._texts), self._binary)
 
 
 def _count_fitting(rows: list[bytes | None], room: int) -> int:
@@ -271,7 +259,7 @@ class _Write:
             self._new = stored_item.normalised(self._payload)
             self._payload = None
             self.keyed = self._new.item
-        return row_key(table, self.keyed) if self._new is None else write.row_key_to_put(table, self._new)
+        return checked_row_key(table, self.keyed) if self._new is None else write.row_key_to_put(table, self._new)
 
     def apply(self, batch: WriteBatch, found: write.Found) -> Consumed:
         if self._payload is None:

@@ -40,8 +40,7 @@ from sortkey.engine.rows.records import damaged_page
 from sortkey.engine.rows.stored_item import HEADER_BYTES, Json, key_reader, text, texts
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import check_scalar_keys, row_key_in_item
-from sortkey.engine.tables.table import ShortText, Table
+from sortkey.engine.tables.table import ShortText, Table, check_scalar_keys, row_key_in_item
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, KeyRange, condition, fast_form, update
 from sortkey.limits import ITEM_BYTES

@@ -18,15 +18,12 @@ from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import damaged, damaged_page
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.catalog import not_found
-from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import check_scalar_keys, normalise_key
-from sortkey.engine.tables.item_keys import row_key as checked_row_key
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.core import Answer, Core, Work, not_found
+from sortkey.engine.tables.table import Table, check_scalar_keys, checked_row_key, normalise_key
 from sortkey.expressions import Bindings, Update, legacy, update
 from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 
 def get_item(core: Core, request: GetItem) -> Answer:
@@ -100,7 +97,7 @@ def put_item(core: Core, request: PutItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, new.item)
 
-    return work if condition is None else rehearsed(work, name, new.item, condition)
+    return work if condition is None else rehearsed(work, (name, new.item, condition))
 
 
 def update_item(core: Core, request: UpdateItem) -> Work:
@@ -130,7 +127,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, name, key, condition)
+    return work if condition is None else rehearsed(work, (name, key, condition))
 
 
 def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
@@ -173,4 +170,4 @@ def delete_item(core: Core, request: DeleteItem) -> Work:
             answer["Attributes"] = Json.item(found.row)
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, name, key, condition)
+    return work if condition is None else rehearsed(work, (name, key, condition))

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import Any, Final
 
-import orjson
-
 from sortkey.engine.operations.answers import Consumed, is_requested
 from sortkey.engine.operations.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests.expression_parameters import projection_of
@@ -28,14 +26,13 @@ from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import first_damaged, first_damaged_of
 from sortkey.engine.rows.stored_item import Json, key_reader
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.item_keys import check_key, normalise_key
-from sortkey.engine.tables.table import Index, Keyed, Table, owner_of
+from sortkey.engine.tables.table import Index, Keyed, Table, check_key, normalise_key, owner_of
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction, are_sound, ascending, descending
 from sortkey.values.attribute import Item
-from sortkey.values.capacity_units import read_units
+from sortkey.values.size import read_units
 
 FIRST_CHUNK: Final = 32
 """Most ranges without a limit are short, and rows fetched beyond their end are wasted."""
@@ -348,14 +345,12 @@ class _Selected:
     """The items selected so far, as text."""
 
     __slots__ = (
-        "_binary",
         "_condition",
         "_count_only",
         "_evaluations",
         "_fetches",
-        "_projection",
+        "_items",
         "_table",
-        "_texts",
         "_walk",
         "count",
         "fetched_sizes",
@@ -366,14 +361,12 @@ class _Selected:
         self._table = table
         self._walk = walk
         self._condition = selection.condition
-        self._projection = selection.projection
         self._count_only = selection.count_only
         self._fetches = isinstance(target, Index) and selection.lacks(target)
-        self.plain = self._condition is None and self._projection is None and not self._fetches
+        self.plain = self._condition is None and selection.projection is None and not self._fetches
         """Whole rows, all of them."""
         self._evaluations = 0 if self._condition is None else self._condition.evaluations
-        self._texts: list[bytes] = []
-        self._binary = self._projection is not None
+        self._items = stored_item.ItemTexts(selection.projection)
         self.count = 0
         self.fetched_sizes: list[int] = []
         """Of the rows fetched from the table because a local index lacks some of the requested attributes."""
@@ -401,7 +394,7 @@ class _Selected:
             yield units
 
     def json(self) -> Json:
-        return Json(b"[%b]" % b",".join(self._texts), self._binary)
+        return self._items.json()
 
     def _take_costly(self, row: bytes, condition: Condition) -> Iterator[int]:
         """One row, evaluated operator by operator."""
@@ -421,14 +414,8 @@ class _Selected:
 
     def _keep(self, rows: list[bytes]) -> None:
         self.count += len(rows)
-        if self._count_only or not rows:
-            return
-        projection = self._projection
-        if projection is None:
-            self._texts.append(stored_item.texts(rows))
-            self._binary = self._binary or stored_item.any_binary(rows)
-        else:
-            self._texts.append(b",".join([orjson.dumps(projection(stored_item.decode(row))) for row in rows]))
+        if not self._count_only:
+            self._items.add(rows)
 
     def _full_rows(self, rows: list[bytes]) -> list[bytes]:
         keys = [self._table.row_prefix(stored_item.decode(row)) for row in rows]

@@ -9,10 +9,8 @@ from sortkey.engine.operations.slices import Slices
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.expression_parameters import bindings_of, filter_of, to_members
 from sortkey.engine.requests.items import Query, Scan
-from sortkey.engine.tables.catalog import require_table
-from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.item_keys import check_scalar_keys
-from sortkey.engine.tables.table import Keyed, Table
+from sortkey.engine.tables.core import Answer, Core, require_table
+from sortkey.engine.tables.table import Keyed, Table, check_scalar_keys
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix

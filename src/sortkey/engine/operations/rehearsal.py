@@ -18,7 +18,7 @@ from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Core
-from sortkey.engine.tables.item_keys import row_key
+from sortkey.engine.tables.table import checked_row_key
 from sortkey.errors import ResourceNotFoundException, ValidationException
 from sortkey.expressions import Condition
 from sortkey.storage import Transaction, is_sound
@@ -83,18 +83,9 @@ class CostlyWork(Generic[Result]):
 
 
 def rehearsed(
-    work: Callable[[WriteBatch], Result], table: str, keyed: Item, condition: Condition
+    work: Callable[[WriteBatch], Result], *checks: tuple[str, Item, Condition | None]
 ) -> Callable[[WriteBatch], Result]:
-    """The work; as CostlyWork, if its condition may take long."""
-    if condition.evaluations < CHEAP_EVALUATIONS:
-        return work
-    return CostlyWork(work, [Check(table, keyed, condition)])
-
-
-def rehearsed_together(
-    work: Callable[[WriteBatch], Result], checks: Sequence[tuple[str, Item, Condition | None]]
-) -> Callable[[WriteBatch], Result]:
-    """The same, for work with many conditions."""
+    """The work; as CostlyWork, if the conditions that it checks may take long. A check has a table and a key, too."""
     given = [Check(table, keyed, condition) for table, keyed, condition in checks if condition is not None]
     evaluations = sum(check.condition.evaluations for check in given)
     return work if evaluations < CHEAP_EVALUATIONS else CostlyWork(work, given)
@@ -120,7 +111,7 @@ def _row(core: Core, snapshot: Transaction, check: Check) -> bytes | None:
     """None if there is no such row, or the work will be rejected anyway, as it is if the row is damaged."""
     try:
         table = core.catalog.require(snapshot, check.table)
-        key = row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed})
+        key = checked_row_key(table, {name: check.keyed[name] for name in table.names if name in check.keyed})
     except (ValidationException, ResourceNotFoundException):
         return None
     row = snapshot.get(key)

@@ -153,7 +153,7 @@ def _last_sequence(snapshot: Transaction, shard: stream_reader.Shard) -> int:
     """The greatest sequence number that a record of the shard can have in this snapshot."""
     if shard.entry.last_sequence is not None:
         return shard.entry.last_sequence
-    return int.from_bytes(records.read(snapshot, records.LAST_SEQUENCE) or b"", "big")
+    return records.read_number(snapshot, records.LAST_SEQUENCE)
 
 
 def get_records(core: Core, request: GetRecords) -> Answer:

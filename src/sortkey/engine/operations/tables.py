@@ -27,8 +27,7 @@ from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEn
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
 from sortkey.engine.tables import description, expiry_index
-from sortkey.engine.tables.catalog import new_space, release_space
-from sortkey.engine.tables.core import Answer, Core, Work
+from sortkey.engine.tables.core import Answer, Core, Work, new_space, release_space
 from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_table
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update

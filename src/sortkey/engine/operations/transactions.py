@@ -17,7 +17,7 @@ import orjson
 
 from sortkey.engine.operations import write
 from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
-from sortkey.engine.operations.rehearsal import rehearsed_together
+from sortkey.engine.operations.rehearsal import rehearsed
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests import items, table_name_of
 from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
@@ -27,8 +27,7 @@ from sortkey.engine.rows.records import PARTITION_END, first_damaged
 from sortkey.engine.rows.stored_item import Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.item_keys import EmptyKey, check_scalar_keys, normalise_key, row_key
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.table import EmptyKey, Table, check_scalar_keys, checked_row_key, normalise_key
 from sortkey.errors import (
     ConditionalCheckFailedException,
     DynamoDBError,
@@ -40,8 +39,7 @@ from sortkey.expressions import Bindings, Update, update
 from sortkey.limits import TRANSACTION_BYTES, TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, are_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.capacity_units import transactional_read_units, write_units
-from sortkey.values.size import item_size
+from sortkey.values.size import item_size, transactional_read_units, write_units
 
 Request = items.Put | items.Update | items.Delete | items.ConditionCheck
 
@@ -86,7 +84,7 @@ class _Get:
 
 def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
     """The row keys and the rows."""
-    row_keys = map_actions(row_key, tables, [each.key for each in gets])
+    row_keys = map_actions(checked_row_key, tables, [each.key for each in gets])
     check_distinct(row_keys)
     for each, table in zip(gets, tables, strict=True):
         check_scalar_keys(table, each.projection)
@@ -128,7 +126,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             token.remember(batch)
         return _write_answer(batch, request, prepared, totals)
 
-    return rehearsed_together(work, [(action.name, action.keyed, action.condition) for action in actions])
+    return rehearsed(work, *((action.name, action.keyed, action.condition) for action in actions))
 
 
 def _prepare(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Prepared]:
@@ -279,12 +277,17 @@ def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Re
         else:
             reasons.append({"Code": "None"})
     if len(results) < len(reasons):
-        codes = ", ".join(reason["Code"] for reason in reasons)
-        raise TransactionCanceledException(
-            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-            CancellationReasons=reasons,
-        )
+        raise cancelled(reasons)
     return results
+
+
+def cancelled(reasons: list[dict[str, Any]]) -> TransactionCanceledException:
+    """The error of a transaction, with the reason of each action."""
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    return TransactionCanceledException(
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        CancellationReasons=reasons,
+    )
 
 
 def _cancellation_reason(error: DynamoDBError) -> dict[str, Any]:

@@ -17,18 +17,17 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
-from sortkey.engine.tables import expiry_index, index_rows, item_keys
+from sortkey.engine.tables import expiry_index, index_rows
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Index, Table
+from sortkey.engine.tables.table import Index, Table, check_index_keys, checked_row_key, row_key_in_item
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
 from sortkey.storage import payload_of
 from sortkey.values import number
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
-from sortkey.values.capacity_units import write_units
 from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
-from sortkey.values.size import text_size, value_size
+from sortkey.values.size import text_size, value_size, write_units
 
 FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 """Types that neither nest, so that an update cannot exceed the depth limit with them, nor hold binary."""
@@ -56,7 +55,7 @@ class Found:
 
 def find(batch: WriteBatch, table: Table, key: Item) -> Found:
     """The row of a request's canonical `Key`."""
-    row_key = item_keys.row_key(table, key)
+    row_key = checked_row_key(table, key)
     return Found(table, row_key, batch.get(row_key))
 
 
@@ -84,9 +83,9 @@ def check_return_old(return_values: str | None) -> None:
 
 def row_key_to_put(table: Table, new: Normalised) -> bytes:
     """The row key of a new item. Checks the keys of the table and its indexes, and the size with local index rows."""
-    row_key = item_keys.row_key_in_item(table, new.item)
+    row_key = row_key_in_item(table, new.item)
     if table.indexes:
-        item_keys.check_index_keys(table, new.item)
+        check_index_keys(table, new.item)
         check_local_size(table, new, ITEM_TOO_LARGE)
     return row_key
 
@@ -109,7 +108,7 @@ class PreparedPut:
             self.row = stored_item.encode(self.key, *new)
             return
         prefixes = None if table.local_indexes else index_rows.fast_prefixes(table, new.item)
-        self.key = row_key_to_put(table, new) if prefixes is None else item_keys.row_key_in_item(table, new.item)
+        self.key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
         self.row = stored_item.encode(self.key, *new)
         self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
 
@@ -140,7 +139,7 @@ def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:
     new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
     if change is not None and found.table.index_key_types:
-        item_keys.check_index_keys(found.table, new.item, change.attributes)
+        check_index_keys(found.table, new.item, change.attributes)
     check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
     return new
 

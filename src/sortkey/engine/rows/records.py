@@ -99,6 +99,11 @@ def read(transaction: Transaction, key: bytes) -> bytes | None:
     return None if value is None else opened(transaction, key, value)
 
 
+def read_number(transaction: Transaction, key: bytes) -> int:
+    """A record that is a number; 0 if there is none."""
+    return int.from_bytes(read(transaction, key) or b"", "big")
+
+
 def opened(transaction: Transaction, key: bytes, value: bytes) -> bytes:
     """The payload of a value found under this key."""
     if not (is_sound(value) and belongs_to(key, value)):

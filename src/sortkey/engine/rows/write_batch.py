@@ -91,8 +91,7 @@ class WriteBatch:
 
     def last_sequence(self) -> int:
         if self._sequence is None:
-            found = self.get_record(records.LAST_SEQUENCE)
-            self._sequence = 0 if found is None else int.from_bytes(found, "big")
+            self._sequence = records.read_number(self.transaction, records.LAST_SEQUENCE)
         return self._sequence
 
     def next_sequence(self) -> int:

@@ -112,8 +112,7 @@ class Shard:
 
     def trimmed_to(self) -> int:
         """The last sequence number that the janitor has removed; 0 if none."""
-        mark = records.read(self._transaction, self.key(TRIM_MARK))
-        return 0 if mark is None else int.from_bytes(mark, "big")
+        return records.read_number(self._transaction, self.key(TRIM_MARK))
 
     def all_records_from(self, sequence: int) -> Iterator[tuple[int, bytes]]:
         """Stored sequence numbers and records from there on, expired ones too."""

@@ -25,8 +25,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.rows.records import SPACE_BYTES, space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.catalog import new_space
-from sortkey.engine.tables.core import Core, Settings
+from sortkey.engine.tables.core import Core, Settings, new_space
 from sortkey.engine.tables.table import Table
 from sortkey.values.attribute import Item
 from sortkey.values.size import item_size

@@ -1,7 +1,14 @@
-"""What every operation needs: the store, the catalog, the clock and the settings."""
+"""What every operation needs: the store, the catalog of its tables, the clock and the settings.
+
+The catalog's entries are in the store beside the data, so a table and its rows appear and go in one transaction, and
+every process sees the same tables. Parsed tables are cached under the catalog's *version*, sixteen random bytes that
+each change replaces, so one small read per request validates the cache. (A counter would not do: after an aborted
+transaction another change would get the same number.)
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,12 +18,16 @@ from typing import Any
 import msgspec
 
 from sortkey.clock import Clock, SystemClock
+from sortkey.engine.rows import records
+from sortkey.engine.rows.catalog_entries import TableEntry
 from sortkey.engine.rows.partition_loads import PartitionLoads
-from sortkey.engine.rows.records import CATALOG_VERSION, check_when_opened, damaged_page
 from sortkey.engine.rows.write_batch import StreamSignal, WriteBatch
-from sortkey.engine.tables.catalog import Catalog
 from sortkey.engine.tables.table import Table
-from sortkey.storage import Store, Transaction
+from sortkey.errors import ResourceNotFoundException
+from sortkey.storage import Store, Transaction, ascending
+
+_decoder = msgspec.json.Decoder(TableEntry)
+_encoder = msgspec.json.Encoder()
 
 Answer = dict[str, Any]
 """An operation's answer as DynamoDB JSON, with `stored_item.Json` where stored text can be spliced in."""
@@ -42,7 +53,7 @@ class Core:
         self.signal = StreamSignal()
         self.partitions = PartitionLoads(monotonic())
         begin_batch = partial(WriteBatch, self.clock, self.signal.notify, self.partitions)
-        self.store: Store[WriteBatch] = Store(path, begin_batch, damaged_page)
+        self.store: Store[WriteBatch] = Store(path, begin_batch, records.damaged_page)
         self.read = self.store.read
         self.verifies_many = path is not None and not self._check(path)
         """Whether reads of many rows verify them, which takes a twentieth of their time. Opening may have done so."""
@@ -50,7 +61,7 @@ class Core:
     def _check(self, path: Path) -> bool:
         """Whether all records are known to be sound."""
         try:
-            return check_when_opened(self.store, path)
+            return records.check_when_opened(self.store, path)
         except BaseException:
             self.store.close()
             raise
@@ -60,8 +71,102 @@ class Core:
 
         Ending it by `abort` in a `finally` takes a quarter of the time of a `with`, which is a tenth of a GetItem.
         """
-        snapshot, version = self.store.read_with(CATALOG_VERSION)
+        snapshot, version = self.store.read_with(records.CATALOG_VERSION)
         return snapshot, self.catalog.tables_at(version, snapshot)
 
     def table_arn(self, name: str) -> str:
         return f"arn:aws:dynamodb:{self.settings.region}:{self.settings.account}:table/{name}"
+
+
+class Catalog:
+    def __init__(self) -> None:
+        self._cached: tuple[bytes | None, dict[str, Table]] = (None, {})
+
+    def tables(self, transaction: Transaction) -> Mapping[str, Table]:
+        """All tables as this transaction sees them."""
+        return self.tables_at(transaction.get(records.CATALOG_VERSION), transaction)
+
+    def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
+        """The same, for a caller that has read the version already."""
+        cached, tables = self._cached
+        if cached != version:
+            tables = _load(transaction)
+            self._cached = (version, tables)
+        return tables
+
+    def last_seen(self, name: str) -> Table | None:
+        """The table as a recent transaction saw it. It may be out of date: use it as a guess only."""
+        return self._cached[1].get(name)
+
+    def find(self, transaction: Transaction, name: str) -> Table | None:
+        return self.tables(transaction).get(name)
+
+    def require(self, transaction: Transaction, name: str) -> Table:
+        """The table; raises the error of item operations if there is none."""
+        return require_table(self.tables(transaction), name)
+
+    def require_in(self, batch: WriteBatch, name: str) -> Table:
+        """The same, as a write batch sees it, which has read the version once for all of its writes."""
+        version, tables = self._cached
+        if version != batch.catalog_version:
+            return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+        # Not by calls: every write comes here.
+        table = tables.get(name)
+        if table is None:
+            raise not_found()
+        return table
+
+    def require_named(self, transaction: Transaction, name: str) -> Table:
+        """The table; raises the error of table operations, which has its name, if there is none."""
+        table = self.tables(transaction).get(name)
+        if table is None:
+            raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
+        return table
+
+    def save(self, batch: WriteBatch, entry: TableEntry) -> Table:
+        batch.put_record(records.TABLE_PREFIX + entry.name.encode(), _encoder.encode(entry))
+        _changed(batch)
+        return Table(entry)
+
+    def remove(self, batch: WriteBatch, name: str) -> None:
+        batch.delete(records.TABLE_PREFIX + name.encode())
+        _changed(batch)
+
+
+def require_table(tables: Mapping[str, Table], name: str) -> Table:
+    table = tables.get(name)
+    if table is None:
+        raise not_found()
+    return table
+
+
+def not_found() -> ResourceNotFoundException:
+    return ResourceNotFoundException("Requested resource not found")
+
+
+def _load(transaction: Transaction) -> dict[str, Table]:
+    # The version is only compared with the cached one. A damaged one differs, and is found here.
+    records.read(transaction, records.CATALOG_VERSION)
+    stored = ascending(transaction, records.TABLE_PREFIX, records.TABLE_END)
+    entries = [_decoder.decode(records.opened(transaction, key, value)) for key, value in stored]
+    return {entry.name: Table(entry) for entry in entries}
+
+
+def _changed(batch: WriteBatch) -> None:
+    batch.put_record(records.CATALOG_VERSION, secrets.token_bytes(16))
+    batch.catalog_version = batch.transaction.get(records.CATALOG_VERSION)
+
+
+def new_space(batch: WriteBatch) -> int:
+    """A number for a new table, index or stream; no number is used twice."""
+    number = records.read_number(batch.transaction, records.NEXT_SPACE) or records.FIRST_FREE
+    batch.put_record(records.NEXT_SPACE, (number + 1).to_bytes(8, "big"))
+    return number
+
+
+def release_space(batch: WriteBatch, number: int) -> None:
+    """Mark a space that nothing refers to any more; the janitor empties it in small steps."""
+    space = records.space_bytes(number)
+    batch.put_record(records.GARBAGE + space, b"")
+    batch.delete(records.COUNTS + space)
+    batch.counts.pop(space, None)

@@ -19,7 +19,7 @@ import msgspec
 from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import TableEntry
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.catalog import new_space
+from sortkey.engine.tables.core import new_space
 from sortkey.engine.tables.table import Table
 from sortkey.limits import TTL_OLDEST_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending

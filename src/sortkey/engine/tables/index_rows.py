@@ -13,8 +13,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.table import Index, Table, owner_of
 from sortkey.values.attribute import Item, Normalised, holds_binary
-from sortkey.values.capacity_units import write_units
-from sortkey.values.size import item_size
+from sortkey.values.size import item_size, write_units
 
 
 class Row:

@@ -1,29 +1,41 @@
-"""A table and its indexes as the operations see them: names, types, and how their keys become bytes.
+"""A table and its indexes as the operations see them: names, types, and how their keys are checked and become bytes.
 
 A table is built from a `TableEntry` and immutable; a change to the table makes a new one.
 
 Turning a `Key` into bytes is most of the work of a read (see `make bench`, BatchGetItem), and nearly every key is short
 text. So each table compiles its own functions for short text, which take a third of the general path's time. They
-return None otherwise: then the general path (`item_keys.row_key_of`) checks the key and words any error.
+return None otherwise: then the general path (`row_key_of`) checks the key and words any error.
+
+AWS words the same error differently by where it occurs: a `Key` "does not match the schema", while for an `Item` the
+message names the attribute.
 """
 
 from __future__ import annotations
 
 from binascii import a2b_base64
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from functools import cache, lru_cache
 from hashlib import blake2b
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 
+from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
 from sortkey.engine.rows.records import OWNER_BYTES, SPACE_BYTES, space_bytes
-from sortkey.expressions import KeyAttribute, KeyAttributes
+from sortkey.errors import ValidationException
+from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
-from sortkey.values.attribute import Item
-from sortkey.values.key_bytes import HASH_BYTES, TEXT_END, TEXT_SHIFT, joint_hash, partition_hash, sort_bytes
-from sortkey.values.key_product import KeyProduct
+from sortkey.values.attribute import AttributeValue, Item, normalise_item, type_of
+from sortkey.values.key_bytes import (
+    HASH_BYTES,
+    TEXT_END,
+    TEXT_SHIFT,
+    KeyProduct,
+    joint_hash,
+    partition_hash,
+    sort_bytes,
+)
 from sortkey.values.size import value_size
 
 SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4
@@ -44,131 +56,30 @@ FastRowKeysOfTexts = Callable[[Collection[tuple[str, str]]], list[bytes] | None]
 # Raised by a key attribute that is missing or not text.
 _NOT_TEXT: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
 
-
-def compile_text_prefix(space: bytes) -> TextPrefix:
-    """From a partition key that is text to the bytes that its rows begin with.
-
-    The results are cached: some partitions are read more than others, and hashing is half of the work.
-    """
-
-    @lru_cache(maxsize=REMEMBERED_PARTITIONS)
-    def text_prefix(text: str) -> bytes:
-        return space + partition_hash("S", text)
-
-    return text_prefix
-
-
-def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None, exact: bool) -> FastRowKey:
-    """From an item to its row key. If `exact`, the item must have no attributes besides its key."""
-    if not _is_text(partition, sort):
-        return no_row_key
-    if sort is None:
-        return _row_key_of_one(prefix, partition.name, exact)
-    return _row_key_of_two(prefix, partition.name, sort.name, exact)
-
-
-def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
-    return partition.type == "S" and (sort is None or sort.type == "S")
-
-
-def no_row_key(_: object) -> None:
-    """For tables and indexes whose keys are not text."""
-    return
-
-
-def _row_key_of_one(prefix: TextPrefix, partition: str, exact: bool) -> FastRowKey:
-    def row_key(item: Item) -> bytes | None:
-        try:
-            value = item[partition]
-            text = value["S"]
-            if len(value) != 1 or not 0 < len(text) <= SHORT_TEXT_CHARACTERS or (exact and len(item) != 1):
-                return None
-            return prefix(text)
-        except _NOT_TEXT:
-            return None
-
-    return row_key
-
-
-def _row_key_of_two(prefix: TextPrefix, partition: str, sort: str, exact: bool) -> FastRowKey:
-    def row_key(item: Item) -> bytes | None:
-        try:
-            first, second = item[partition], item[sort]
-            text, order = first["S"], second["S"]
-            if len(first) != 1 or len(second) != 1 or (exact and len(item) != 2):
-                return None
-            if not (0 < len(text) <= SHORT_TEXT_CHARACTERS and 0 < len(order) <= SHORT_TEXT_CHARACTERS):
-                return None
-            ordered: bytes = order.encode().translate(TEXT_SHIFT)
-            return prefix(text) + ordered + TEXT_END
-        except _NOT_TEXT:
-            return None
-
-    return row_key
-
-
-class ShortText(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The value of a key attribute that is short text."""
-
-    S: Annotated[str, msgspec.Meta(min_length=1, max_length=SHORT_TEXT_CHARACTERS)]
-
-
-def compile_row_keys_of_json(
-    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
-) -> FastRowKeysOfJson:
-    """From a JSON list of keys to their row keys."""
-    if not _is_text(partition, sort):
-        return no_row_key
-
-    # Made when first needed, because a change of the catalog makes all tables new.
-    @cache
-    def decoder() -> Callable[[bytes], list[Any]]:
-        names = {"partition": partition.name} | ({} if sort is None else {"sort": sort.name})
-        key = msgspec.defstruct(
-            "Key", [(name, ShortText) for name in names], rename=names, forbid_unknown_fields=True, gc=False
-        )
-        return msgspec.json.Decoder(list[key]).decode  # type: ignore[valid-type]
-
-    def row_keys(text: bytes) -> list[bytes] | None:
-        try:
-            keys = decoder()(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        if sort is None:
-            return [prefix(key.partition.S) for key in keys]
-        return [prefix(key.partition.S) + key.sort.S.encode().translate(TEXT_SHIFT) + TEXT_END for key in keys]
-
-    return row_keys
-
-
-def compile_row_keys_of_texts(
-    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
-) -> FastRowKeysOfTexts:
-    """From pairs of partition key and sort key, both text, to their row keys."""
-    if sort is None or not _is_text(partition, sort):
-        return no_row_key
-
-    def row_keys(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
-        try:
-            if isinstance(pairs, KeyProduct):
-                starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT_TEXT_CHARACTERS]
-                ends = [order.encode().translate(TEXT_SHIFT) + TEXT_END for order in pairs.sorts]
-                found = [start + end for start in starts for end in ends]
-            else:
-                found = [
-                    prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END
-                    for text, order in pairs
-                    if 0 < len(text) <= SHORT_TEXT_CHARACTERS
-                ]
-        except UnicodeEncodeError:
-            return None
-        # Checks the sort keys by the length of their row keys, all at once: one by one takes as long as making them.
-        lengths = [*map(len, found)]
-        if found and (min(lengths) <= EMPTY_SORT_BYTES or max(lengths) > EMPTY_SORT_BYTES + SORT_KEY_BYTES):
-            return None
-        return found if len(found) == len(pairs) else None
-
-    return row_keys
+KEY_MISMATCH = "The provided key element does not match the schema"
+_NOT_VALID = "One or more parameter values are not valid. "
+_EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
+_EMPTY_KEY = _NOT_VALID + _EMPTY + " Key: {}"
+_EMPTY_INDEX_KEY = (
+    _NOT_VALID
+    + "A value specified for a secondary index key is not supported. "
+    + _EMPTY
+    + " IndexName: {}, IndexKey: {}"
+)
+_EMPTY_UPDATED_INDEX_KEY = (
+    _NOT_VALID
+    + "The update expression attempted to update a secondary index key to a value that is not supported. "
+    + _EMPTY
+)
+_UPDATED_INDEX_KEY_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
+_UPDATED_INDEX_KEY_LENGTH = (
+    "The update expression attempted to update the secondary index key beyond allowed size limits"
+)
+HASH_KEY_TOO_LONG = INVALID + f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
+RANGE_KEY_TOO_LONG = (
+    INVALID + f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
+)
+TYPE_NAMES = {"S": "string", "B": "binary"}
 
 
 class Keyed:
@@ -344,3 +255,248 @@ def owner_of(row_key: bytes) -> bytes:
 
 def _attributes(table: TableEntry, *names: str) -> KeyAttributes:
     return tuple(KeyAttribute(name, table.attributes[name]) for name in names)
+
+
+def compile_text_prefix(space: bytes) -> TextPrefix:
+    """From a partition key that is text to the bytes that its rows begin with.
+
+    The results are cached: some partitions are read more than others, and hashing is half of the work.
+    """
+
+    @lru_cache(maxsize=REMEMBERED_PARTITIONS)
+    def text_prefix(text: str) -> bytes:
+        return space + partition_hash("S", text)
+
+    return text_prefix
+
+
+def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None, exact: bool) -> FastRowKey:
+    """From an item to its row key. If `exact`, the item must have no attributes besides its key."""
+    if not _is_text(partition, sort):
+        return no_row_key
+    if sort is None:
+        return _row_key_of_one(prefix, partition.name, exact)
+    return _row_key_of_two(prefix, partition.name, sort.name, exact)
+
+
+def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
+    return partition.type == "S" and (sort is None or sort.type == "S")
+
+
+def no_row_key(_: object) -> None:
+    """For tables and indexes whose keys are not text."""
+    return
+
+
+def _row_key_of_one(prefix: TextPrefix, partition: str, exact: bool) -> FastRowKey:
+    def row_key(item: Item) -> bytes | None:
+        try:
+            value = item[partition]
+            text = value["S"]
+            if len(value) != 1 or not 0 < len(text) <= SHORT_TEXT_CHARACTERS or (exact and len(item) != 1):
+                return None
+            return prefix(text)
+        except _NOT_TEXT:
+            return None
+
+    return row_key
+
+
+def _row_key_of_two(prefix: TextPrefix, partition: str, sort: str, exact: bool) -> FastRowKey:
+    def row_key(item: Item) -> bytes | None:
+        try:
+            first, second = item[partition], item[sort]
+            text, order = first["S"], second["S"]
+            if len(first) != 1 or len(second) != 1 or (exact and len(item) != 2):
+                return None
+            if not (0 < len(text) <= SHORT_TEXT_CHARACTERS and 0 < len(order) <= SHORT_TEXT_CHARACTERS):
+                return None
+            ordered: bytes = order.encode().translate(TEXT_SHIFT)
+            return prefix(text) + ordered + TEXT_END
+        except _NOT_TEXT:
+            return None
+
+    return row_key
+
+
+class ShortText(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The value of a key attribute that is short text."""
+
+    S: Annotated[str, msgspec.Meta(min_length=1, max_length=SHORT_TEXT_CHARACTERS)]
+
+
+def compile_row_keys_of_json(
+    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
+) -> FastRowKeysOfJson:
+    """From a JSON list of keys to their row keys."""
+    if not _is_text(partition, sort):
+        return no_row_key
+
+    # Made when first needed, because a change of the catalog makes all tables new.
+    @cache
+    def decoder() -> Callable[[bytes], list[Any]]:
+        names = {"partition": partition.name} | ({} if sort is None else {"sort": sort.name})
+        key = msgspec.defstruct(
+            "Key", [(name, ShortText) for name in names], rename=names, forbid_unknown_fields=True, gc=False
+        )
+        return msgspec.json.Decoder(list[key]).decode  # type: ignore[valid-type]
+
+    def row_keys(text: bytes) -> list[bytes] | None:
+        try:
+            keys = decoder()(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if sort is None:
+            return [prefix(key.partition.S) for key in keys]
+        return [prefix(key.partition.S) + key.sort.S.encode().translate(TEXT_SHIFT) + TEXT_END for key in keys]
+
+    return row_keys
+
+
+def compile_row_keys_of_texts(
+    prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
+) -> FastRowKeysOfTexts:
+    """From pairs of partition key and sort key, both text, to their row keys."""
+    if sort is None or not _is_text(partition, sort):
+        return no_row_key
+
+    def row_keys(pairs: Collection[tuple[str, str]]) -> list[bytes] | None:
+        try:
+            if isinstance(pairs, KeyProduct):
+                starts = [prefix(text) for text in pairs.partitions if 0 < len(text) <= SHORT_TEXT_CHARACTERS]
+                ends = [order.encode().translate(TEXT_SHIFT) + TEXT_END for order in pairs.sorts]
+                found = [start + end for start in starts for end in ends]
+            else:
+                found = [
+                    prefix(text) + order.encode().translate(TEXT_SHIFT) + TEXT_END
+                    for text, order in pairs
+                    if 0 < len(text) <= SHORT_TEXT_CHARACTERS
+                ]
+        except UnicodeEncodeError:
+            return None
+        # Checks the sort keys by the length of their row keys, all at once: one by one takes as long as making them.
+        lengths = [*map(len, found)]
+        if found and (min(lengths) <= EMPTY_SORT_BYTES or max(lengths) > EMPTY_SORT_BYTES + SORT_KEY_BYTES):
+            return None
+        return found if len(found) == len(pairs) else None
+
+    return row_keys
+
+
+class EmptyKey(ValidationException):
+    """An empty key attribute. AWS rejects the whole request for it, also a transaction."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
+
+
+def normalise_key(key: Item) -> Item:
+    """The request's `Key` in canonical form, not yet checked against the schema."""
+    return normalise_item(key).item
+
+
+def row_key_of(table: Table, key: Item) -> bytes:
+    """The row key of a request's `Key`, which is neither canonical nor checked."""
+    fast = table.fast_row_key(key)
+    return checked_row_key(table, normalise_key(key)) if fast is None else fast
+
+
+def checked_row_key(table: Table, key: Item) -> bytes:
+    """The row key of a canonical `Key`, checked against the schema."""
+    check_key(table, key)
+    return table.row_prefix(key)
+
+
+def check_key(keyed: Keyed, key: Item) -> None:
+    if len(key) != len(keyed.names):
+        raise ValidationException(KEY_MISMATCH)
+    for attribute in keyed.attributes:
+        value = key.get(attribute.name)
+        if value is None or attribute.type not in value:
+            raise ValidationException(KEY_MISMATCH)
+        _check_not_empty(attribute, value)
+    check_lengths(keyed, key)
+
+
+def row_key_in_item(table: Table, item: Item) -> bytes:
+    """The row key of a canonical item, whose key attributes are checked against the schema."""
+    fast = table.fast_row_key_in_item(item)
+    if fast is not None:
+        return fast
+    for attribute in table.attributes:
+        value = item.get(attribute.name)
+        if value is None:
+            raise ValidationException(f"{INVALID}Missing the key {attribute.name} in the item")
+        if attribute.type not in value:
+            raise ValidationException(
+                f"{INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {type_of(value)}"
+            )
+        _check_not_empty(attribute, value)
+    check_lengths(table, item)
+    return table.row_prefix(item)
+
+
+def check_index_keys(table: Table, item: Item, changed: Container[str] | None = None) -> None:
+    """Index keys must have their declared types. For an update, only `changed` attributes are checked."""
+    for name, (key_type, index) in table.index_key_types.items():
+        value = item.get(name)
+        if value is None or (changed is not None and name not in changed):
+            continue
+        if key_type not in value:
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_TYPE)
+            raise ValidationException(
+                f"{INVALID}Type mismatch for Index Key {name} "
+                f"Expected: {key_type} Actual: {type_of(value)} IndexName: {index}"
+            )
+        if not value[key_type]:
+            empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
+            raise EmptyKey(empty.format(TYPE_NAMES[key_type], index, name))
+    for each in table.indexes.values():
+        _check_index_lengths(each, item, changed)
+
+
+def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:
+    for attributes, limit in index.size_limits:
+        names = [name for name, _ in attributes]
+        if any(name not in item for name in names):
+            continue
+        if changed is not None and not any(name in changed for name in names):
+            continue
+        if is_longer(attributes, item, limit):
+            if changed is not None:
+                raise ValidationException(_UPDATED_INDEX_KEY_LENGTH)
+            actual = sum(value_size(item[name]) for name in names)
+            raise ValidationException(
+                f"{INVALID}Size limit exceeded for Index Key {', '.join(names)} "
+                f"Actual Size: {actual} bytes Max Size: {limit} bytes IndexName: {index.name}"
+            )
+
+
+def _check_not_empty(attribute: KeyAttribute, value: AttributeValue) -> None:
+    if not value[attribute.type]:
+        raise EmptyKey(_EMPTY_KEY.format(TYPE_NAMES[attribute.type], attribute.name))
+
+
+class Expression(Protocol):
+    """A compiled condition, projection or update."""
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """The top-level attributes of its nested paths."""
+
+
+def check_scalar_keys(table: Table, *expressions: Expression | None) -> None:
+    """Key attributes are scalar, so no expression may have a path into one."""
+    for each in expressions:
+        if each is not None and each.nested:
+            reject_nested_keys(each.nested, table.names)
+            reject_nested_keys(each.nested, table.index_key_types, "IndexKey")
+
+
+def check_lengths(keyed: Keyed, item: Item) -> None:
+    if is_longer(keyed.partitions, item, PARTITION_KEY_BYTES):
+        raise ValidationException(HASH_KEY_TOO_LONG)
+    if keyed.sorts and is_longer(keyed.sorts, item, SORT_KEY_BYTES):
+        raise ValidationException(RANGE_KEY_TOO_LONG)

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from sortkey.feeds.changes.dead_letter import DeadLetter
+from sortkey.feeds.shards.dead_letter import DeadLetter
+from sortkey.model.calls.change import Change, ChangeReader
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
-from sortkey.model.streams.change import Change, ChangeReader
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 
 ItemT = TypeVar("ItemT", bound=Item)
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from time import perf_counter
 from typing import Any, Final, NamedTuple
 
-from sortkey.clock import Clock
+from sortkey.clock import WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.changes.dead_letter import DeadLetter, dead_letter
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
-from sortkey.feeds.changes.passing_errors import is_passing
 from sortkey.feeds.changes.shard_reader import Record
-from sortkey.feeds.changes.stopping import stopped_within
+from sortkey.feeds.shards.dead_letter import DeadLetter, dead_letter
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
+from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.model.calls.change import Change, padded
 from sortkey.model.calls.steps import Pacing
 from sortkey.model.errors import DecodeError
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.streams.change import Change, padded
 
 PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)
 """Between attempts at a batch."""
@@ -31,7 +29,7 @@ PACING: Final = Pacing(first_pause=0.1, longest_pause=30.0)
 _logger = logging.getLogger(__name__)
 
 
-class Entry(NamedTuple):
+class RecordEntry(NamedTuple):
     """A record, and its change, or the reason why it cannot be read."""
 
     record: Record
@@ -39,13 +37,13 @@ class Entry(NamedTuple):
     reason: str = ""
 
 
-def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bool) -> Entry | None:
+def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bool) -> RecordEntry | None:
     """None for a record of another class. `low_level` tells that it is one of GetRecords."""
     try:
         change = feed.reader.own_change(record, shard, low_level=low_level)
     except DecodeError as error:
-        return Entry(record, None, f"DecodeError: {error}")
-    return None if change is None else Entry(record, change)
+        return RecordEntry(record, None, f"DecodeError: {error}")
+    return None if change is None else RecordEntry(record, change)
 
 
 class Delivery:
@@ -56,7 +54,7 @@ class Delivery:
         session: AsyncSession,
         metrics: ChangeFeedMetrics,
         stopping: asyncio.Event,
-        clock: Clock,
+        clock: WaitingClock,
         sinks: Sequence[Callable[[DeadLetter], Awaitable[None]]] = (),
         pacing: Pacing = PACING,
     ) -> None:
@@ -70,7 +68,7 @@ class Delivery:
         self._sinks = sinks
         self._pacing = pacing
 
-    async def deliver(self, entries: Sequence[Entry]) -> bool:
+    async def deliver(self, entries: Sequence[RecordEntry]) -> bool:
         """True when all are handled or given up; False if it was stopped before."""
         readable = [entry for entry in entries if entry.change is not None]
         if readable and not await self._handle(readable, self._feed.attempts):
@@ -80,7 +78,7 @@ class Delivery:
                 return False
         return True
 
-    async def _handle(self, entries: Sequence[Entry], attempts: int | None) -> bool:
+    async def _handle(self, entries: Sequence[RecordEntry], attempts: int | None) -> bool:
         tries = failures = 0
         while True:
             error = await self._try(entries)
@@ -101,7 +99,7 @@ class Delivery:
                 pause,
                 exc_info=error,
             )
-            if await stopped_within(self._stopping, pause):
+            if await self._clock.wait(self._stopping, pause):
                 return False
         if len(entries) == 1:
             return await self._give_up(entries[0], f"{type(error).__name__}: {error}")
@@ -111,19 +109,19 @@ class Delivery:
                 return False
         return True
 
-    async def _try(self, entries: Sequence[Entry]) -> Exception | None:
-        began = perf_counter()
+    async def _try(self, entries: Sequence[RecordEntry]) -> Exception | None:
+        began = self._clock.monotonic()
         try:
             await self._feed.on_changes([entry.change for entry in entries if entry.change is not None])
         except Exception as error:  # noqa: BLE001 - the program's own code may raise anything
             self._metrics.retries += 1
             return error
-        self._metrics.batch_seconds.count(perf_counter() - began)
+        self._metrics.batch_seconds.count(self._clock.monotonic() - began)
         self._metrics.batches += 1
         self._metrics.handled += len(entries)
         return None
 
-    async def _give_up(self, entry: Entry, reason: str) -> bool:
+    async def _give_up(self, entry: RecordEntry, reason: str) -> bool:
         content = entry.record.get("dynamodb", {})
         sequence = padded(str(content.get("SequenceNumber", "")))
         letter = dead_letter(self._feed.name, self._shard, sequence, entry.record, reason, self._clock.now())
@@ -140,7 +138,7 @@ class Delivery:
                 _logger.warning(
                     "%s: cannot write a dead letter; retry in %.1f s", self._feed.name, pause, exc_info=True
                 )
-                if await stopped_within(self._stopping, pause):
+                if await self._clock.wait(self._stopping, pause):
                     return False
             else:
                 self._metrics.dead += 1

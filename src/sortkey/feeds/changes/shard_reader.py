@@ -6,17 +6,16 @@ are gone: reading continues with the oldest that are left, with a warning and a 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
 from sortkey.client.interface import AsyncClient
-from sortkey.feeds.changes.metrics import ChangeFeedMetrics
-from sortkey.feeds.changes.stream_shards import ShardKey
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
+from sortkey.clock import WaitingClock
+from sortkey.feeds.shards.leases import ShardKey
+from sortkey.feeds.shards.metrics import ChangeFeedMetrics
 from sortkey.limits import STREAM_RECORDS
 from sortkey.model.calls.steps import code_of
 
@@ -45,15 +44,23 @@ def pace_of(store: Capabilities) -> ReadPace:
 
 class ShardReader:
     def __init__(
-        self, client: AsyncClient, key: ShardKey, pace: ReadPace, metrics: ChangeFeedMetrics, after: str, latest: bool
+        self,
+        client: AsyncClient,
+        key: ShardKey,
+        pace: ReadPace,
+        metrics: ChangeFeedMetrics,
+        clock: WaitingClock,
+        after: str,
+        latest: bool,
     ) -> None:
         """Reads what comes `after` a sequence number; if it is empty, from the horizon, or what comes from now on if
-        `latest`."""
+        `latest`. The `clock` is the system's but in tests of the pace: the store's time does not stand still."""
         self.has_ended = False
         self._client = client
         self._key = key
         self._pace = pace
         self._metrics = metrics
+        self._clock = clock
         self._after = after
         self._latest = latest
         self._iterator: str | None = None
@@ -91,7 +98,7 @@ class ShardReader:
         if self._iterator is None:
             return
         if self._pace.idle:
-            await asyncio.sleep(min(seconds, self._pace.idle))
+            await self._clock.sleep(min(seconds, self._pace.idle))
             return
         try:
             await self._client.wait_for_records(ShardIterator=self._iterator, Timeout=seconds)
@@ -100,10 +107,10 @@ class ShardReader:
 
     async def _keep_pace(self) -> None:
         if self._pace.least:
-            pause = self._last_read + self._pace.least - monotonic()
+            pause = self._last_read + self._pace.least - self._clock.monotonic()
             if pause > 0:
-                await asyncio.sleep(pause)
-            self._last_read = monotonic()
+                await self._clock.sleep(pause)
+            self._last_read = self._clock.monotonic()
 
     def _reposition(self, error: ClientError) -> None:
         """After an error about the position. Raises any other."""

@@ -1,23 +1,39 @@
-"""Sends rejected messages to the dead-letter topic.
+"""Dead letters in Kafka topics: the messages that a worker's consumer rejected, and those of change feeds.
 
-Dead letters and the offsets of their messages are committed in one Kafka transaction. A reader of committed messages
-(`isolation.level=read_committed`, the default of most clients) therefore finds each rejected message exactly once, even
-if a worker is killed: either both are committed, or the message is delivered, rejected and sent again.
+Letters of a worker and the offsets of their messages are committed in one Kafka transaction. A reader of committed
+messages (`isolation.level=read_committed`, the default of most clients) therefore finds each rejected message exactly
+once, even if a worker is killed: either both are committed, or the message is delivered, rejected and sent again.
+
+A letter of a change feed has the record as DynamoDB JSON, and the feed, shard, sequence, time and reason as headers.
+Each is sent at least once: a follower that dies before it has saved its position sends it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
 from uuid import uuid4
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from sortkey.feeds.kafka.kafka_settings import LIBRDKAFKA, KafkaSettings
+from sortkey.feeds.kafka.kafka_settings import (
+    LIBRDKAFKA,
+    KafkaSettings,
+    KafkaUnusable,
+    create_dead_letters,
+    read_properties,
+    reason_of,
+    topics_of,
+)
 from sortkey.feeds.kafka.message import Headers, Message, Rejected
+from sortkey.feeds.shards.dead_letter import DeadLetter
 
 HEADER: Final = "sortkey-"
 REASON_BYTES: Final = 4096
+SEND_SECONDS: Final = 10.0
 
 
 class DeadLetters:
@@ -76,3 +92,58 @@ def headers(message: Message, reason: str) -> Headers:
         (f"{HEADER}offset", str(message.offset)),
         (f"{HEADER}time", str(message.time)),
     ]
+
+
+def open_topic(bootstrap: str, topic: str, config: Path | None, seconds: float) -> TopicDeadLetters:
+    """Creates the topic if it is missing. Raises KafkaUnusable."""
+    properties: dict[str, Any] = {} if config is None else dict(read_properties(config))
+    common = {**properties, "bootstrap.servers": bootstrap}
+    try:
+        admin = AdminClient(common, logger=LIBRDKAFKA)
+    except KafkaException as error:
+        raise KafkaUnusable(f"the Kafka properties are invalid: {reason_of(error)}") from error
+    if topic not in topics_of(admin, bootstrap, seconds):
+        create_dead_letters(admin, topic, seconds)
+    return TopicDeadLetters(common, topic)
+
+
+class TopicDeadLetters:
+    """Called with each dead letter; a context manager that closes the producer."""
+
+    def __init__(self, common: Mapping[str, Any], topic: str) -> None:
+        self._topic = topic
+        self._producer = Producer({**common, "enable.idempotence": True}, logger=LIBRDKAFKA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._producer.purge()
+        self._producer.close()
+
+    async def __call__(self, letter: DeadLetter) -> None:
+        """Returns when the broker has it. Raises KafkaException, or TimeoutError."""
+        await asyncio.to_thread(self._send, letter)
+
+    def _send(self, letter: DeadLetter) -> None:
+        errors: list[KafkaError | None] = []
+        headers = {
+            "reason": letter.reason,
+            "feed": letter.feed,
+            "shard": letter.shard,
+            "sequence": letter.sequence,
+            "time": letter.at.isoformat(),
+        }
+        self._producer.produce(
+            self._topic,
+            letter.record.encode(),
+            letter.feed.encode(),
+            headers=[(f"{HEADER}{name}", value) for name, value in headers.items()],
+            on_delivery=lambda error, _: errors.append(error),
+        )
+        self._producer.flush(SEND_SECONDS)
+        if not errors:
+            self._producer.purge()
+            raise TimeoutError(f"the broker did not take a dead letter within {SEND_SECONDS:g} s")
+        if errors[0] is not None:
+            raise KafkaException(errors[0])

@@ -42,12 +42,12 @@ RESERVED: Final = frozenset(
 )
 """Properties that the worker sets itself: its guarantees depend on them."""
 
-_logger = logging.getLogger(__name__)
-
 LIBRDKAFKA: Final = logging.getLogger("sortkey.librdkafka")
 # Consumer and producer get the same properties, and each would warn about those of the other. Lost connections are also
 # reported as errors, which are logged less often.
 LIBRDKAFKA.addFilter(lambda record: not record.getMessage().startswith(("CONFWARN", "FAIL")))
+
+_logger = logging.getLogger(__name__)
 
 
 class KafkaUnusable(Exception):

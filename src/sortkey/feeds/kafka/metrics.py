@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sortkey.http.metrics import Histogram
-from sortkey.http.prometheus import Families, Samples
+from sortkey.http.metrics import Families, Histogram, Samples
 
 FAMILIES: Final[Families] = {
     "sortkey_feed_messages_total": (
@@ -23,7 +22,7 @@ FAMILIES: Final[Families] = {
 }
 
 
-class FeedMetrics:
+class KafkaMetrics:
     """Written by two threads, each its own fields; any thread may read."""
 
     def __init__(self) -> None:

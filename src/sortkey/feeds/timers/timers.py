@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
+from sortkey.clock import SystemClock
 from sortkey.feeds.changes.change_feed import ATTEMPTS
-from sortkey.feeds.changes.dead_letter import DEAD_LETTERS, DeadLetter
-from sortkey.feeds.changes.lease import FEEDS, NOBODY
-from sortkey.feeds.changes.lease_book import LeaseBook
+from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
+from sortkey.feeds.shards.leases import FEEDS, NOBODY, LeaseBook
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.schedules.declaration import Schedule
-from sortkey.patterns.schedules.due import Due
-from sortkey.patterns.schedules.timer import TIMERS
-from sortkey.patterns.schedules.timer_book import TimerBook, asked_in_table
+from sortkey.patterns.schedules import Due, Schedule
+from sortkey.patterns.timer_book import TIMERS, TimerBook, asked_in_table
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -33,8 +30,8 @@ class Timers(Generic[ItemT]):
 
         timers = sk.feeds.Timers(reminders, on_due)
 
-    `sk.feeds.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time; if it
-    dies, another one does. What was due while nobody ran is handled late.
+    `sk.feeds.Follower` runs it beside change feeds, in any number of processes. One of them handles a group at a time;
+    if it dies, another one does. What was due while nobody ran is handled late.
 
     A call that raises is tried again, with longer and longer pauses; one that raised `attempts` times goes to the dead
     letters, and `dead_letters`, if given, is called with it too. With `attempts=None` it is tried for ever. Errors of
@@ -75,7 +72,7 @@ class Timers(Generic[ItemT]):
         it for more than a day. Reads the whole table. Items in the past that still match are handled again."""
         await session.create_tables(FEEDS, DEAD_LETTERS, TIMERS)
         book = TimerBook(session, self.schedule)
-        await LeaseBook(session, self.leases, NOBODY, monotonic).started(book.now)
+        await LeaseBook(session, self.leases, NOBODY, SystemClock()).started(book.now)
         number = 0
         async for part in asked_in_table(self.schedule, session):
             number += len(await book.set(part))

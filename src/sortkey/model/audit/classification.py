@@ -10,10 +10,10 @@ from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.ttl import TtlFinding, audit_ttl
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.tables.table import Table
 
 
 class Classifier:

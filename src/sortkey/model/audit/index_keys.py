@@ -14,11 +14,11 @@ from sortkey.model.audit.finding import Finding, Kind
 from sortkey.model.audit.repair import Repair
 from sortkey.model.changes.row_guards import row_guards
 from sortkey.model.errors import ModelError, Unsupported
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.keys.key_attribute import ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 
 
 class IndexKeyFinding(NamedTuple):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 
 
 @dataclass(frozen=True, slots=True)

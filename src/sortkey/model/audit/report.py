@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from sortkey.model.audit.finding import Finding, Kind, Verdict
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 
 EXAMPLES: Final = 3
 """How many rows of each finding a report names, unless it is asked for more."""

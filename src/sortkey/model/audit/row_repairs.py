@@ -16,8 +16,8 @@ from sortkey.model.audit.repair import Repair
 from sortkey.model.audit.report import AuditReport, Outcome
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.items.codec import Row
-from sortkey.model.paths.meter import units_of
+from sortkey.model.costs.meter import units_of
+from sortkey.model.fields.codec import Row
 
 ATTEMPTS: Final = 10
 """How often a row is judged again because other writers change it."""

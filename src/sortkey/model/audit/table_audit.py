@@ -11,10 +11,10 @@ from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.row_repairs import Pending, RowRepairs
 from sortkey.model.calls.skipped_rows import advice
 from sortkey.model.calls.steps import PARALLEL, Context, Steps
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.tables.provision import tables_of
-from sortkey.model.tables.table import Table
 
 REPORTED_ROWS: Final = 500
 """After so many rows at most, the audit reports its progress."""

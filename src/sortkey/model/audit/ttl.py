@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sortkey.model.audit.finding import Finding, Kind
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import NULL, Value
-from sortkey.model.items.epoch import to_epoch
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.epoch import to_epoch
 
 _LAST_SECOND: Final = 253_402_300_799
 """The end of the year 9999; a greater number is not meant as seconds."""

@@ -16,9 +16,9 @@ from botocore.exceptions import ClientError
 from sortkey.model.calls.steps import Answer, Context, Steps, code_of
 from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.errors import ConditionFailed
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import AccessPath
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 

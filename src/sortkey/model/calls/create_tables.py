@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.calls.steps import Answer, Call, Context, Pause, Steps, code_of
 from sortkey.model.errors import TablesDiffer
+from sortkey.model.items.table import Table
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 _PROVISIONING: Final = "provisioning"
 POLL: Final = Pause(0.5)

@@ -13,15 +13,13 @@ import msgspec
 
 from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
 from sortkey.client.interface import InProcessReads
+from sortkey.model.calls.arguments import reject_key, reject_path
 from sortkey.model.calls.item_decoder import decode_item, decode_items, decode_items_by_key
-from sortkey.model.calls.requested_partitions import partition_of_key
-from sortkey.model.keys.each import Each
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.keys.key_layout import TextKeys
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import reject_key, reject_path
-from sortkey.model.paths.meter import Meter
-from sortkey.values.key_product import KeyProduct
+from sortkey.model.costs.meter import Meter, partition_of_key
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.key import BoundKey
+from sortkey.model.keys.key_layout import Each, TextKeys
+from sortkey.values.key_bytes import KeyProduct
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,14 +11,13 @@ import msgspec
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.calls.skipped_rows import undecodable
 from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.row_reader import NEEDS_CODEC, RowReader
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_attribute import KeyAttribute, ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
-from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)

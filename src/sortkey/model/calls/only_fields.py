@@ -13,11 +13,11 @@ from typing import Any
 from sortkey.model.changes.places import reject_foreign
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.errors import NoAccessPath, unknown_field
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import schema_of
 from sortkey.model.items.partial_item import decode_only, leave_only
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.paths.access_path import AccessPath
 
 
 class OnlyFields:

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
+from sortkey.model.calls.arguments import require_path
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.item_decoder import decode_written
 from sortkey.model.calls.steps import Context, Steps
@@ -22,11 +23,10 @@ from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownField, Unsupported
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.entries import Assignment, E, Entries
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_path
 
 T = TypeVar("T")
 

@@ -1,18 +1,34 @@
-"""Queries of a path: pages of it, all of it, or its count.
+"""Queries of a path: pages of it and their cursors, all of it, or its count.
 
 A page requests one row more than it returns, so that it knows whether there is a next one. Rows that a filter drops, or
 that belong to other classes, do not leave a page short: it reads on, within a budget of rows. If the budget ends first,
 the page has `has_next`, and its end cursor is where the reading stopped.
+
+A cursor is a row's position on an access path, as opaque text that only the same query accepts:
+
+    version 1 B · binding 8 B · code 16 B · the row's position as JSON            in URL-safe base64
+
+The binding is a digest of the path, its arguments, filter and order. The code authenticates the cursor with the
+session's secret (keyed BLAKE2b). A cursor of another query and a forged cursor are rejected, with different messages.
+A position is not encrypted: it contains key attributes of a row that the caller has seen.
 """
 
 from __future__ import annotations
 
+import hmac
+from base64 import b64decode, b64encode, urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
+
+import orjson
 
 from sortkey.model.calls import lookups, sharded_queries
+from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.item_decoder import Undecodable, key_row
-from sortkey.model.calls.sharded_queries import Merge
+from sortkey.model.calls.sharded_queries import ShardMerge
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.wanted_items import (
     ALL_PARTS,
@@ -24,18 +40,33 @@ from sortkey.model.calls.wanted_items import (
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
-from sortkey.model.items.codec import Row
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.cursor import Cursors
-from sortkey.model.paths.html_table import items_table
+from sortkey.model.errors import CursorError, KeyPartError, NoAccessPath
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.html_table import items_table
+from sortkey.model.items.item import Item
+from sortkey.model.items.key import BoundKey
+
+if TYPE_CHECKING:
+    from sortkey.model.items.key import SignedKey, UnsignedKey
 
 T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
+P = ParamSpec("P")
 
 DEFAULT_SIZE: Final = 50
 DEFAULT_BUDGET: Final = 1000
 
+_VERSION: Final = b"\x01"
+_BINDING: Final = 8
+_CODE: Final = 16
+_HEADER: Final = len(_VERSION) + _BINDING + _CODE
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
+_LONGEST: Final = 8192
+"""Longer than any position: a key has at most 3 KB, an index key another 3 KB."""
 
-class Window(NamedTuple):
+
+class PageWindow(NamedTuple):
     """The part of a path that a page shows."""
 
     size: int
@@ -44,7 +75,7 @@ class Window(NamedTuple):
     budget: int
 
 
-def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> Window:
+def page_window(first: int | None, after: str | None, last: int | None, before: str | None, budget: int) -> PageWindow:
     backward = last is not None or before is not None
     if backward and (first is not None or after is not None):
         raise ValueError("use first and after, or last and before, not both")
@@ -57,7 +88,7 @@ def page_window(first: int | None, after: str | None, last: int | None, before: 
     if not (cursor is None or isinstance(cursor, str)):
         raise TypeError(f"a cursor is a text, such as page.end_cursor, not {type(cursor).__name__} {cursor!r}")
     # With a smaller budget, a page could never be full.
-    return Window(size, cursor, backward, max(budget, size + 1))
+    return PageWindow(size, cursor, backward, max(budget, size + 1))
 
 
 class Edge(NamedTuple, Generic[T]):
@@ -76,7 +107,7 @@ class Page(Generic[T]):
         cursors: Cursors,
         items: list[T],
         rows: list[Any],
-        window: Window,
+        window: PageWindow,
         stopped: Row | None,
     ) -> None:
         more = len(items) > window.size or stopped is not None
@@ -145,7 +176,7 @@ class Page(Generic[T]):
 def page(
     context: Context,
     path: AccessPath[T],
-    window: Window,
+    window: PageWindow,
     where: Where | None,
     descending: bool,
     consistent: bool,
@@ -181,7 +212,7 @@ def _fill(
     context: Context,
     path: AccessPath[T],
     query: Mapping[str, Any],
-    window: Window,
+    window: PageWindow,
     start: Row | None,
     wanted: Wanted,
 ) -> Steps[tuple[list[T], list[Any], Row | None]]:
@@ -226,12 +257,12 @@ def _may_have_binary(path: AccessPath[Any], query: Mapping[str, Any]) -> bool:
     return path.has_binary_keys or "FilterExpression" in query
 
 
-ChunkStart = Row | Merge | None
+ChunkStart = Row | ShardMerge | None
 """Where `iterate` goes on: after a row, or with the merged reading of a sharded path; None at the beginning and at the
 end."""
 
 
-class Chunk(NamedTuple):
+class ItemChunk(NamedTuple):
     """The items of one request, and where the next request starts."""
 
     items: list[Any]
@@ -240,7 +271,7 @@ class Chunk(NamedTuple):
 
 def chunk(
     context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
-) -> Steps[Chunk]:
+) -> Steps[ItemChunk]:
     """One request of `iterate`, or one for each shard."""
     if path.is_sharded:
         return (yield from _sharded_chunk(context, path, query, start, wanted))
@@ -256,13 +287,13 @@ def chunk(
     items = items[: wanted.most]
     context.meter.returned(path.name, len(items))
     done = wanted.most is not None and len(items) == wanted.most
-    return Chunk(items, None if done else answer.get("LastEvaluatedKey"))
+    return ItemChunk(items, None if done else answer.get("LastEvaluatedKey"))
 
 
 def _sharded_chunk(
     context: Context, path: AccessPath[T], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
-) -> Steps[Chunk]:
-    merge = start if isinstance(start, Merge) else Merge(context, path, query, wanted)
+) -> Steps[ItemChunk]:
+    merge = start if isinstance(start, ShardMerge) else ShardMerge(context, path, query, wanted)
     items = yield from sharded_queries.merged_items(merge, wanted.most)
     if wanted.whole:
         items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
@@ -270,7 +301,7 @@ def _sharded_chunk(
     merge.returns(len(items))
     context.meter.returned(path.name, len(items))
     done = merge.stopped is None or (wanted.most is not None and len(items) == wanted.most)
-    return Chunk(items, None if done else merge)
+    return ItemChunk(items, None if done else merge)
 
 
 def first(
@@ -311,3 +342,106 @@ def count(
         total += len(items)
         if start is None:
             return total
+
+
+@overload
+def collection(key: SignedKey[P, ItemT], /, *args: P.args, **partition: P.kwargs) -> AccessPath[Item]: ...
+@overload
+def collection(key: UnsignedKey[ItemT], /, **partition: Any) -> AccessPath[Item]: ...
+
+
+def collection(key: BoundKey[ItemT], /, *positional: Any, **partition: Any) -> AccessPath[Item]:
+    """The path to all items of one partition of a table or an index: `sk.collection(User.key, user="alice")`."""
+    require_key(key)
+    needed = key.layout.partition_fields
+    if positional:
+        raise TypeError(f"a collection of {key.name} takes its fields by name: {', '.join(needed)}")
+    if set(partition) != set(needed):
+        given = ", ".join(partition) or "nothing"
+        raise NoAccessPath(f"a collection of {key.name} needs exactly {', '.join(needed)}, not {given}")
+    return key(**partition).of_all_classes()
+
+
+class Cursors:
+    """The cursors of one query. A cursor takes microseconds to make, so everything here is computed on first use:
+    `request` must not change any more."""
+
+    def __init__(self, secret: bytes, path: AccessPath[Any], request: Mapping[str, Any]) -> None:
+        self._secret = secret
+        self._path = path
+        self._request = request
+
+    @cached_property
+    def _key(self) -> bytes:
+        # A key of BLAKE2b has at most 64 bytes; a secret may have any length.
+        return blake2b(self._secret, digest_size=32).digest()
+
+    @cached_property
+    def _attributes(self) -> tuple[str, ...]:
+        parts = (*self._path.primary.attributes, *self._path.layout.attributes)
+        return tuple(dict.fromkeys(part.name for part in parts))
+
+    @cached_property
+    def _binding(self) -> bytes:
+        # The class decides which rows are returned, in addition to the request.
+        described = repr((self._path.entity, self._path.collection, sorted(self._request.items()))).encode()
+        return blake2b(described, digest_size=_BINDING).digest()
+
+    @cached_property
+    def _begun(self) -> Any:
+        """The hash of the binding, to which each cursor's payload is added."""
+        return blake2b(self._binding, key=self._key, digest_size=_CODE)
+
+    @cached_property
+    def _start(self) -> bytes:
+        return _VERSION + self._binding
+
+    def encode(self, row: Row) -> str:
+        """The cursor of a row, of which only the key attributes count. Raises KeyPartError if one is missing."""
+        # A page of GraphQL has a cursor for each edge, so this is written for speed.
+        try:
+            payload = orjson.dumps([to_json_value(row[name]) for name in self._attributes])
+        except KeyError as error:
+            raise KeyPartError(f"{self._path.name}: the row has no {error}") from None
+        code = self._begun.copy()
+        code.update(payload)
+        return _text(self._start + code.digest() + payload)
+
+    def decode(self, cursor: str) -> Row:
+        """The position, as ExclusiveStartKey. Raises CursorError for a cursor that this query did not make."""
+        raw = _bytes(cursor)
+        binding, code, payload = raw[1:9], raw[9:_HEADER], raw[_HEADER:]
+        if raw[:1] != _VERSION or not hmac.compare_digest(code, self._code(payload, binding)):
+            raise CursorError("invalid cursor: it was changed, or signed with another secret")
+        if binding != self._binding:
+            raise CursorError(f"the cursor belongs to another query than {self._path!r}")
+        values = [from_json_value(each) for each in orjson.loads(payload)]
+        return dict(zip(self._attributes, values, strict=True))
+
+    def _code(self, payload: bytes, binding: bytes) -> bytes:
+        return blake2b(binding + payload, key=self._key, digest_size=_CODE).digest()
+
+
+def _bytes(cursor: str) -> bytes:
+    try:
+        if len(cursor) > _LONGEST:
+            raise ValueError
+        raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+    except ValueError:
+        raise CursorError("invalid cursor: not base64") from None
+    if _text(raw) != cursor:
+        # base64 may have spare bits, padding and other signs, which decoding ignores.
+        raise CursorError("invalid cursor: it was changed")
+    return raw
+
+
+def _text(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
+
+
+def to_json_value(value: dict[str, Any]) -> Any:
+    return {"B": b64encode(value["B"]).decode()} if "B" in value else value
+
+
+def from_json_value(value: dict[str, Any]) -> dict[str, Any]:
+    return {"B": b64decode(value["B"])} if "B" in value else value

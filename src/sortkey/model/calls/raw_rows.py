@@ -15,12 +15,12 @@ from typing import Any, Final, TypeVar, overload
 
 from sortkey.model.calls.skipped_rows import advice, key_text
 from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.untyped_values import from_untyped
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.untyped_values import from_untyped
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 
 ItemT = TypeVar("ItemT", bound=Item)
 

@@ -23,12 +23,12 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.model.calls.item_decoder import Identity, identifier, start_key
+from sortkey.model.calls.shard_order import ShardOrder, comparable
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.calls.wanted_items import Wanted, decode_wanted
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath, rendered
 from sortkey.model.keys.key_attribute import SortCondition
-from sortkey.model.paths.access_path import AccessPath, rendered
-from sortkey.model.paths.shard_order import ShardOrder, comparable
 
 CHUNK: Final = 1000
 """The rows that a read without a limit asks for at a time."""
@@ -65,7 +65,7 @@ class _Lane:
         """The end of what was read; None before the first answer and when there are no more rows."""
 
 
-class Merge:
+class ShardMerge:
     """The merged reading of a sharded path."""
 
     def __init__(
@@ -279,7 +279,7 @@ def fill(
 ) -> Steps[tuple[list[Any], list[Any], Row | None]]:
     """More than `size` items, or fewer if the path or the budget ends; their rows; and where reading stopped. Rows that
     the merge reads in advance do not count against the budget, so that a page without a filter is always full."""
-    merge = Merge(context, path, query, wanted, start)
+    merge = ShardMerge(context, path, query, wanted, start)
     found: list[_Entry] = []
     while True:
         found += yield from merge.round(size + 1 - len(found), budget)
@@ -288,7 +288,7 @@ def fill(
             return [entry.item for entry in found], [entry.row for entry in found], merge.stopped
 
 
-def merged_items(merge: Merge, most: int | None) -> Steps[list[Any]]:
+def merged_items(merge: ShardMerge, most: int | None) -> Steps[list[Any]]:
     """The next items of a reading."""
     return [entry.item for entry in (yield from merge.round(CHUNK if most is None else most))]
 

@@ -11,12 +11,12 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sortkey.model.costs.meter import Meter
 from sortkey.model.errors import DecodeError
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.format_hint import format_hint
 from sortkey.model.keys.key_attribute import KeyAttribute
-from sortkey.model.paths.meter import Meter
+from sortkey.model.keys.template import format_hint
 
 _logger = logging.getLogger(__name__)
 _CHOICE: Final = ". Repair it, or leave out such rows of iterate, page and scan with undecodable='skip'"

@@ -12,25 +12,24 @@ A store that cannot be reached, or does not answer in time, is thrown into the g
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import random
-from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock
-from sortkey.model.calls.requested_partitions import count_partitions
+from sortkey.model.calls.arguments import reject_path
+from sortkey.model.costs.meter import Meter, count_partitions
 from sortkey.model.errors import DeadlineExceeded, Unsupported
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import reject_path
-from sortkey.model.paths.meter import Meter
 
 T = TypeVar("T")
 Answer = dict[str, Any]
@@ -86,9 +85,9 @@ THROTTLED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """The clock, and the pauses before retries; tests replace both."""
+    """How durations are measured, and the pauses before retries; tests replace both."""
 
-    now: Callable[[], float] = monotonic
+    monotonic: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random
     first_pause: float = 0.05
     longest_pause: float = 5.0
@@ -101,21 +100,21 @@ class Pacing:
 class Deadline:
     """When a call must be done."""
 
-    __slots__ = ("_now", "_timeout", "_until")
+    __slots__ = ("_monotonic", "_timeout", "_until")
 
-    def __init__(self, timeout: float | None, now: Callable[[], float]) -> None:
+    def __init__(self, timeout: float | None, monotonic: Callable[[], float]) -> None:
         self._timeout = timeout
-        self._now = now
-        self._until = None if timeout is None else now() + timeout
+        self._monotonic = monotonic
+        self._until = None if timeout is None else monotonic() + timeout
 
     def check(self, ahead: float = 0.0) -> None:
         """Raise DeadlineExceeded unless more than `ahead` seconds are left."""
-        if self._until is not None and self._now() + ahead > self._until:
+        if self._until is not None and self._monotonic() + ahead > self._until:
             raise self.error()
 
     def left(self) -> float | None:
         """The seconds left; None without a deadline."""
-        return None if self._until is None else self._until - self._now()
+        return None if self._until is None else self._until - self._monotonic()
 
     def error(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"not done within {self._timeout:g} s")

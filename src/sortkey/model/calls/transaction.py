@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.limits import TRANSACTION_ACTIONS
+from sortkey.model.calls.arguments import require_item, require_path
 from sortkey.model.calls.conditional_writes import ConditionalWrite, may_succeed, read
 from sortkey.model.calls.steps import Context, Steps, code_of
 from sortkey.model.calls.updates import Update
@@ -22,10 +23,9 @@ from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.errors import TransactionFailed
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path
 
 _CANCELLED: Final = "TransactionCanceledException"
 _MISMATCH: Final = "IdempotentParameterMismatchException"

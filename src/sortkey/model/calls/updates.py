@@ -30,10 +30,10 @@ from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.changes.version_tests import is_current
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import AccessPath
 
 T = TypeVar("T")
 

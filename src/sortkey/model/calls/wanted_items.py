@@ -13,8 +13,8 @@ from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.changes.shown_range import ShownRange, shown_range
 from sortkey.model.changes.typed_field import FieldName
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.meter import Meter
+from sortkey.model.costs.meter import Meter
+from sortkey.model.items.access_path import AccessPath
 
 _FILTERED_LIMIT: Final = 100
 """The least Limit of a request of whose rows a filter may drop most."""

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.limits import BATCH_WRITE_REQUESTS
+from sortkey.model.calls.arguments import require_item, require_path, require_several
 from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
 from sortkey.model.calls.item_decoder import Identity, decode_written, identifier
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
@@ -18,14 +19,13 @@ from sortkey.model.changes.item_condition import ItemCondition, unchanged
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.put_condition import Matching, PutCondition, PutOptions, SameVersion, put_condition
 from sortkey.model.changes.version_tests import is_current_or_missing
+from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import ConditionFailed, ItemMissing, Unsupported
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.arguments import require_item, require_path, require_several
-from sortkey.model.paths.meter import units_of
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from typing import Any
 from msgspec import NODEFAULT
 
 from sortkey.model.errors import KeyChange, unknown_field
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout

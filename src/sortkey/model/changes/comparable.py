@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.converter import Value
 
 _COMPARATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq,

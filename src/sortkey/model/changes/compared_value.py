@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from sortkey.model.changes.own_form import UNKNOWN_FORM, own_form
-from sortkey.model.items.converter import Value
-from sortkey.model.items.records import field_names, is_record
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.records import field_names, is_record
 
 
 def compared_value(codec: Any, field: str, value: Any) -> Value | None:

@@ -8,8 +8,8 @@ from typing import Any, Final, NoReturn
 from sortkey.model.changes.combination import NOT_A_BOOL
 from sortkey.model.changes.own_form import RoundedForm, TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.items.codec import Field
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 
 Results = frozenset[bool]

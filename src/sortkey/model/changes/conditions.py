@@ -25,7 +25,7 @@ from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.places import reject_foreign
 from sortkey.model.changes.rounded_comparison import RoundedComparison
 from sortkey.model.errors import EncodeError, NoAccessPath, unknown_field
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
 _RIGHT: Final[dict[str, Results]] = {"=": frozenset({True}), "<>": frozenset({False})}

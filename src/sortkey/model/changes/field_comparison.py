@@ -12,7 +12,7 @@ from sortkey.model.changes.compared_value import compared_value
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.own_form import TextForm, own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
 _OPPOSITE: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

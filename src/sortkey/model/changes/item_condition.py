@@ -17,7 +17,7 @@ from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.requirements import Leaf, Requirement
 from sortkey.model.changes.row_guards import row_guards
 from sortkey.model.changes.version_tests import is_current
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.schema import Schema
 
 

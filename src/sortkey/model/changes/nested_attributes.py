@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sortkey.model.items.codec import Field, Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.converter import Value
 
 NESTED: Final = frozenset({"M", "L"})
 _SETS: Final = frozenset({"SS", "NS", "BS"})

@@ -14,8 +14,8 @@ from sortkey.model.changes.condition import condition_in_store
 from sortkey.model.changes.conditions import below, holds_on
 from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.changes.places import Fields, PlacePlaceholders
-from sortkey.model.items.codec import Row, codec_of
-from sortkey.model.items.converter import NULL
+from sortkey.model.fields.codec import Row, codec_of
+from sortkey.model.fields.converter import NULL
 from sortkey.model.items.entries import Assignment
 
 

@@ -19,7 +19,7 @@ from msgspec import NODEFAULT
 from sortkey.model.changes.conditions import attribute_of, encoded, shown_value
 from sortkey.model.changes.own_form import own_form
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.items.schema import Schema
 
 SET: Final = "SET"

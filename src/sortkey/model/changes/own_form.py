@@ -25,13 +25,13 @@ from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 from uuid import UUID
 
 from sortkey.model.changes.placeholders import Placeholders
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.codec import Field
-from sortkey.model.items.containers import CONTAINERS
-from sortkey.model.items.converter import Value, encode_decimal, encode_float
-from sortkey.model.items.records import is_record
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.items.time_codecs import seconds
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.containers import CONTAINERS
+from sortkey.model.fields.converter import Value, encode_decimal, encode_float
+from sortkey.model.fields.records import is_record
+from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.fields.time_codecs import seconds
 
 
 class FormTest(NamedTuple):

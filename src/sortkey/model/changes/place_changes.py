@@ -23,8 +23,8 @@ from sortkey.model.changes.places import (
     stored_at,
 )
 from sortkey.model.errors import unknown_field
-from sortkey.model.items.converter import Value
-from sortkey.model.items.records import is_record, replace_fields
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.records import is_record, replace_fields
 from sortkey.model.items.schema import Schema
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from sortkey.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.converter import Value
 
 _OPERATOR: Final = re.compile(r"\b(?:AND|OR|NOT|IN)\b|[<>=]+|\w\(")
 """Also matches `size(`, which is an operand."""

@@ -14,10 +14,10 @@ import msgspec
 
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.errors import UnknownField, unknown_field
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.codec import Codec, Field, codec_of
-from sortkey.model.items.converter import NULL, Value
-from sortkey.model.items.records import is_record
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.codec import Codec, Field, codec_of
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.records import is_record
 from sortkey.model.items.schema import Schema
 
 Step = str | int

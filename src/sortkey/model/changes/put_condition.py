@@ -18,8 +18,8 @@ from sortkey.model.changes.item_condition import ItemCondition
 from sortkey.model.changes.own_form import own_form
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.errors import EncodeError
-from sortkey.model.items.codec import Field
-from sortkey.model.items.converter import NULL
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.converter import NULL
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 

@@ -15,9 +15,9 @@ from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.changes.version_tests import needs_program
 from sortkey.model.errors import NoAccessPath
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.partial_item import projected_attributes
 from sortkey.model.items.schema import Schema
-from sortkey.model.paths.access_path import AccessPath
 
 
 class QueryFilter:

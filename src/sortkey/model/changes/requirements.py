@@ -30,9 +30,9 @@ from sortkey.model.changes.places import (
     values_if_absent,
 )
 from sortkey.model.errors import EncodeError, NoAccessPath
-from sortkey.model.items.codec import Field, Row
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.stored_as import StoredType
 
 
 class Leaf(NamedTuple):

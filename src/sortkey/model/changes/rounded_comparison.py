@@ -14,7 +14,7 @@ from typing import Any, Final
 from sortkey.model.changes.condition import Condition
 from sortkey.model.changes.own_form import RoundedForm
 from sortkey.model.changes.placeholders import Placeholders, any_of
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 
 Operand = Callable[[Schema[Any], str], Value]

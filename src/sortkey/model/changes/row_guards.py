@@ -12,8 +12,8 @@ from typing import Any, Final
 from sortkey.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.errors import Unsupported
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 
 _SURELY_FIT: Final = 100

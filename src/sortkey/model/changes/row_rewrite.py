@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from sortkey.model.changes.nested_attributes import keep_undeclared_in
 from sortkey.model.changes.row_guards import row_guards
-from sortkey.model.items.codec import Field, Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 
 

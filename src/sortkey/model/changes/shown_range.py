@@ -11,9 +11,9 @@ from typing import Any
 
 from sortkey.model.changes.comparable import compare
 from sortkey.model.changes.own_form import own_form
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.keys.key_attribute import NativeAttribute, SortCondition
-from sortkey.model.paths.access_path import AccessPath
 
 
 class ShownRange:

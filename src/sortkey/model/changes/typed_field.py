@@ -23,7 +23,7 @@ from sortkey.model.changes.field_comparison import FieldValue
 from sortkey.model.changes.operators import Operator, add, append, discard, initially
 from sortkey.model.changes.places import Fields, Step, find_place, place_of
 from sortkey.model.errors import DeclarationError, NoAccessPath, UnknownField
-from sortkey.model.items.codec import codec_of
+from sortkey.model.fields.codec import codec_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

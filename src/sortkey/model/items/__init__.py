@@ -1,1 +1,1 @@
-"""Item classes: their fields, schemas and conversion from and to rows."""
+"""Item classes: their keys, access paths and tables, their schemas, and how rows are read."""

@@ -18,8 +18,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, unknown_field
-from sortkey.model.items.codec import Row, codec_of, extra, record_converter, set_extra
-from sortkey.model.items.converter import Converter, Value
+from sortkey.model.fields.codec import Row, codec_of, extra, record_converter, set_extra
+from sortkey.model.fields.converter import Converter, Value
 
 E = TypeVar("E", bound=msgspec.Struct)
 ItemT = TypeVar("ItemT", bound=msgspec.Struct)

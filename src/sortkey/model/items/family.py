@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any, Generic, Protocol, TypeVar
 
 from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
-from sortkey.model.items.records import Tag, tag_of
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.records import Tag, tag_of
 from sortkey.model.keys.collision import keys_may_collide
 from sortkey.model.keys.key_layout import KeyLayout
 

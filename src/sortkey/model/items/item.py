@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, dataclass
 import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.codec import Row, codec_of, extra, set_extra
+from sortkey.model.fields.codec import Row, codec_of, extra, set_extra
 from sortkey.model.items.family import inherited_table
+from sortkey.model.items.key import SCHEMA, WHOLE
 from sortkey.model.items.partial_item import partial_error
 from sortkey.model.items.pydantic_schema import core_schema, json_schema
 from sortkey.model.items.schema import Schema, Upgrade
 from sortkey.model.items.schema_compiler import compile_schema
-from sortkey.model.keys.key import SCHEMA, WHOLE
-from sortkey.model.tables.table import Table
+from sortkey.model.items.table import Table
 
 T = TypeVar("T", bound="Item")
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
-from sortkey.model.keys.encoding import ABOVE_SEPARATOR
+from sortkey.model.fields.key_text import ABOVE_SEPARATOR
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.template import Template
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sortkey.model.items.codec import Codec
-from sortkey.model.items.records import declared_default
+from sortkey.model.fields.codec import Codec
+from sortkey.model.fields.records import declared_default
 
 
 def reads_alike(base: Codec, derived: Codec) -> bool:

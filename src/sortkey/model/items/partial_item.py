@@ -20,9 +20,9 @@ import msgspec
 from msgspec import UNSET
 
 from sortkey.model.errors import PartialItem
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.key import WHOLE
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import WHOLE
 from sortkey.model.keys.key_layout import KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)

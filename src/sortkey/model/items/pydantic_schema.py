@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.model.items.stored_as import StoredType, registered_codec
+from sortkey.model.fields.stored_as import StoredType, registered_codec
 
 _REFERENCE: Final = "#/$defs/"
 

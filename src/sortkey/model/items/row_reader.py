@@ -27,12 +27,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sortkey.model.items.codec import Codec, Field, Row
-from sortkey.model.items.containers import is_set
-from sortkey.model.items.converter import Value
-from sortkey.model.items.generated_function import generate_function, generate_list_function
+from sortkey.model.fields.codec import Codec, Field, Row
+from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import Value
+from sortkey.model.fields.generated_function import generate_function, generate_list_function
+from sortkey.model.fields.records import declared_default
 from sortkey.model.items.key_agreement import KeyField, agreement, reject_disagreement
-from sortkey.model.items.records import declared_default
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
 from sortkey.model.keys.key_layout import CACHED_PARTITIONS, KeyLayout
 

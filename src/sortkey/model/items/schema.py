@@ -9,14 +9,14 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.items.codec import Codec, Row, extra
-from sortkey.model.items.converter import NULL, Value
+from sortkey.model.fields.codec import Codec, Row, extra
+from sortkey.model.fields.converter import NULL, Value
+from sortkey.model.fields.records import tag_of
+from sortkey.model.fields.untyped_values import from_upgrade, to_untyped
 from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.overrides import reads_alike
-from sortkey.model.items.records import tag_of
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import Stamps, stamps_of
-from sortkey.model.items.untyped_values import from_upgrade, to_untyped
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 

@@ -10,17 +10,22 @@ from typing import Any
 import msgspec
 
 from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.codec import Codec, Field, codec_of
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.codec import Codec, Field, codec_of
+from sortkey.model.fields.records import tag_of
+from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.entries import reject_overlaps
-from sortkey.model.items.records import tag_of
+from sortkey.model.items.key import Declaration, Index, Key
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.items.stamps import stamps_of
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.keys.key import Declaration, Index, Key
-from sortkey.model.keys.key_attribute import JoinedAttribute, KeyAttribute, NativeAttribute, TemplateAttribute
+from sortkey.model.keys.key_attribute import (
+    JoinedAttribute,
+    KeyAttribute,
+    NativeAttribute,
+    ShardedAttribute,
+    TemplateAttribute,
+)
 from sortkey.model.keys.key_layout import KeyLayout, Projection
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
 from sortkey.model.keys.shards import Sharding, Shards
 from sortkey.model.keys.template import ParsedTemplate, Template
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from sortkey.model.errors import DeclarationError
-from sortkey.model.items.annotation import Annotation, created, updated
-from sortkey.model.items.records import declared_default, replace_fields
+from sortkey.model.fields.annotation import Annotation, created, updated
+from sortkey.model.fields.records import declared_default, replace_fields
 
 if TYPE_CHECKING:
-    from sortkey.model.items.codec import Codec
+    from sortkey.model.fields.codec import Codec
 
 T = TypeVar("T", bound=msgspec.Struct)
 

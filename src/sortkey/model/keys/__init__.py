@@ -1,1 +1,1 @@
-"""Keys: templates, encodings and the attributes that hold them."""
+"""The keys of items: templates, the encodings of their fields, shards, and the attributes that hold them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sortkey.model.keys.encoding import SEPARATOR, Encoding
+from sortkey.model.fields.key_text import SEPARATOR, Encoding
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.model.keys.template import Template

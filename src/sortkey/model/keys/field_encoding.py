@@ -4,29 +4,45 @@
     {number}                    int: sorts as the numbers do              a3
     {number:06}                 int: six digits, zero-padded              000003
     {number:d}                  int: as it is written, in text order      3
-    {at:%Y-%m-%dT%H:%M:%SZ}     datetime, date: see `time_format`         2026-01-04T10:00:00Z
+    {at:%Y-%m-%dT%H:%M:%SZ}     datetime, date: see below                 2026-01-04T10:00:00Z
     {id:upper}                  UUID: in upper case                       6BA7B810-9DAD-11D1-80B4-00C04FD430C8
     {id:hex}, {id:HEX}          UUID: 32 digits                           6ba7b8109dad11d180b400c04fd430c8
 
 Formats are for keys that other programs wrote. Every one is exact: a value that it cannot write is rejected, and a text
 that it would not write is not read. Texts of `:d`, of some time formats, and of `:raw` where the key continues, do not
 sort as the values do; such a field cannot have a range.
+
+Times are written in UTC; `Z` or `+00:00` is a literal of the format. The directives are those of `strftime` that have a
+fixed width, and two others:
+
+    %Y %m %d %H %M %S    year to second          %f   microseconds, six digits
+    %s                   seconds since 1970      %L   milliseconds, three digits
+
+`%s` has ten digits, which is from 2001 to 2286. A value with a part that the format does not have, such as a fraction
+without `%f`, is rejected: its key could not be read back.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 from uuid import UUID
 
 from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
-from sortkey.model.items.annotation import Annotation, parse_annotation
-from sortkey.model.items.stored_as import StoredType
-from sortkey.model.keys.encoding import SEPARATOR, TOP, Encoding, default_encoding, expect, in_whole_seconds
-from sortkey.model.keys.time_format import time_encoding
+from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.fields.key_text import (
+    SEPARATOR,
+    TOP,
+    Encoding,
+    aware_utc,
+    default_encoding,
+    expect,
+    in_whole_seconds,
+)
+from sortkey.model.fields.stored_as import StoredType
 
 
 def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encoding:
@@ -163,6 +179,185 @@ _UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str, str]]] = {
     "hex": (lambda value: value.hex, "[0-9a-f]{32}", "{0}.hex"),
     "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}", "{0}.hex.upper()"),
 }
+
+
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_EPOCH_WIDTH: Final = 10
+_CALENDAR: Final = "Ymd"
+
+
+class _Directive(NamedTuple):
+    part: str
+    """The argument of `datetime`, or `epoch`."""
+    rank: int
+    """The place among the directives of a format whose texts sort as its times do."""
+    width: int
+    pattern: str
+    start: int
+    """Where it starts in the text of a stored time; -1 if it is not there."""
+    unit: int = 1
+    """What one stands for, of the part."""
+
+
+_DIRECTIVES: Final = {
+    "Y": _Directive("year", 0, 4, "[0-9]{4}", 0),
+    "m": _Directive("month", 1, 2, "(?:0[1-9]|1[0-2])", 5),
+    "d": _Directive("day", 2, 2, "(?:0[1-9]|[12][0-9]|3[01])", 8),
+    "H": _Directive("hour", 3, 2, "(?:[01][0-9]|2[0-3])", 11),
+    "M": _Directive("minute", 4, 2, "[0-5][0-9]", 14),
+    "S": _Directive("second", 5, 2, "[0-5][0-9]", 17),
+    "s": _Directive("epoch", 5, _EPOCH_WIDTH, f"[1-9][0-9]{{{_EPOCH_WIDTH - 1}}}", -1),
+    "f": _Directive("microsecond", 6, 6, "[0-9]{6}", 20),
+    "L": _Directive("microsecond", 6, 3, "[0-9]{3}", 20, 1000),
+}
+_STARTS: Final = tuple(sorted({directive.start for directive in _DIRECTIVES.values() if directive.start >= 0}))
+_OF_THE_DAY: Final = ("hour", "minute", "second", "microsecond")
+
+
+class _Format(NamedTuple):
+    text: str
+    literals: tuple[str, ...]
+    """One more than the directives."""
+    directives: tuple[_Directive, ...]
+
+    @property
+    def units(self) -> dict[str, int]:
+        return {directive.part: directive.unit for directive in self.directives}
+
+
+def time_encoding(base: type, text: str) -> Encoding:
+    """The encoding of datetime or date in this format. Raises DeclarationError."""
+    parsed = _parse(text)
+    parts = set(parsed.units)
+    if SEPARATOR in text:
+        raise DeclarationError(f"the format {text!r} contains {SEPARATOR}, which separates the parts of a key")
+    if len(parts) < len(parsed.directives):
+        raise DeclarationError(f"the format {text!r} has a part of the time twice")
+    if base is date and parts != {"year", "month", "day"}:
+        raise DeclarationError(f"the format {text!r} of a date must have %Y, %m and %d, and no other")
+    whole = {"epoch"} if "epoch" in parts else {"year", "month", "day"}
+    clashing = parts.difference({"epoch", "microsecond"}) if "epoch" in parts else set()
+    if not whole <= parts or clashing:
+        raise DeclarationError(f"the format {text!r} must have %Y, %m and %d, or %s alone with %f or %L")
+    ranks = [directive.rank for directive in parsed.directives]
+    pattern = "".join(
+        re.escape(literal) + (directive.pattern if directive else "")
+        for literal, directive in zip(parsed.literals, (*parsed.directives, None), strict=True)
+    )
+    write, read = (_date_writer, _date_reader) if base is date else (_time_writer, _time_reader)
+    return Encoding(
+        write(parsed),
+        read(parsed),
+        pattern,
+        delimited=True,
+        ordered=ranks == sorted(ranks),
+        of_content=_of_content(parsed, "str({0})" if base is date else "{0}"),
+    )
+
+
+def _of_content(parsed: _Format, stored: str) -> str:
+    """The text as slices of a stored time, `2026-08-24T12:30:00.000000Z`, or date; empty if the format has a part that
+    these do not have, or leaves out one between others."""
+    starts = sorted(directive.start for directive in parsed.directives)
+    if starts != [start for start in _STARTS if start <= starts[-1]]:
+        return ""
+    pieces = [
+        f"{literal!r} + {stored}[{directive.start}:{directive.start + directive.width}]"
+        for literal, directive in zip(parsed.literals, parsed.directives, strict=False)
+    ]
+    pieces.append(repr(parsed.literals[-1]))
+    if stored == "{0}":
+        end = max(directive.start + directive.width for directive in parsed.directives)
+        # The rest must be zeros: a time with a part that the format does not write has another text.
+        pieces.append(f"{stored}[{end}:].strip('T:.0Z')")
+    return " + ".join(pieces)
+
+
+def _parse(text: str) -> _Format:
+    literals, directives = [""], []
+    for literal, name in re.findall(r"([^%]*)(%.|%$)?", text, re.DOTALL):
+        literals[-1] += literal
+        if name == "%%":
+            literals[-1] += "%"
+        elif name:
+            if name[1:] not in _DIRECTIVES:
+                known = " ".join(f"%{each}" for each in _DIRECTIVES)
+                raise DeclarationError(f"the format {text!r} contains {name}; a key can have {known}, and UTC as Z")
+            directives.append(_DIRECTIVES[name[1:]])
+            literals.append("")
+    return _Format(text, tuple(literals), tuple(directives))
+
+
+def _writer(parsed: _Format) -> Callable[[Callable[[str], int]], str]:
+    """Writes the parts that a function returns."""
+    pieces = [
+        (literal, directive.part, directive.unit, directive.width)
+        for literal, directive in zip(parsed.literals, parsed.directives, strict=False)
+    ]
+    last = parsed.literals[-1]
+
+    def write(part: Callable[[str], int]) -> str:
+        return "".join(f"{literal}{part(name) // unit:0{width}}" for literal, name, unit, width in pieces) + last
+
+    return write
+
+
+def _time_writer(parsed: _Format) -> Callable[[Any], str]:
+    write, units = _writer(parsed), parsed.units
+    of_the_day = ("microsecond",) if "epoch" in units else _OF_THE_DAY
+    absent = [part for part in of_the_day if part not in units]
+    unit = units.get("microsecond", 1)
+
+    def encode(value: Any) -> str:
+        moment = aware_utc(value)
+        if any(getattr(moment, part) for part in absent) or moment.microsecond % unit:
+            raise KeyPartError(f"{moment.isoformat()} has parts that the format {parsed.text!r} does not write")
+        if "epoch" not in units:
+            return write(lambda part: int(getattr(moment, part)))
+        seconds = (moment - _START) // _SECOND
+        if len(str(seconds)) != _EPOCH_WIDTH or seconds < 0:
+            raise KeyPartError(f"{moment.isoformat()} does not have {_EPOCH_WIDTH} digits in seconds since 1970")
+        return write({"epoch": seconds, "microsecond": moment.microsecond}.__getitem__)
+
+    return encode
+
+
+def _date_writer(parsed: _Format) -> Callable[[Any], str]:
+    write = _writer(parsed)
+
+    def encode(value: Any) -> str:
+        expect(date, value)
+        return write(lambda part: int(getattr(value, part)))
+
+    return encode
+
+
+def _reader(parsed: _Format) -> Callable[[str], dict[str, int]]:
+    """Reads the parts; the text matches the pattern, and every directive has its own width."""
+    slices, position = [], 0
+    for literal, directive in zip(parsed.literals, parsed.directives, strict=False):
+        position += len(literal)
+        slices.append((directive.part, directive.unit, position, position + directive.width))
+        position += directive.width
+    return lambda text: {part: int(text[start:end]) * unit for part, unit, start, end in slices}
+
+
+def _time_reader(parsed: _Format) -> Callable[[str], datetime]:
+    read = _reader(parsed)
+
+    def decode(text: str) -> datetime:
+        parts = read(text)
+        if "epoch" not in parts:
+            return datetime(tzinfo=UTC, **parts)
+        return _START + timedelta(seconds=parts["epoch"], microseconds=parts.get("microsecond", 0))
+
+    return decode
+
+
+def _date_reader(parsed: _Format) -> Callable[[str], date]:
+    read = _reader(parsed)
+    return lambda text: date(**read(text))
 
 
 _FORMATS: Final[dict[Any, Callable[[str], Encoding]]] = {

@@ -1,19 +1,21 @@
-"""`KeyLayout`: the attributes of a key or an index of one class, and the fields that they are computed from."""
+"""`KeyLayout`: the attributes of a key or an index of one class, and the fields that they are computed from.
+
+`sk.each` names many keys at once, for `lookup`. `partition_attributes` knows those of every declared table and index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any, Final, Literal, NamedTuple
 
 from sortkey.model.errors import KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.generated_function import generate_function
-from sortkey.model.keys.each import Each
-from sortkey.model.keys.key_attribute import Expression, KeyAttribute, SortCondition
-from sortkey.model.keys.sharded_attribute import ShardedAttribute
-from sortkey.values.key_product import KeyProduct
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.generated_function import generate_function
+from sortkey.model.keys.key_attribute import Expression, KeyAttribute, ShardedAttribute, SortCondition
+from sortkey.values.key_bytes import KeyProduct
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 TextKeys = Collection[tuple[str, str]]
@@ -21,6 +23,9 @@ TextKeys = Collection[tuple[str, str]]
 
 CACHED_PARTITIONS: Final = 256
 """Per key: how many partition keys are cached."""
+
+_DECLARED: Final[dict[tuple[str, str | None], tuple[str, ...]]] = {}
+"""The partition attributes of every declared table and index."""
 
 
 class Mismatch(NamedTuple):
@@ -245,3 +250,44 @@ def _partition(layout: KeyLayout, depth: int) -> Expression:
 
 def _from_given(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     return generate_function(("given",), expression, names)
+
+
+class Each:
+    """All combinations of the fields' values, each as a dict; the last field varies fastest."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: dict[str, tuple[Any, ...]]) -> None:
+        self.columns = columns
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self.columns, values, strict=True)) for values in product(*self.columns.values()))
+
+    def __len__(self) -> int:
+        return prod(map(len, self.columns.values()))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} keys of {', '.join(self.columns)}>"
+
+
+def each(**fields: Any) -> Each:
+    """The keys of all combinations of values: a list, tuple or other collection has several values.
+
+    >>> [*each(store="12345", product=["P1", "P2"])]
+    [{'store': '12345', 'product': 'P1'}, {'store': '12345', 'product': 'P2'}]
+    """
+    return Each({name: _values(value) for name, value in fields.items()})
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (value,)
+
+
+def declare_partition(table: str, layout: KeyLayout) -> None:
+    # All classes of a table have the same key attributes, so the names of the table and the index are enough.
+    _DECLARED[table, layout.index] = tuple(part.name for part in layout.partitions)
+
+
+def partition_attributes(table: str, index: str | None) -> tuple[str, ...]:
+    """The attributes that a request alone does not tell; empty if no class declares the table or the index."""
+    return _DECLARED.get((table, index), ())

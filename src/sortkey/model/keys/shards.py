@@ -17,8 +17,8 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from sortkey.model.errors import DeclarationError, KeyPartError
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.keys.encoding import SEPARATOR, Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.key_text import SEPARATOR, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 MOST_SHARDS: Final = 1000
@@ -38,7 +38,7 @@ class Shards:
 
     One partition takes 1,000 write units a second at most, 16 shards take 16,000. Paths do not name the shard: a read
     asks all shards at once and merges the answers in order. `formerly` is the number before or after a change, while
-    items are in both placements; see docs/guides/patterns.md.
+    items are in both placements; see docs/guides/sharded-keys.md.
 
     >>> Shards(16, by="restaurant", formerly=4)
     Shards(number=16, by='restaurant', formerly=4)

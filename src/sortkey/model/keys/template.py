@@ -8,20 +8,24 @@ equal only if all their segments are, which is how collisions are found.
 
 A field whose encoding is not delimited (str, bytes) must end its segment; otherwise keys would not sort as its values
 do. A partition key is not sorted, so there a literal may follow: `"GAME#{game}-SHARD#{shard}"`.
+
+`format_hint` guesses the format of a key that another program wrote: `ORDER#3` has the form `ORDER#{number:d}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from functools import cached_property
 from string import Formatter
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
+from uuid import UUID
 
 from sortkey.model.errors import DeclarationError, KeyPartError, NoAccessPath
-from sortkey.model.items.annotation import Annotation
-from sortkey.model.items.generated_function import generate_function
-from sortkey.model.keys.encoding import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
+from sortkey.model.fields.annotation import Annotation
+from sortkey.model.fields.generated_function import generate_function
+from sortkey.model.fields.key_text import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
 
 
@@ -76,14 +80,14 @@ def parse_template(text: str) -> ParsedTemplate:
     return made
 
 
-class Part(NamedTuple):
+class TemplatePart(NamedTuple):
     field: str
     encoding: Encoding
     follower: str
     """The literal after the field; empty if the template ends with the field."""
 
 
-def _encoder(part: Part) -> Callable[[Any], str]:
+def _encoder(part: TemplatePart) -> Callable[[Any], str]:
     """Encodes a value; errors name the field."""
     field, encode = part.field, part.encoding.encode
 
@@ -96,7 +100,7 @@ def _encoder(part: Part) -> Callable[[Any], str]:
     return encoded
 
 
-class KeyRange(NamedTuple):
+class TextRange(NamedTuple):
     """The first and the last key of a range."""
 
     low: str
@@ -120,7 +124,7 @@ class Template:
         self.fields = source.fields
         self.literals = source.literals
         self.parts = tuple(
-            Part(
+            TemplatePart(
                 replacement.field,
                 known.get(replacement.field)
                 or encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
@@ -220,21 +224,21 @@ class Template:
 
     # Ranges: inclusive, as BETWEEN is. Of this template's keys they contain exactly those asked for.
 
-    def between(self, given: Sequence[Any], low: Any, high: Any) -> KeyRange:
-        return KeyRange(self.first_of(given, low), self.last_of(given, high))
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> TextRange:
+        return TextRange(self.first_of(given, low), self.last_of(given, high))
 
-    def before(self, given: Sequence[Any], limit: Any) -> KeyRange:
+    def before(self, given: Sequence[Any], limit: Any) -> TextRange:
         start = self.prefix(given)
         first = self.first_of(given, limit)
         # Keys are longer than this text, so they come after it.
         high = first if self.parts[len(given)].follower else just_below(first)
         # No key is before the least value; still, `low` must not be above `high`.
-        return KeyRange(min(start, high), high)
+        return TextRange(min(start, high), high)
 
-    def after(self, given: Sequence[Any], limit: Any) -> KeyRange:
+    def after(self, given: Sequence[Any], limit: Any) -> TextRange:
         last = self.last_of(given, limit)
         low = last if self.parts[len(given)].follower else f"{last}\0"
-        return KeyRange(low, self.prefix(given) + TOP)
+        return TextRange(low, self.prefix(given) + TOP)
 
     def starting(self, given: Sequence[Any], beginning: Any) -> str:
         part = self.parts[len(given)]
@@ -278,3 +282,53 @@ def just_below(text: str) -> str:
     if code < 0:
         return text[:-1]
     return text[:-1] + chr(0xD7FF if code == 0xDFFF else code) + TOP
+
+
+_SPECS: Final[dict[Any, tuple[str, ...]]] = {
+    str: ("", "raw"),
+    int: ("", "d"),
+    UUID: ("", "upper", "hex", "HEX"),
+    date: ("", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y"),
+    datetime: (
+        "",
+        "%Y-%m-%dT%H:%M:%SZ",
+        "%Y-%m-%dT%H:%M:%S.%LZ",
+        "%Y-%m-%dT%H:%M:%S+00:00",
+        "%Y-%m-%dT%H:%M:%S.%f+00:00",
+        "%Y-%m-%dT%H:%M:%S",
+        "%Y-%m-%d %H:%M:%S",
+        "%Y%m%d%H%M%S",
+        "%s",
+        "%s%L",
+    ),
+}
+_UNESCAPED: Final = "[^#]*"
+
+
+def format_hint(template: Template, annotations: Mapping[str, Annotation], text: str) -> str | None:
+    """The template with formats that read the text; None if there are none."""
+    pattern = re.escape(template.literals[0])
+    for part in template.parts:
+        pattern += f"({_UNESCAPED}){re.escape(part.follower)}"
+    found = re.compile(pattern, re.DOTALL).fullmatch(text)
+    if found is None:
+        return None
+    hint = template.literals[0]
+    for part, content in zip(template.parts, found.groups(), strict=True):
+        spec = next(_specs_that_read(part, annotations[part.field], content), None)
+        if spec is None:
+            return None
+        hint += f"{{{part.field}{spec and f':{spec}'}}}{part.follower}"
+    return hint
+
+
+def _specs_that_read(part: TemplatePart, annotation: Annotation, content: str) -> Iterator[str]:
+    if annotation.base is int and content.isdecimal() and content.startswith("0") and len(content) > 1:
+        yield f"0{len(content)}"
+    for spec in _SPECS.get(annotation.base, ("",)):
+        try:
+            encoding = encoding_of(annotation, spec, followed=bool(part.follower))
+            if re.fullmatch(encoding.pattern, content) and encoding.encode(encoding.decode(content)) == content:
+                yield spec
+        except (DeclarationError, KeyPartError, ValueError):
+            continue

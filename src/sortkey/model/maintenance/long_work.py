@@ -1,13 +1,25 @@
-"""Work that may take hours: a session does it part by part, each within its timeout."""
+"""Work that may take hours: a session does it part by part, each within its timeout, and pauses between the parts.
+
+How long it pauses depends on a rate: the one that the caller gives, in capacity units per second, or the one at which
+the store takes writes.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 from sortkey.model.calls.steps import Steps
 
 R = TypeVar("R")
+
+LOWERED: Final = 0.9
+"""After throttling, so much of what the store took."""
+RAISED: Final = 1.1
+"""After a round without throttling."""
+SLOWEST: Final = 1.0
+"""Rows per second, at least."""
 
 
 class LongWork(ABC, Generic[R]):
@@ -23,3 +35,79 @@ class LongWork(ABC, Generic[R]):
     @abstractmethod
     def result(self) -> R:
         """What was done so far."""
+
+
+class UnitRate:
+    """Limits how many capacity units long work takes per second: by a pause after each part."""
+
+    def __init__(self, units_per_second: float, monotonic: Callable[[], float]) -> None:
+        if not units_per_second > 0:
+            raise ValueError(f"rate must be more than 0 units per second, not {units_per_second}")
+        self.units_per_second = units_per_second
+        self._monotonic = monotonic
+        self._free_at = monotonic()
+
+    def pause(self) -> float:
+        """The seconds until the next part."""
+        return max(0.0, self._free_at - self._monotonic())
+
+    def took(self, units: float) -> None:
+        self._free_at = max(self._free_at, self._monotonic()) + units / self.units_per_second
+
+
+class ReadRate(UnitRate):
+    """Limits how many read units a scan takes per second.
+
+    A request of a scan may read 1 MB, 128 units. So a limited scan asks for as few rows as take about a second, judging
+    by the rows so far, and pauses for as long as the units that it took stand for.
+    """
+
+    def __init__(self, units_per_second: float, monotonic: Callable[[], float]) -> None:
+        super().__init__(units_per_second, monotonic)
+        self._rows = 0
+        self._units = 0.0
+
+    def limit(self, requests: int) -> int:
+        """How many rows each of several requests may read."""
+        # Before anything is known, a row is assumed to have 4 KB and to be read consistently.
+        rows_per_unit = self._rows / self._units if self._units else 1.0
+        return max(1, int(self.units_per_second * rows_per_unit / requests))
+
+    def read(self, rows: int, units: float) -> None:
+        self._rows += rows
+        self._units += units
+        self.took(units)
+
+
+class StoreRate:
+    """The rate at which a store takes writes: found by what it throttles, and raised again while it throttles nothing.
+
+    A round is a group of rows that is sent, and sent again as far as the store throttles, until all are written.
+
+    There is no limit until the store throttles. Then the limit is a little less than the store took in that round, and
+    each round without throttling raises it. It is dropped when the store is no quicker without a pause.
+    """
+
+    def __init__(self) -> None:
+        self.rows_per_second: float | None = None
+        self._pause = 0.0
+
+    def round_rows(self, most: int, least: int) -> int:
+        """How many rows the next round should have: about as many as a second takes."""
+        return most if self.rows_per_second is None else max(least, min(most, int(self.rows_per_second)))
+
+    def took(self, rows: int, seconds: float, throttled: bool) -> None:
+        """Learn from a round, which took so long, retries included."""
+        if throttled:
+            self.rows_per_second = max(SLOWEST, LOWERED * rows / max(seconds, 1e-6))
+        elif self.rows_per_second is not None:
+            self.rows_per_second *= RAISED
+            if seconds * self.rows_per_second > rows:
+                self.rows_per_second = None
+        limit = self.rows_per_second
+        self._pause = 0.0 if limit is None else max(0.0, rows / limit - seconds)
+
+    def pause(self) -> float:
+        """The seconds to wait before the next round, once."""
+        pause, self._pause = self._pause, 0.0
+        return pause

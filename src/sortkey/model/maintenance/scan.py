@@ -6,20 +6,27 @@ before it reads on, and knows after each item where it is: a later scan can cont
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
+import orjson
 from botocore.exceptions import ClientError
 
+from sortkey.limits import SCAN_SEGMENTS
+from sortkey.model.calls.queries import from_json_value, to_json_value
 from sortkey.model.calls.skipped_rows import report_others, report_undecodable
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.maintenance.read_rate import ReadRate
-from sortkey.model.maintenance.scan_positions import END, ScanPositions
+from sortkey.model.costs.meter import units_of
+from sortkey.model.errors import CursorError
+from sortkey.model.fields.codec import Row
+from sortkey.model.maintenance.long_work import ReadRate
 from sortkey.model.maintenance.scan_source import ScanSource
-from sortkey.model.paths.meter import units_of
 
 T = TypeVar("T")
-R = TypeVar("R")
+
+END: Final = "end"
+Position = Row | Literal["end"] | None
+"""The key after which a segment continues, its end, or None for its beginning."""
 
 PARALLEL_SEGMENTS: Final = 16
 """How many segments are read at the same time; each request may return 1 MB."""
@@ -49,7 +56,7 @@ class AnyScan(Generic[T]):
             context.require_consumed_capacity("rate=")
         self._context = context
         self._source = source
-        self._rate = None if rate is None else ReadRate(rate, context.pacing.now)
+        self._rate = None if rate is None else ReadRate(rate, context.pacing.monotonic)
         self._positions = (
             ScanPositions.first(source.scanned, 1 if segments is None else segments)
             if after is None
@@ -147,3 +154,84 @@ class AnyScan(Generic[T]):
             yield item
         self._handed_out = None
         self._positions[page.segment] = page.answer.get("LastEvaluatedKey", END)
+
+
+class ScanPositions:
+    """Where each segment of a scan is, and the text from which a later scan continues.
+
+    The text is JSON, for a program to store: it is neither signed nor encrypted, and contains keys of rows.
+
+        {"scanned": "shop: Order", "positions": [null, {"pk": {"S": "CUSTOMER#ada"}, "sk": …}, "end"]}
+    """
+
+    def __init__(self, scanned: str, positions: list[Position]) -> None:
+        self._scanned = scanned
+        self._positions = positions
+
+    @classmethod
+    def first(cls, scanned: str, segments: int) -> ScanPositions:
+        """The beginning of each segment. `scanned` names what is scanned."""
+        if not 1 <= segments <= SCAN_SEGMENTS:
+            raise ValueError(f"segments must be from 1 to {SCAN_SEGMENTS:,}, not {segments}")
+        return cls(scanned, [None] * segments)
+
+    @classmethod
+    def parse(cls, text: str, scanned: str, key: Collection[str], segments: int | None) -> ScanPositions:
+        """The positions in a text. Raises CursorError unless it is of the same scan: of `scanned`, whose rows have
+        these key attributes, with this number of segments if it is given."""
+        found, positions = _loaded(text)
+        if found != scanned:
+            raise CursorError(f"the cursor belongs to a scan of {found}, not of {scanned}")
+        if segments not in (None, len(positions)):
+            raise CursorError(f"the cursor belongs to a scan with {len(positions)} segments, not with {segments}")
+        try:
+            return cls(scanned, [_position(each, key) for each in positions])
+        except (AttributeError, TypeError, ValueError):
+            raise CursorError("invalid cursor: a position in it is not a key") from None
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __getitem__(self, segment: int) -> Position:
+        return self._positions[segment]
+
+    def __setitem__(self, segment: int, position: Position) -> None:
+        self._positions[segment] = position
+
+    def unfinished(self, most: int) -> list[int]:
+        """The first segments that are not at their end."""
+        found = (segment for segment, position in enumerate(self._positions) if position != END)
+        return [segment for segment, _ in zip(found, range(most), strict=False)]
+
+    def text(self) -> str:
+        positions = [
+            {name: to_json_value(value) for name, value in each.items()} if isinstance(each, dict) else each
+            for each in self._positions
+        ]
+        return orjson.dumps({"scanned": self._scanned, "positions": positions}).decode()
+
+
+def _loaded(text: str) -> tuple[str, list[Any]]:
+    try:
+        loaded = orjson.loads(text)
+        scanned, positions = loaded["scanned"], loaded["positions"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise CursorError("invalid cursor: it is not the text of a scan's cursor") from None
+    if not isinstance(scanned, str) or not isinstance(positions, list) or not positions:
+        raise CursorError("invalid cursor: it is not the text of a scan's cursor")
+    return scanned, positions
+
+
+def _position(loaded: Any, key: Collection[str]) -> Position:
+    if loaded is None:
+        return None
+    if loaded == END:
+        return END
+    if set(loaded) != set(key) or not all(_is_key_value(value) for value in loaded.values()):
+        raise ValueError
+    return {name: from_json_value(value) for name, value in loaded.items()}
+
+
+def _is_key_value(value: Any) -> bool:
+    ((tag, content),) = value.items()
+    return tag in ("S", "N", "B") and isinstance(content, str)

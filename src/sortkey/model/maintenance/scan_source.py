@@ -1,5 +1,6 @@
 """What a scan reads, and what it makes of the rows: the items of a class or of its index, those of all classes of a
-table, or the rows."""
+table, or the rows. `estimate` says what the scan will cost.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +8,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+import orjson
+
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.model.calls.create_tables import require_description
 from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
-from sortkey.model.calls.steps import Context
+from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.query_filter import filter_expression, is_exact
 from sortkey.model.changes.requirements import Requirement
+from sortkey.model.costs import explain
 from sortkey.model.errors import DeclarationError, NoAccessPath
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.tables.table import Table
+from sortkey.values.size import read_units
 
 T = TypeVar("T")
 
@@ -170,3 +176,44 @@ def _key_tests(schema: Schema[Any], placeholders: Placeholders) -> Iterator[str]
 
 def _request(table: str, consistent: bool) -> dict[str, Any]:
     return {"TableName": table, "ConsistentRead": True} if consistent else {"TableName": table}
+
+
+@dataclass(frozen=True, slots=True)
+class ScanEstimate:
+    """The expected cost of one scan. A filter does not make it cheaper, and segments do not make it dearer."""
+
+    scanned: str
+    request: dict[str, Any]
+    rows: int
+    """The rows of the table or the index, of every class; DynamoDB counts them about every six hours."""
+    table_bytes: int
+    units: float
+
+    @property
+    def dollars(self) -> float:
+        """The price of the scan: on demand, in us-east-1."""
+        return explain.read_dollars_per_million(self.units) / 1_000_000
+
+    def __str__(self) -> str:
+        request = orjson.dumps(self.request, default=repr, option=orjson.OPT_INDENT_2).decode()
+        return "\n".join(
+            [
+                f"scan of {self.scanned}",
+                f"Scan {request}",
+                f"rows      {self.rows:,}, together {self.table_bytes:,} bytes (as of DescribeTable: up to six hours "
+                f"old on DynamoDB)",
+                f"capacity  {self.units:,g} read units",
+                f"cost      ${self.dollars:,.6f} (list price, {explain.REGION}, since {explain.AS_OF})",
+            ]
+        )
+
+
+def estimate(context: Context, source: ScanSource[Any]) -> Steps[ScanEstimate]:
+    description = yield from require_description(context, source.schema.table)
+    rows, size = description["ItemCount"], description["TableSizeBytes"]
+    if source.index is not None:
+        indexes = [*description.get("GlobalSecondaryIndexes", []), *description.get("LocalSecondaryIndexes", [])]
+        (index,) = (each for each in indexes if each["IndexName"] == source.index.index)
+        rows, size = index["ItemCount"], index["IndexSizeBytes"]
+    units = read_units(size, "ConsistentRead" in source.request)
+    return ScanEstimate(source.scanned, source.request, rows, size, units)

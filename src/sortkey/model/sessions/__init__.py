@@ -1,5 +1,1 @@
-"""Sessions carry out the model's calls on a store, sync or async.
-
-Each call is a generator that yields the requests it needs (`steps`) and receives their answers, so the two sessions are
-thin shells around one core.
-"""
+"""Sessions carry out the calls on a store, sync or async: two shells of one text, around one core (`model/calls`)."""

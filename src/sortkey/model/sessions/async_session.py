@@ -11,21 +11,10 @@ from typing import Any, Self, TypeVar, overload
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
-from sortkey.model.calls import (
-    create_tables,
-    drop_tables,
-    get_many,
-    lookups,
-    put_entry,
-    queries,
-    transaction,
-    updates,
-    writes,
-)
-from sortkey.model.calls.drop_tables import DroppedTable
+from sortkey.model.calls import create_tables, lookups, put_entry, queries, transaction, updates, writes
 from sortkey.model.calls.fast_reads import FastReads, as_sequence
 from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.calls.put_entry import PutEntryResult
@@ -37,23 +26,22 @@ from sortkey.model.changes.combination import Where
 from sortkey.model.changes.place_changes import Changes
 from sortkey.model.changes.put_condition import PutOptions
 from sortkey.model.changes.typed_field import FieldName, name_of
-from sortkey.model.items.codec import Row
+from sortkey.model.costs.explain import Explanation, explain
+from sortkey.model.costs.meter import Meter
+from sortkey.model.fields.codec import Row
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.maintenance import scan_estimate, scan_source
+from sortkey.model.items.key import BoundKey
+from sortkey.model.items.table import Table
+from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
-from sortkey.model.maintenance.index_creation import IndexCreation
-from sortkey.model.maintenance.load import Load, LoadOptions, LoadResult, ShowLoad
+from sortkey.model.maintenance.load import LoadOptions, LoadResult, LoadWork, ShowLoad
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
-from sortkey.model.maintenance.scan_estimate import ScanEstimate
-from sortkey.model.maintenance.scan_source import ScanSource
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.model.paths.explain import Explanation, explain
-from sortkey.model.paths.meter import Meter
+from sortkey.model.maintenance.scan_source import ScanEstimate, ScanSource
+from sortkey.model.maintenance.table_changes import DroppedTable, IndexCreation
 from sortkey.model.sessions.runners import AsyncRunner
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -182,7 +170,7 @@ class AsyncSession:
         """The items with these exact keys, of any classes and tables, in the order of the keys; None for each key
         without an item. A list, or a tuple if `paths` is one. With `transaction`, all of them, at most a hundred, as
         they were at one moment, which costs as much as two consistent reads of each."""
-        return await self._run(get_many.get_many(self._context, paths, consistent, transaction))
+        return await self._run(lookups.get_many(self._context, paths, consistent, transaction))
 
     async def whole(self, items: Iterable[ItemT], *, consistent: bool = False) -> list[ItemT]:
         """The items, with each partial one (from an index that does not project whole items) read by its key. Items
@@ -393,7 +381,7 @@ class AsyncSession:
         """The request and the expected cost of a scan, from the table's number of items and size as DescribeTable
         reports them."""
         source = scan_source.source_of(self._context, scanned, where, consistent, "raise")
-        return await self._run(scan_estimate.estimate(self._context, source))
+        return await self._run(scan_source.estimate(self._context, source))
 
     async def delete_all(
         self,
@@ -423,7 +411,7 @@ class AsyncSession:
         that gives the same items again. To load again what is written already is harmless, unless others have changed
         it since. `rate` is in write units per second. `progress` is called with a `sk.LoadResult` after each commit or
         round. Whatever ends the load early raises LoadError, after all items before it are written."""
-        load = Load(self._context, self.client, LoadOptions(after, rate, progress))
+        load = LoadWork(self._context, self.client, LoadOptions(after, rate, progress))
         return await self._runner.load(load, items)
 
     async def audit(
@@ -477,7 +465,7 @@ class AsyncSession:
         is False."""
         if not declared:
             raise ValueError("name the tables to drop: drop_tables(SHOP)")
-        return await self._run(drop_tables.drop_tables(self._context, provision.tables_of(declared), dry_run))
+        return await self._run(table_changes.drop_tables(self._context, provision.tables_of(declared), dry_run))
 
     async def close(self) -> None:
         """Close the store; later calls raise."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sortkey.client import Faults, async_client
 from sortkey.client import client as open_client
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.clock import Clock, SystemClock
 from sortkey.model.calls.steps import Context, Pacing
+from sortkey.model.costs.meter import Meter
 from sortkey.model.items.item import Item
-from sortkey.model.paths.meter import Meter
+from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.runners import AsyncRunner, Runner, check_timeout
 from sortkey.model.sessions.session import Session
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 SECRET_VARIABLE: Final = "SORTKEY_CURSOR_SECRET"
 TIMEOUT: Final = 30.0
@@ -29,7 +29,7 @@ _PROCESS_SECRET: Final = secrets.token_bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SessionOptions:
     tables: tuple[Table, ...]
     secret: bytes
     timeout: float | None
@@ -55,10 +55,10 @@ def options(
     timeout: float | None,
     pacing: Pacing | None = None,
     clock: Clock | None = None,
-) -> Options:
+) -> SessionOptions:
     chosen = secret if secret is not None else os.environ.get(SECRET_VARIABLE)
     key = _PROCESS_SECRET if not chosen else chosen.encode() if isinstance(chosen, str) else chosen
-    return Options(provision.tables_of(tables), key, timeout, pacing or Pacing(), clock or SystemClock())
+    return SessionOptions(provision.tables_of(tables), key, timeout, pacing or Pacing(), clock or SystemClock())
 
 
 def connect(
@@ -80,7 +80,7 @@ def connect(
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
     `session` and `config` are of boto3, for an endpoint or AWS (docs/guides/client.md). `faults` are for
-    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/first-item.md.
     """
     settings = options(tables, secret, timeout, pacing, clock)
     client = open_client(url, session=session, config=config, faults=faults)
@@ -111,7 +111,7 @@ def async_connect(
     random one that lasts as long as the process. Each call ends after `timeout` seconds; None waits forever.
     `clock` has a method `now`, with seconds since 1970, for `sk.created` and `sk.updated`.
     `session` and `config` are of aiobotocore, for an endpoint or AWS (docs/guides/client.md). `faults` are for
-    tests, on a store in the process (docs/guides/faults.md). See docs/learn/model.md.
+    tests, on a store in the process (docs/guides/faults.md). See docs/learn/first-item.md.
     """
     return PendingSession(url, session, config, faults, options(tables, secret, timeout, pacing, clock))
 
@@ -120,7 +120,12 @@ class PendingSession:
     """A session that `async with` or `await` opens."""
 
     def __init__(
-        self, url: str | os.PathLike[str], aws_session: Any, config: Any, faults: Faults | None, settings: Options
+        self,
+        url: str | os.PathLike[str],
+        aws_session: Any,
+        config: Any,
+        faults: Faults | None,
+        settings: SessionOptions,
     ) -> None:
         self._url = url
         self._aws_session = aws_session

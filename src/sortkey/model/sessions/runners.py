@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.capabilities import EMBEDDED
-from sortkey.client.deadline import DEADLINE
+from sortkey.client.interface import DEADLINE
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.steps import (
     PARALLEL,
     Answer,
@@ -31,7 +31,7 @@ from sortkey.model.calls.steps import (
 )
 from sortkey.model.errors import FAILURES
 from sortkey.model.items.item import Item
-from sortkey.model.maintenance.load import Load, LoadResult, pieces
+from sortkey.model.maintenance.load import LoadResult, LoadWork, pieces
 from sortkey.model.maintenance.long_work import LongWork
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Runner:
 
     def run(self, steps: Steps[T], /) -> T:
         """Carry out the steps of a call, within the timeout."""
-        deadline = Deadline(self._timeout, self.context.pacing.now)
+        deadline = Deadline(self._timeout, self.context.pacing.monotonic)
         try:
             step = next(steps)
             while True:
@@ -131,7 +131,7 @@ class Runner:
             self.pause(work.pause())
         return work.result
 
-    def load(self, load: Load, items: Iterable[Item]) -> LoadResult:
+    def load(self, load: LoadWork, items: Iterable[Item]) -> LoadResult:
         return self.finish(load.of(items))
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class AsyncRunner:
 
     async def run(self, steps: Steps[T], /) -> T:
         """Carry out the steps of a call, within the timeout."""
-        deadline = Deadline(self._timeout, self.context.pacing.now)
+        deadline = Deadline(self._timeout, self.context.pacing.monotonic)
         try:
             step = next(steps)
             while True:
@@ -238,7 +238,7 @@ class AsyncRunner:
             await self.pause(work.pause())
         return work.result
 
-    async def load(self, load: Load, items: Iterable[Item] | AsyncIterable[Item]) -> LoadResult:
+    async def load(self, load: LoadWork, items: Iterable[Item] | AsyncIterable[Item]) -> LoadResult:
         if isinstance(items, AsyncIterable):
             async for piece, last in pieces(items):
                 await self.finish(load.of(piece, last=last))

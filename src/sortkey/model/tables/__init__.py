@@ -1,1 +1,1 @@
-"""Declared tables: their settings, and the requests that create them."""
+"""The requests that create declared tables, the comparison with existing ones, and templates for deployment."""

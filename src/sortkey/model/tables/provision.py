@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sortkey.client.capabilities import Capabilities
+from sortkey.client.stores import Capabilities
 from sortkey.model.errors import Unsupported
 from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.model.tables.table import Table
 
 Members = dict[str, Any]
 
@@ -186,7 +186,7 @@ def _indexes_differ(ours: Mapping[str, str], theirs: Mapping[str, str], other_fo
             yield f"index {name} is not declared"
         elif ours[name] != theirs[name]:
             has_other_form = theirs[name] == other_form.get(name)
-            reason = " (the form for another store; see docs/learn/model.md)" if has_other_form else ""
+            reason = " (the form for another store; see docs/guides/keys.md)" if has_other_form else ""
             yield f"index {name} has {theirs[name]}, but {ours[name]} is declared{reason}"
 
 

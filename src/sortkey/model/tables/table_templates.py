@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from sortkey.model.items.table import Table
 from sortkey.model.tables import provision
-from sortkey.model.tables.table import Table
 
 Members = Mapping[str, Any]
 

@@ -1,13 +1,13 @@
 """`Aggregator`: applies the changes of a feed to an aggregate's items, each change exactly once.
 
 Feeds deliver at least once, in order per shard. What must not happen twice is prevented by the items themselves: each
-has a mark for every shard, and a write is conditional on it (`target.py`). It holds that
+has a checkpoint for every shard, and a write is conditional on it (`target.py`). It holds that
 
-* a mark is the last step of its shard that is in the item, and all steps before it are in the item, too;
+* a checkpoint is the last step of its shard that is in the item, and all steps before it are in the item, too;
 * a batch has all steps between those that were applied before it and its own end.
 
 If the condition fails, a part of the batch is in the item: it was delivered twice, or another owner of the shard, with
-other batches, was here. The error has the item; the steps up to its mark are dropped and the rest is sent again.
+other batches, was here. The error has the item; the steps up to its checkpoint are dropped and the rest is sent again.
 """
 
 from __future__ import annotations
@@ -22,34 +22,30 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls import steps as requests
+from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.errors import DeadlineExceeded
-from sortkey.model.items.codec import Row
+from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
-from sortkey.model.streams.change import Change
-from sortkey.patterns.aggregates.fold import after_mark, fold
+from sortkey.patterns.aggregates.checkpoints import CheckpointPruner, checkpoint_attribute, listed_shards
 from sortkey.patterns.aggregates.item_update import ItemUpdate
-from sortkey.patterns.aggregates.marks import mark_attribute
-from sortkey.patterns.aggregates.pruning import MarkPruner
 from sortkey.patterns.aggregates.recount import ShowRows, count_anew
-from sortkey.patterns.aggregates.recount_repair import Comparison
-from sortkey.patterns.aggregates.recount_report import RecountReport
-from sortkey.patterns.aggregates.shards import listed_shards
-from sortkey.patterns.aggregates.shares import Source
-from sortkey.patterns.aggregates.step import Group, Step
+from sortkey.patterns.aggregates.recount_repair import RecountComparison, RecountReport
+from sortkey.patterns.aggregates.shares import CountedSource, after_checkpoint, fold
 from sortkey.patterns.aggregates.target import Target
+from sortkey.patterns.aggregates.values import Group, Step
 
 PARALLEL: Final = 32
 """Writes that are under way at the same time."""
 PARALLEL_EMBEDDED: Final = 512
-"""The same in a store of this process, where they share commits: more of them wait for fewer syncs. (At 1,000 marks a
-second with four counts each, the counts' p99 lag is 27 ms with 512, 91 ms with 32.)"""
+"""The same in a store of this process, where they share commits: more of them wait for fewer syncs. (At 1,000
+favourites a second with four counts each, the counts' p99 lag is 27 ms with 512, 91 ms with 32.)"""
 
 _RETENTION: Final = timedelta(hours=24)
-"""How long streams keep records; the marks of a shard may be gone soon after."""
+"""How long streams keep records; the checkpoints of a shard may be gone soon after."""
 _REMEMBERED: Final = 100_000
 _NO_SHARD: Final = (
     "an aggregate needs the shard of each change, and these have none. Lambda gives it to functions with a tumbling "
@@ -61,7 +57,7 @@ _log: Final = getLogger(__name__)
 class Aggregator:
     """An aggregate in one store; `on_changes` is for a change feed. `Aggregate.aggregator` makes it."""
 
-    def __init__(self, source: Source, target: Target, session: AsyncSession, parallel: int | None) -> None:
+    def __init__(self, source: CountedSource, target: Target, session: AsyncSession, parallel: int | None) -> None:
         if parallel is not None and parallel < 1:
             raise ValueError(f"parallel is the number of writes at the same time, at least 1, not {parallel}")
         self._source = source
@@ -71,7 +67,7 @@ class Aggregator:
         embedded = self._context.capabilities is EMBEDDED
         self._parallel = parallel or (PARALLEL_EMBEDDED if embedded else PARALLEL)
         self._update = ItemUpdate(target)
-        self._pruner = MarkPruner(target.prefix, self._context.pacing.now)
+        self._pruner = CheckpointPruner(target.prefix, self._context.pacing)
         self._existing: set[Group] = set()
         """Groups whose items were written before, so that they are there, unless someone has deleted them."""
         self._metered = f"aggregate {target.schema.name}"
@@ -99,32 +95,32 @@ class Aggregator:
         """Count everything anew, from the table, and compare it with the aggregate while changes go on; with `repair`,
         correct what is wrong. Reads both tables and a day of the stream, and keeps what each item counts for in memory.
         `handled` are the sequence numbers up to which a feed has handled each shard, if it began later than the
-        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/patterns.md."""
+        stream's horizon. `progress` is called with the number of rows read so far. See docs/guides/aggregates.md."""
         count = await count_anew(self._session, self._source, self._target, handled or {}, progress)
-        return await Comparison(self._session, self._target, count, repair).run()
+        return await RecountComparison(self._session, self._target, count, repair).run()
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
         steps = fold(self._source, changes, self._context.moment)
-        mark = mark_attribute(self._target.prefix, shard)
+        checkpoint = checkpoint_attribute(self._target.prefix, shard)
         pending = iter(steps.items())
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(min(self._parallel, len(steps))):
-                    tasks.create_task(self._write_each(mark, pending))
+                    tasks.create_task(self._write_each(checkpoint, pending))
         except BaseExceptionGroup as errors:
             # The other tasks were cancelled because of the first.
             raise errors.exceptions[0] from None
 
-    async def _write_each(self, mark: str, pending: Iterator[tuple[Group, list[Step]]]) -> None:
+    async def _write_each(self, checkpoint: str, pending: Iterator[tuple[Group, list[Step]]]) -> None:
         for group, steps in pending:
-            await run_steps(self._session, self._write(group, mark, steps))
+            await run_steps(self._session, self._write(group, checkpoint, steps))
 
-    def _write(self, group: Group, mark: str, steps: list[Step]) -> requests.Steps[None]:
+    def _write(self, group: Group, checkpoint: str, steps: list[Step]) -> requests.Steps[None]:
         """Applies the steps of one group that its item does not have yet."""
         row: Row | None = None
         if self._target.extremes:
             row = yield from self._read(group)
-            steps = self._left(steps, row, mark)
+            steps = self._left(steps, row, checkpoint)
         missing = not row
         attempt = 0
         while steps:
@@ -132,7 +128,7 @@ class Aggregator:
             dead = self._pruner.removable(group)
             request = self._update.request(
                 group,
-                mark,
+                checkpoint,
                 steps,
                 self._context.moment,
                 row=row,
@@ -155,16 +151,16 @@ class Aggregator:
                 continue
             if found is None:
                 found = yield from self._read(group)
-            steps, missing = self._left(steps, found, mark), not found
+            steps, missing = self._left(steps, found, checkpoint), not found
             if self._target.extremes:
                 # Another shard's owner may have changed the extremes, and may do so again.
                 row = found
                 yield self._context.pacing.pause(attempt)
                 attempt += 1
 
-    def _left(self, steps: list[Step], row: Row, mark: str) -> list[Step]:
+    def _left(self, steps: list[Step], row: Row, checkpoint: str) -> list[Step]:
         """The steps that the row does not have. Raises DecodeError for a row of a newer version."""
-        left = after_mark(steps, _mark(row, mark))
+        left = after_checkpoint(steps, _checkpoint_in(row, checkpoint))
         if left:
             self._target.require_known(row)
         return left
@@ -188,19 +184,20 @@ class Aggregator:
         return {shard.id for shard in shards}
 
     async def _begin_round(self, shard: str) -> None:
-        """Lists the shards, to find marks that are no longer needed; the shard of the last batch must be among them."""
+        """Lists the shards, to find checkpoints that are no longer needed; the shard of the last batch must be among
+        them."""
         self._pruner.postpone()
         try:
             listed = await self._listed()
         except (ClientError, BotoCoreError, DeadlineExceeded) as error:
-            # The batch is applied, and items with too many marks are only larger.
-            _log.warning("the shards of %s cannot be listed to prune marks: %s", self._source.schema.table, error)
+            # The batch is applied, and items with too many checkpoints are only larger.
+            _log.warning("the shards of %s cannot be listed to prune checkpoints: %s", self._source.schema.table, error)
             return
         if shard in listed:
             self._pruner.begin_round(listed)
 
     async def _require_listed(self, shard: str) -> None:
-        """Rejects changes whose marks may have been pruned."""
+        """Rejects changes whose checkpoints may have been pruned."""
         if shard not in await self._listed():
             raise ValueError(
                 f"the stream of {self._source.schema.table} no longer has the shard {shard}, so it is not known "
@@ -208,6 +205,6 @@ class Aggregator:
             )
 
 
-def _mark(row: Row, attribute: str) -> str | None:
+def _checkpoint_in(row: Row, attribute: str) -> str | None:
     value = row.get(attribute)
     return None if value is None else value["S"]

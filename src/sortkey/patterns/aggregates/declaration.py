@@ -17,11 +17,10 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.aggregates.aggregator import Aggregator
-from sortkey.patterns.aggregates.extremes import Extreme, Kept
-from sortkey.patterns.aggregates.ranges import AnyWindow
-from sortkey.patterns.aggregates.shares import By, Source
+from sortkey.patterns.aggregates.shares import By, CountedSource
 from sortkey.patterns.aggregates.target import Target
-from sortkey.patterns.aggregates.values import Sum
+from sortkey.patterns.aggregates.values import Extreme, Kept, Sum
+from sortkey.patterns.aggregates.windows import AnyWindow
 
 _STREAM: Final = "NEW_AND_OLD_IMAGES"
 
@@ -37,21 +36,21 @@ class Aggregate:
         window: AnyWindow | None,
         values: Mapping[str, Kept],
         where: Where | None,
-        marks: str,
+        checkpoints: str,
     ) -> None:
         self.counted = counted
         self.into = into
         self.window = window
         self.values = dict(values)
-        self._marks = marks
+        self._checkpoints = checkpoints
         schema = schema_of(into)
         group = (*by, *(() if window is None else window.fields))
         _check_stream(counted)
         _check_target(schema, group, self.values, window)
         _check_values(schema_of(counted), schema, self.values)
         _check_group(schema_of(counted), schema, by)
-        _check_marks(schema, marks)
-        self.source = Source(counted, schema, by, window, self.values)
+        _check_checkpoints(schema, checkpoints)
+        self.source = CountedSource(counted, schema, by, window, self.values)
         self.source.only(where)
         self.group = group
         self._target(schema)
@@ -67,7 +66,7 @@ class Aggregate:
         return Aggregator(self.source, self._target(context_of(session).schema(self.into)), session, parallel)
 
     def _target(self, schema: Schema[Any]) -> Target:
-        return Target(schema, self.group, self.values, self.window, self._marks)
+        return Target(schema, self.group, self.values, self.window, self._checkpoints)
 
 
 def aggregate(
@@ -78,7 +77,7 @@ def aggregate(
     values: Mapping[str, Kept],
     window: AnyWindow | None = None,
     where: Where | None = None,
-    marks: str = "m",
+    checkpoints: str = "m",
 ) -> Aggregate:
     """Declares values that a change feed keeps for the items of a class: their number, and totals and extremes of their
     fields, by other fields and by windows of time. Each change counts exactly once, however often it is delivered.
@@ -94,11 +93,11 @@ def aggregate(
     `by` are the fields that the items of `into` have in their key, besides the window; a mapping takes each from
     another field, or from a function of the item. An item for which one of them is None is not counted, and neither is
     one that does not match `where`. `values` says what the other fields of `into` hold. The items of `into` have
-    further attributes, the marks of what they have counted, which begin with `marks` and a colon: two aggregates in the
-    same items need different ones. See docs/guides/patterns.md.
+    further attributes, the checkpoints of what they have counted, which begin with `checkpoints` and a colon: two
+    aggregates in the same items need different ones. See docs/guides/aggregates.md.
     """
     fields = dict(by) if isinstance(by, Mapping) else {name: name for name in _names(by)}
-    return Aggregate(counted, into, fields, window, values, where, marks)
+    return Aggregate(counted, into, fields, window, values, where, checkpoints)
 
 
 def _names(by: Sequence[str]) -> Sequence[str]:
@@ -176,7 +175,8 @@ def _check_values(source: Schema[Any], target: Schema[Any], values: Mapping[str,
                 continue
             if not isinstance(value, Sum):
                 raise DeclarationError(
-                    f"takes sk.patterns.count(), sk.patterns.total(…), sk.patterns.minimum(…) or sk.patterns.maximum(…), not {value!r}"
+                    "takes sk.patterns.count(), sk.patterns.total(…), sk.patterns.minimum(…) or sk.patterns.maximum(…)"
+                    f", not {value!r}"
                 )
             value.check(source.codec, field.annotation)
             if default is not NODEFAULT and default is not None and default:
@@ -185,9 +185,10 @@ def _check_values(source: Schema[Any], target: Schema[Any], values: Mapping[str,
             raise DeclarationError(f"{target.name}.{name} {error}") from None
 
 
-def _check_marks(schema: Schema[Any], marks: str) -> None:
-    taken = [name for name in schema.declared if name.startswith(f"{marks}:")]
-    if not marks or taken:
+def _check_checkpoints(schema: Schema[Any], checkpoints: str) -> None:
+    taken = [name for name in schema.declared if name.startswith(f"{checkpoints}:")]
+    if not checkpoints or taken:
         raise DeclarationError(
-            f"marks={marks!r} must be the beginning of attributes that {schema.name} does not have otherwise"
+            f"checkpoints={checkpoints!r} must be the beginning of attributes that {schema.name} does not have "
+            "otherwise"
         )

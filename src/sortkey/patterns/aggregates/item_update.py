@@ -1,21 +1,21 @@
 """The UpdateItem that applies steps to one item of an aggregate.
 
 One request works on an existing and on a missing item: it sets everything that follows from the group (the fields of
-the key, index keys, the expiry), adds to the sums, and sets the mark. Its condition makes it count once:
+the key, index keys, the expiry), adds to the sums, and sets the checkpoint. Its condition makes it count once:
 
     SET #m = :last, … ADD #count :delta        if  attribute_not_exists(#m) OR #m < :first
 
 A copy of a sum in an index key is set to the sum with the delta, whatever the copy was.
 
-`:first` is the mark of the first step in the delta, `:last` that of the last. If a part of the steps is in the item
-already, the condition fails. For an item that was written before, the shorter form leaves out what follows from the
-group, on the condition that the item is there; a third of the work is saved.
+`:first` is the checkpoint of the first step in the delta, `:last` that of the last. If a part of the steps is in the
+item already, the condition fails. For an item that was written before, the shorter form leaves out what follows from
+the group, on the condition that the item is there; a third of the work is saved.
 
 A row that a newer program wrote is left alone, as by every update: the condition tests its version. No update can set
 `sk.created` only if it creates the item, so for a class that has it, the request says whether the item must be missing.
 
-An extreme follows from the one before it, so an item with extremes is read first, and the condition is that the mark
-and the extremes are as they were read.
+An extreme follows from the one before it, so an item with extremes is read first, and the condition is that the
+checkpoint and the extremes are as they were read.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import VERSION_ATTRIBUTE
-from sortkey.patterns.aggregates.extremes import Bound
-from sortkey.patterns.aggregates.step import Group, Step
 from sortkey.patterns.aggregates.target import Target
-from sortkey.patterns.aggregates.values import sum_exactly
+from sortkey.patterns.aggregates.values import Group, Step, StoredExtreme, sum_exactly
 
 _CACHED_FORMS: Final = 64
 _NEW: Final = "(attribute_not_exists(#m) OR #m < :first)"
@@ -60,7 +58,7 @@ class ItemUpdate:
     def request(
         self,
         group: Group,
-        mark: str,
+        checkpoint: str,
         steps: Sequence[Step],
         now: datetime,
         *,
@@ -69,15 +67,15 @@ class ItemUpdate:
         exists: bool = False,
         creates: bool | None = None,
     ) -> dict[str, Any]:
-        """`mark` is the attribute of the shard's mark; `row` is the item as it was read, if it has extremes; `removed`
-        are marks that are no longer needed. With `exists`, the item must exist, and has what follows from the group;
-        with `creates`, it must be missing, or, if that is False, exist."""
+        """`checkpoint` is the attribute of the shard's checkpoint; `row` is the item as it was read, if it has
+        extremes; `removed` are checkpoints that are no longer needed. With `exists`, the item must exist, and has what
+        follows from the group; with `creates`, it must be missing, or, if that is False, exist."""
         key, sets = self.target.fixed(group)
         stamps = (*self._updated, *self.created) if creates else self._updated
         form = self._form(() if exists else tuple(sets), stamps)
-        names = {"#m": mark, "#v": VERSION_ATTRIBUTE, **form.names}
+        names = {"#m": checkpoint, "#v": VERSION_ATTRIBUTE, **form.names}
         version = {"N": str(self.target.schema.version)}
-        values: dict[str, Value] = {":last": {"S": steps[-1].mark}, ":v": version}
+        values: dict[str, Value] = {":last": {"S": steps[-1].checkpoint}, ":v": version}
         if not exists:
             for index, value in enumerate(sets.values()):
                 values[f":s{index}"] = value
@@ -92,11 +90,11 @@ class ItemUpdate:
             names[f"#r{index}"] = attribute
             changes.removed.append(f"#r{index}")
         if row is None:
-            values[":first"] = {"S": steps[0].mark}
+            values[":first"] = {"S": steps[0].checkpoint}
             condition = _NEW
         else:
             self._set_extremes(changes, row, steps)
-            condition = self._unchanged(changes, mark, row)
+            condition = self._unchanged(changes, checkpoint, row)
         if exists or creates is not None:
             names["#k"] = self.target.schema.primary.partition.name
             condition = f"{'attribute_not_exists' if creates else 'attribute_exists'}(#k) AND {condition}"
@@ -139,18 +137,18 @@ class ItemUpdate:
             bound = extreme.after(target.bound_in(row, name), target.positions[name], steps, remaining)
             self._set_bound(changes, index, name, bound)
 
-    def _set_bound(self, changes: _Changes, index: int, name: str, bound: Bound) -> None:
+    def _set_bound(self, changes: _Changes, index: int, name: str, bound: StoredExtreme) -> None:
         changes.set(f"f{index}", self.target.flags[name], {"BOOL": bound.exact})
         for copy, attribute in enumerate(self.target.attributes[name]):
             value = None if bound.value is None else self.target.encoded(name, bound.value)
             changes.set(f"e{index}_{copy}", attribute, value)
 
-    def _unchanged(self, changes: _Changes, mark: str, row: Row) -> str:
+    def _unchanged(self, changes: _Changes, checkpoint: str, row: Row) -> str:
         """The condition that nothing has changed which the extremes follow from."""
         target, fields = self.target, self.target.schema.codec.by_name
         counter = [] if target.counter is None else [fields[target.counter].attribute]
         extremes = [fields[name].attribute for name in target.extremes]
-        used = dict.fromkeys([mark, *counter, *extremes, *target.flags.values()])
+        used = dict.fromkeys([checkpoint, *counter, *extremes, *target.flags.values()])
         return " AND ".join(changes.equal(f"u{index}", name, row.get(name)) for index, name in enumerate(used))
 
 

@@ -1,16 +1,17 @@
-"""Compares what a recount expects with the aggregate's items, and repairs them beside the feed.
+"""Compares what a recount expects with the aggregate's items, reports what differs, and repairs it beside the feed.
 
 A sum that is wrong stays wrong by the same amount, whatever the feed adds to it meanwhile. So it is repaired by adding
 the difference, on the condition that no other recount has done so: a repair leaves a token in the item, which must be
 as it was read. Copies of a sum in index keys are set to the sum. An extreme is replaced, on the condition that the
-item's marks have not moved. If a condition fails, the stream is read up to its tip again, and the item is compared
-anew.
+item's checkpoints have not moved. If a condition fails, the stream is read up to its tip again, and the item is
+compared anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
@@ -20,26 +21,66 @@ from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
-from sortkey.patterns.aggregates.extremes import Bound
-from sortkey.patterns.aggregates.marks import marks_in
-from sortkey.patterns.aggregates.recount import Count, Expected
-from sortkey.patterns.aggregates.recount_report import EXAMPLES, Difference, RecountReport
-from sortkey.patterns.aggregates.step import Group
+from sortkey.patterns.aggregates.checkpoints import checkpoints_in
+from sortkey.patterns.aggregates.recount import Expected, Recount
 from sortkey.patterns.aggregates.target import Target
-from sortkey.patterns.aggregates.values import sum_exactly
+from sortkey.patterns.aggregates.values import Group, StoredExtreme, sum_exactly
 
+EXAMPLES: Final = 20
 _ROUNDS: Final = 10
 _TOKEN: Final = "recount"
 
 
-class Comparison:
+class Difference(NamedTuple):
+    """A value of the aggregate that is not what the counted items say."""
+
+    group: dict[str, Any]
+    """The fields in the key of its item."""
+    field: str
+    """The field, or the attribute of an index key that should have its value."""
+    found: Any
+    expected: Any
+
+
+@dataclass(slots=True)
+class RecountReport:
+    """What a recount has found, and repaired."""
+
+    items: int = 0
+    """The counted items."""
+    groups: int = 0
+    """The items of the aggregate that were compared."""
+    wrong: int = 0
+    """Those with a wrong value."""
+    inexact: int = 0
+    """Those with a minimum or maximum that was only a bound."""
+    repaired: int = 0
+    """Those of both that are right now."""
+    unsettled: int = 0
+    """Those with an extreme that could not be repaired, because the feed has not applied all changes."""
+    examples: list[Difference] = field(default_factory=list)
+    """The first differences."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all values are right, now that it has ended."""
+        return self.wrong + self.inexact == self.repaired and not self.unsettled
+
+    def __str__(self) -> str:
+        return (
+            f"{self.items} items counted, {self.groups} groups compared: {self.wrong} wrong, {self.inexact} inexact, "
+            f"{self.repaired} repaired, {self.unsettled} unsettled"
+        )
+
+
+class RecountComparison:
     """The items of an aggregate beside what they should be."""
 
-    def __init__(self, session: AsyncSession, target: Target, count: Count, repair: bool) -> None:
+    def __init__(self, session: AsyncSession, target: Target, count: Recount, repair: bool) -> None:
         self._session = session
         self._context = context_of(session)
         self._target = target
@@ -137,7 +178,7 @@ class Comparison:
         self.report.repaired += is_right
         return is_right
 
-    def _has_other_bounds(self, row: Row, bounds: Mapping[str, Bound]) -> bool:
+    def _has_other_bounds(self, row: Row, bounds: Mapping[str, StoredExtreme]) -> bool:
         differs = any(self._target.bound_in(row, name) != bound for name, bound in bounds.items())
         return differs or bool(self._target.wrong_copies(row, bounds))
 
@@ -175,8 +216,8 @@ class Comparison:
             made.set(self._target.flags[name], {"BOOL": True})
             for attribute in self._target.attributes[name]:
                 made.set(attribute, None if bound.value is None else self._target.encoded(name, bound.value))
-        marks = {name for name, _ in marks_in(self._target.prefix, row)}
-        made.require_same(row, sorted(marks | self._truth.marks_of(group)))
+        checkpoints = {name for name, _ in checkpoints_in(self._target.prefix, row)}
+        made.require_same(row, sorted(checkpoints | self._truth.checkpoints_of(group)))
         return made.members
 
 
@@ -194,8 +235,8 @@ class _Request:
         for name, value in sets.items():
             self.set(name, value)
         stamps = target.schema.stamps
-        for field in () if stamps is None else stamps.updated:
-            self.set(target.schema.codec.by_name[field].attribute, target.encoded(field, context.moment))
+        for name in () if stamps is None else stamps.updated:
+            self.set(target.schema.codec.by_name[name].attribute, target.encoded(name, context.moment))
 
     def set(self, attribute: str, value: Any) -> None:
         """Sets an attribute; None removes it."""

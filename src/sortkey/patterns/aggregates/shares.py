@@ -1,38 +1,48 @@
-"""What an item counts for: its *shares*, one for each item of the aggregate that it belongs to.
+"""What an item counts for, and what its changes do to the aggregate. Pure, but for the time, which is an argument.
+
+An item has a *share* for each item of the aggregate that it belongs to:
 
     Favourite(user="ada", restaurant="nopi", since=24 August 2026)
         ("nopi", "ALL_TIME"): (1,)      ("nopi", "2026-08"): (1,)      ("nopi", "2026-08-24"): (1,)
 
-The tuple on the left is the *group*, the fields of the aggregate item's key; on the right are its values. Pure, but for
-the time, which is an argument: windows that are no longer kept get no shares.
+The tuple on the left is the *group*, the fields of the aggregate item's key; on the right are its values. Windows that
+are no longer kept get no shares.
+
+`fold` makes one list of steps for each group. A change takes the shares of the old item away and adds those of the new
+one. If both are the same for a group, the change does not concern it. All others are *steps* of the group, also those
+that cancel out: if a batch held +1 and −1 and left no checkpoint, an owner that was frozen with the +1 alone could
+still apply it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
+from sortkey.model.calls.change import Change
 from sortkey.model.changes.combination import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
-from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.errors import DeclarationError, DecodeError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
-from sortkey.patterns.aggregates.extremes import Extreme, Kept
-from sortkey.patterns.aggregates.ranges import AnyWindow
-from sortkey.patterns.aggregates.step import Group, Share
+from sortkey.patterns.aggregates.checkpoints import checkpoint_of
+from sortkey.patterns.aggregates.values import Extreme, Group, Kept, Share, Step
+from sortkey.patterns.aggregates.windows import AnyWindow
 
 Shares = Mapping[Group, Share]
 By = Mapping[str, str | Callable[[Any], Any]]
 """The fields of an aggregate's items, and the field of the counted items that each is taken from, or a function."""
+Steps = dict[Group, list[Step]]
+"""The steps of each group, by sequence number upward."""
 
 NOTHING: Final[Shares] = {}
 _CACHED_WINDOWS: Final = 4096
 
 
-class Source:
+class CountedSource:
     """The items that an aggregate counts."""
 
     def __init__(
@@ -87,3 +97,51 @@ class Source:
         if field not in fields:
             raise DeclarationError(f"{self.schema.name} has no field {field!r}{suggestion(field, fields)}")
         return field
+
+
+def fold(source: CountedSource, changes: Iterable[Change[Any]], now: datetime) -> Steps:
+    """The steps of the changes, which are of one shard; a change that was delivered twice counts once. Raises
+    DecodeError for records without images."""
+    steps: Steps = {}
+    for sequence, change in sorted({change.sequence: change for change in changes}.items()):
+        _require_images(source, change)
+        removed = NOTHING if change.old is None else source.shares(change.old, now)
+        added = NOTHING if change.new is None else source.shares(change.new, now)
+        if removed != added:
+            _add_steps(steps, checkpoint_of(sequence), removed, added)
+    return steps
+
+
+def after_checkpoint(steps: Sequence[Step], checkpoint: str | None) -> list[Step]:
+    """The steps that are not counted yet."""
+    return [step for step in steps if checkpoint is None or step.checkpoint > checkpoint]
+
+
+def _add_steps(steps: Steps, checkpoint: str, removed: Shares, added: Shares) -> None:
+    if removed and added:
+        for group in {**removed, **added}:
+            before, after = removed.get(group), added.get(group)
+            if before != after:
+                steps.setdefault(group, []).append(Step(checkpoint, before, after))
+        return
+    # Most changes insert or delete an item. It has one share in all its groups, so one step is enough for them.
+    shares = removed or added
+    share = next(iter(shares.values()))
+    step = Step(checkpoint, share, None) if removed else Step(checkpoint, None, share)
+    for group in shares:
+        found = steps.get(group)
+        if found is None:
+            steps[group] = [step]
+        else:
+            found.append(step)
+
+
+def _require_images(source: CountedSource, change: Change[Any]) -> None:
+    lacks_old = change.old is None and change.kind != "INSERT"
+    lacks_new = change.new is None and change.kind != "REMOVE"
+    # An item with a tag may become one of another class, which a feed of one class leaves out.
+    may_lack_one = change.kind == "MODIFY" and source.schema.tag is not None
+    if (lacks_old and lacks_new) or ((lacks_old or lacks_new) and not may_lack_one):
+        raise DecodeError(
+            f"the record of {change.key} lacks an image: an aggregate needs the table's stream with NEW_AND_OLD_IMAGES"
+        )

@@ -14,15 +14,13 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.calls.skipped_rows import key_text
 from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
-from sortkey.model.items.codec import Row
-from sortkey.model.items.converter import Value
+from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
-from sortkey.patterns.aggregates.extremes import Bound, Extreme, Kept
-from sortkey.patterns.aggregates.ranges import AnyWindow
-from sortkey.patterns.aggregates.step import Group
-from sortkey.patterns.aggregates.values import Sum, zero_of
+from sortkey.patterns.aggregates.values import Extreme, Group, Kept, StoredExtreme, Sum, zero_of
+from sortkey.patterns.aggregates.windows import AnyWindow
 
 _CACHED_ITEMS: Final = 16_384
 
@@ -57,7 +55,7 @@ class Target:
         self.group = group
         """The fields of the key."""
         self.prefix = prefix
-        """Of the attributes with marks."""
+        """Of the attributes with checkpoints."""
         self.positions = {name: position for position, name in enumerate(values)}
         """Of the values, in shares."""
         self.sums = {name: value for name, value in values.items() if isinstance(value, Sum)}
@@ -122,9 +120,9 @@ class Target:
             found += [WrongCopy(name, each) for each in self.copies[name] if not _are_equal(row.get(each), value)]
         return found
 
-    def bound_in(self, row: Row, name: str) -> Bound:
+    def bound_in(self, row: Row, name: str) -> StoredExtreme:
         """An extreme that a row has. Raises DecodeError."""
-        return Bound(self._value_in(row, name, None), row.get(self.flags[name]) != {"BOOL": False})
+        return StoredExtreme(self._value_in(row, name, None), row.get(self.flags[name]) != {"BOOL": False})
 
     def require_known(self, row: Row) -> None:
         """Raises DecodeError for a row of a newer version, which may mean something else by its attributes."""

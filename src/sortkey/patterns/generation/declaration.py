@@ -12,16 +12,16 @@ from typing import Any, Final, Generic, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sortkey.clock import SystemClock
 from sortkey.model.errors import DeclarationError, ModelError, suggestion
 from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.key import BoundKey
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.table import Table
 from sortkey.model.maintenance.load import ShowLoad
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.tables.table import Table
 from sortkey.patterns.generation.load import GenerationLoad
-from sortkey.patterns.generation.pointer import GENERATIONS, Served, Superseded
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import GENERATIONS, PointerBook, Served, Superseded
 from sortkey.patterns.generation.reader import GenerationReader
 from sortkey.patterns.generation.removal import Removal, Removed, Remover
 
@@ -118,7 +118,7 @@ class Generations(Generic[T]):
 
     def remover(self, session: AsyncSession, *, every: float = 60.0, rate: float | None = None) -> Remover:
         """Does `remove_old` in the background, again and again: `async with people.remover(db)`."""
-        return Remover(self._removal(session, rate), self.name, every)
+        return Remover(self._removal(session, rate), self.name, every, SystemClock())
 
     def _removal(self, session: AsyncSession, rate: float | None) -> Removal:
         key = _primary_key(self.cls)
@@ -155,7 +155,7 @@ def generations(
     `field` is the field with the generation, a text in the partition key. Loads set it, and readers know it. `name` is
     what the pointer is stored under, by default the table and the class. `keep` generations are kept for rollbacks. One
     that is no longer needed is removed after `grace`, an unfinished load once nothing was heard of it for `abandoned`.
-    See docs/guides/patterns.md.
+    See docs/guides/generations.md.
     """
     schema = schema_of(cls)
     _check_field(schema, field)

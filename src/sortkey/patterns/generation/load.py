@@ -16,8 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.model.errors import LoadError, ModelError
 from sortkey.model.items.item import Item, replace
 from sortkey.model.maintenance.load import LoadResult, ShowLoad
-from sortkey.patterns.generation.pointer import Generation, Served, Superseded
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import Generation, PointerBook, Served, Superseded
 
 T = TypeVar("T", bound=Item)
 

@@ -16,13 +16,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from sortkey.client.capabilities import EMBEDDED
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
+from sortkey.model.items.key import BoundKey
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
-from sortkey.patterns.generation.pointer import Served
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.patterns.generation.pointer import PointerBook, Served
 
 T = TypeVar("T", bound=Item)
 
@@ -37,7 +36,7 @@ class GenerationReader(Generic[T]):
         self._field = field
         self._renew = renew
         context = context_of(session)
-        self._now = context.pacing.now
+        self._now = context.pacing.monotonic
         # In the process there is nothing to wait for, so tasks would only cost.
         self._in_parallel = context.capabilities is not EMBEDDED
         self._served: Served | None = None

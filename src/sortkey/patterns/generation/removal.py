@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sortkey.clock import WaitingClock
 from sortkey.model.changes.operators import add
 from sortkey.model.errors import ConditionFailed, ModelError
+from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
-from sortkey.model.keys.key import BoundKey
-from sortkey.model.paths.access_path import AccessPath
-from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer
-from sortkey.patterns.generation.pointer_book import PointerBook
+from sortkey.model.items.key import BoundKey
+from sortkey.patterns.generation.pointer import DISCARDED, LOADING, PUBLISHED, Generation, Pointer, PointerBook
 
 _PART: Final = 400
 """Rows that are deleted at once: 16 batches."""
@@ -83,7 +83,7 @@ class Removal:
         over = [each for each in marked if each is not None and each.retired and each.retired + self._grace <= now]
         if not over:
             return []
-        # From here on, a load that read the pointer before the mark cannot publish: see pointer.py.
+        # From here on, a load that read the pointer before it was discarded cannot publish: see pointer.py.
         pointer = await self._book.session.update(Pointer.key(of=self._book.of), {"version": add(1)})
         return [each for each in over if each.id not in pointer.ids]
 
@@ -131,10 +131,11 @@ class Removal:
 class Remover:
     """Removes old generations in the background until it is closed. `Generations.remover` makes it."""
 
-    def __init__(self, removal: Removal, of: str, every: float) -> None:
+    def __init__(self, removal: Removal, of: str, every: float, clock: WaitingClock) -> None:
         self._removal = removal
         self._of = of
         self._every = every
+        self._clock = clock
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -165,4 +166,4 @@ class Remover:
                     _log.info("removed %s rows of %s: %s", removed.rows, self._of, ", ".join(removed.generations))
             except (ClientError, BotoCoreError, ModelError) as error:
                 _log.warning("old generations of %s are not removed yet: %s", self._of, error)
-            await asyncio.sleep(self._every)
+            await self._clock.sleep(self._every)

@@ -10,13 +10,14 @@ design is kept for comparison: see docs/services/boosts.md.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Final, Literal
 
 import msgspec
 
 import sortkey as sk
+from sortkey.clock import Clock
 from sortkey_services.boosts.designs.design import (
     Boost,
     CampaignInArea,
@@ -93,9 +94,9 @@ class V1Campaign(sk.Item, table=CAMPAIGNS):
 class V1:
     tables = (Shard, V1Campaign)
 
-    def __init__(self, session: sk.AsyncSession, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, clock: Clock) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock
 
     # Writing
 
@@ -128,7 +129,7 @@ class V1:
 
     async def _write_lists(self, market: Market, campaign: V1Campaign) -> None:
         """Updates all lists from the campaign, then removes those that it has left."""
-        wanted, until = campaign.wanted, int(self._now()) + RETENTION_SECONDS
+        wanted, until = campaign.wanted, int(self._clock.now()) + RETENTION_SECONDS
 
         async def write_listing(name: str) -> None:
             listing = Listing(
@@ -162,7 +163,7 @@ class V1:
 
     def _with_listing(self, listings: Iterable[Listing], new: Listing) -> list[Listing]:
         """The list with this listing in place of the campaign's old one, and without outdated ones."""
-        now = self._now()
+        now = self._clock.now()
         kept = [each for each in listings if each.until is None or each.until > now]
         return [*(each for each in kept if (each.partner, each.campaign) != (new.partner, new.campaign)), new]
 

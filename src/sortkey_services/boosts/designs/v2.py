@@ -1,21 +1,30 @@
-"""The v2 design, the default: a row for each partner and area, read by its exact key.
+"""The v2 design, the default: a row for each partner and area, read by its exact key. And manifest, a variant of it.
 
 An event is one write of the partner's main row, and one for each area that the campaign names besides `*`. A lookup is
-one batch of exact keys, whatever the size of the market. See `boosts.model` for the rows.
+one batch of exact keys, whatever the size of the market. It reads from the rows' JSON, in C, which campaigns run and
+how they rank. See `boosts.model` for the rows.
+
+In manifest, kept for comparison, a campaign that runs everywhere is written to every delivery area. A lookup then reads
+only the rows of its district. The cost is one write for each delivery area, and stale answers: when a partner adds a
+delivery area, a campaign reaches it with the campaign's next event.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any, Final
 
+import msgspec
+
 import sortkey as sk
-from sortkey_services.boosts.designs import v2_row_reader
+from sortkey.clock import Clock
 from sortkey_services.boosts.designs.design import (
     Boost,
     CampaignInArea,
     EventResult,
     LookupQuery,
+    Rank,
     boosts_of,
     campaigns_in_areas,
 )
@@ -39,6 +48,11 @@ CONCURRENT_AREAS: Final = 16
 ROWS_PER_BATCH: Final = 1000
 """When a market is loaded."""
 
+MANIFEST: Final = sk.Table("boosts_manifest", ttl="expires")
+DELIVERY: Final = sk.Table("boosts_delivery")
+
+_PREFIX_LENGTH: Final = len(PartnerRow.campaigns.prefix)
+
 
 class _TooManyAreas(Exception):
     """The partner has too many campaigns and areas."""
@@ -48,9 +62,9 @@ class V2:
     rows: type[PartnerRow] = BoostRow
     tables: Sequence[type[sk.Item]] = (BoostRow,)
 
-    def __init__(self, session: sk.AsyncSession, now: Callable[[], float]) -> None:
+    def __init__(self, session: sk.AsyncSession, clock: Clock) -> None:
         self._session = session
-        self._now = now
+        self._clock = clock
 
     # The areas that a campaign is written to and a lookup reads
 
@@ -100,7 +114,7 @@ class V2:
     ) -> sk.PutEntryResult[PartnerRow]:
         """Writes the main entry if it is newer and the partner has room for its areas."""
         new = {campaign_area(area, event.campaign_id) for area in (EVERYWHERE, *areas)}
-        entry = main_entry(event, self._now())
+        entry = main_entry(event, self._clock.now())
         room = MAX_CAMPAIGN_AREAS - len(new)
         while True:
             result = await self._write_entry(market, EVERYWHERE, event, entry, new, room)
@@ -124,14 +138,14 @@ class V2:
         areas = sorted(areas_of(main.campaign_areas, event.campaign_id).union(running))
 
         async def write(area: str) -> None:
-            entry = area_entry(stored, runs=area in running, now=self._now())
+            entry = area_entry(stored, runs=area in running, now=self._clock.now())
             result = await self._write_entry(market, area, event, entry)
             if result.written:
-                await self._put_pruned(result.item, pruned(result.item, self._now()))
+                await self._put_pruned(result.item, pruned(result.item, self._clock.now()))
 
         if areas:
             await concurrent_map(write, areas, CONCURRENT_AREAS)
-        await self._put_pruned(main, pruned(main, self._now(), event.campaign_id, running))
+        await self._put_pruned(main, pruned(main, self._clock.now(), event.campaign_id, running))
 
     async def _write_entry(
         self,
@@ -181,7 +195,7 @@ class V2:
         """The rows of one partner, with all its campaigns."""
         rows: dict[str, dict[str, Campaign]] = {EVERYWHERE: {}}
         campaign_areas: set[str] = set()
-        now = self._now()
+        now = self._clock.now()
         for event in events:
             main = rows[EVERYWHERE][event.campaign_id] = main_entry(event, now)
             areas = await self.areas_written(market, event.partner_id, event.running)
@@ -202,8 +216,8 @@ class V2:
     async def lookup(self, market: Market, query: LookupQuery) -> list[Boost]:
         areas = self.areas_read(market, query.district)
         keys = sk.each(tenant=market.tenant, area=areas, partner=query.partners)
-        rows = await self._session.lookup_as(self.rows.key, keys, v2_row_reader.read_rows)
-        return boosts_of(query, v2_row_reader.best_campaigns(query.partners, rows, query.day_slots.bits))
+        rows = await self._session.lookup_as(self.rows.key, keys, _read_rows)
+        return boosts_of(query, _best_campaigns(query.partners, rows, query.day_slots.bits))
 
     async def campaigns_of(self, market: Market, partner: str) -> list[CampaignInArea]:
         path = self.rows.key(tenant=market.tenant, area=EVERYWHERE, partner=partner)
@@ -215,3 +229,86 @@ class V2:
             for campaign_id, campaign in sorted(main.campaigns.items())
             for found in campaigns_in_areas(campaign_id, campaign.areas or (), campaign)
         ]
+
+
+class _Integer(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+    content: int
+
+
+class _Float(msgspec.Struct, frozen=True, gc=False, rename={"content": "N"}):
+    content: float
+
+
+class _Skipped(msgspec.Struct, frozen=True, gc=False):
+    """A value that only has to be present."""
+
+
+class _Campaign(msgspec.Struct, frozen=True, gc=False):
+    """What a lookup needs of a campaign: decoding fifty rows to items took longer than fetching them. Every field has a
+    default: a map that is not a campaign must not stop a lookup."""
+
+    when: _Integer = _Integer(0)
+    score: _Float = _Float(0.0)
+    areas: _Skipped | None = None
+
+
+class _Attribute(msgspec.Struct, frozen=True, gc=False, rename={"campaign": "M"}):
+    campaign: _Campaign | None = None
+
+
+_Row = dict[str, _Attribute]
+
+# Not strict: DynamoDB's numbers are strings.
+_read_rows: Final = msgspec.json.Decoder(list[_Row | None], strict=False).decode
+
+
+def _best_campaigns(partners: Sequence[str], rows: Iterable[_Row | None], bits: int) -> dict[str, Rank]:
+    """The winning campaign of each partner, in the day slots of these bits. The rows are in the order of the
+    partners, once for each area."""
+    best: dict[str, Rank] = {}
+    for partner, row in zip(cycle(partners), rows, strict=False):
+        if row is None:
+            continue
+        for name, attribute in row.items():
+            campaign = attribute.campaign
+            if campaign is not None and campaign.when.content & bits:
+                found = (campaign.areas is not None, -campaign.score.content, name[_PREFIX_LENGTH:])
+                if partner not in best or found < best[partner]:
+                    best[partner] = found
+    return best
+
+
+class ManifestRow(PartnerRow, table=MANIFEST):
+    """A partner in one of its delivery areas. Lookups do not read the main rows."""
+
+
+class Delivery(sk.Item, table=DELIVERY):
+    """The delivery areas of a partner."""
+
+    tenant: str
+    partner: str
+    areas: list[str]
+
+    key = sk.Key("{tenant}#{partner}")
+
+
+class Manifest(V2):
+    rows = ManifestRow
+    tables = (ManifestRow, Delivery)
+
+    async def areas_written(self, market: Market, partner: str, areas: Iterable[str], /) -> set[str]:
+        named = set(areas)
+        if EVERYWHERE not in named:
+            return named
+        known = await self._session.get(Delivery.key(tenant=market.tenant, partner=partner))
+        return set() if known is None else set(known.areas)
+
+    def areas_read(self, _market: Market, district: str | None, /) -> tuple[str, ...]:
+        return () if district is None else (district,)
+
+    async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
+        await self._session.batch(
+            put=(
+                Delivery(tenant=market.tenant, partner=partner, areas=sorted(there)) for partner, there in areas.items()
+            )
+        )

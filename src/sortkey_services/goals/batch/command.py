@@ -25,8 +25,7 @@ from rich.table import Table
 import sortkey as sk
 from sortkey_services.goals.batch.batch_run import BatchRejected, parse_as_of, parse_month
 from sortkey_services.goals.batch.engine import ENGINES
-from sortkey_services.goals.model import TABLES, views
-from sortkey_services.goals.reconciliation_item import OUTCOMES
+from sortkey_services.goals.model import OUTCOMES, TABLES, views
 
 if TYPE_CHECKING:
     # Installed with `batch` only.
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from sortkey_services.goals.batch.reconciliation import Example
 
 JOB: Final = "sortkey_services.goals.batch.job"
-DEMO: Final = "sortkey_services.goals.demo_inputs"
+DEMO: Final = "sortkey_services.goals.batch.demo_gold"
 _INPUTS: Final = ("gold", "rules", "as_of", "month")
 _EXCLUDED: Final = {"rollback": ("demo", *_INPUTS, "master", "report"), "demo": _INPUTS}
 """Options that another one makes meaningless."""

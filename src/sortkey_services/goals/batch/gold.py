@@ -1,16 +1,18 @@
-"""The gold tables: a folder of Parquet, with one folder for each table.
+"""The gold tables: a folder of Parquet, with one folder for each table; and what must be true of them.
 
     customers/*.parquet      person_id, name, tier, language, notifications
     goals/*.parquet          person_id, goal_id, month, target_cents
     contributions/*.parquet  contribution_id, person_id, goal_id, status, amount_cents, effective_at
 
-Every file's columns and types are checked by its footer, so both engines reject the same files in the same words.
+Every file's columns and types are checked by its footer, so both engines reject the same files in the same words. The
+rows are checked by SQL before anything is written. Each check names what is wrong, with an example.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +20,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as types
 
-from sortkey_services.goals.batch.batch_run import BatchRejected
+from sortkey_services.goals.batch.batch_run import BatchRejected, BatchRun
+from sortkey_services.goals.batch.engine import Engine
+from sortkey_services.goals.event import MAX_ID_BYTES, error_in_id
+
+MAX_TEXT: Final = 10_000
+MAX_GOALS: Final = 500
+"""Of a person in a month: with these and the longest texts, an item is below DynamoDB's 400 KB."""
+MAX_CENTS: Final = 10**14
+"""A float still tells the cents of such an amount apart."""
+_SHOWN_COLUMNS: Final = 4
+_IDS: Final = (("customers", "person_id"), ("goals", "goal_id"))
+"""Others are only compared with these."""
 
 
 class ColumnType(NamedTuple):
@@ -37,8 +50,7 @@ TEXT: Final = ColumnType("text", _is_text, "STRING")
 BOOLEAN: Final = ColumnType("boolean", types.is_boolean, "BOOLEAN")
 CENTS: Final = ColumnType("bigint (whole cents)", types.is_signed_integer, "BIGINT")
 INSTANT: Final = ColumnType("timestamp (in UTC)", types.is_timestamp, "")
-
-TABLES: Final[Mapping[str, Mapping[str, ColumnType]]] = {
+COLUMNS: Final[Mapping[str, Mapping[str, ColumnType]]] = {
     "customers": {"person_id": TEXT, "name": TEXT, "tier": TEXT, "language": TEXT, "notifications": BOOLEAN},
     "goals": {"person_id": TEXT, "goal_id": TEXT, "month": TEXT, "target_cents": CENTS},
     "contributions": {
@@ -75,12 +87,12 @@ def find_gold(folder: Path) -> Gold:
     """Raises BatchRejected for a folder or a column that is missing, and for a column of another type."""
     if not folder.is_dir():
         raise BatchRejected(f"--gold {folder}: there is no such folder")
-    return Gold({name: _files(folder / name, columns) for name, columns in TABLES.items()})
+    return Gold({name: _files(folder / name, columns) for name, columns in COLUMNS.items()})
 
 
 def _files(folder: Path, columns: Mapping[str, ColumnType]) -> list[list[Path]]:
     if not folder.is_dir():
-        raise BatchRejected(f"{folder}: there is no such folder; gold has {', '.join(TABLES)}")
+        raise BatchRejected(f"{folder}: there is no such folder; gold has {', '.join(COLUMNS)}")
     by_types: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*.parquet")):
         # What is unfinished, and what Spark and others note beside their files, as _temporary, _SUCCESS, _delta_log.
@@ -105,3 +117,117 @@ def _types(path: Path, columns: Mapping[str, ColumnType]) -> str:
         if not wanted.accepts(given):
             raise BatchRejected(f"{path}: the column {name} must be {wanted.name}, not {given}")
     return ", ".join(str(schema.field(name).type) for name in columns)
+
+
+class Check(NamedTuple):
+    """Wrong if there is such a row; the message shows its columns, as texts."""
+
+    message: str
+    columns: tuple[str, ...]
+    rows: str
+    """What follows FROM."""
+
+    def sql(self, number: int) -> str:
+        shown = [*self.columns, *["NULL"] * (_SHOWN_COLUMNS - len(self.columns))]
+        columns = ", ".join(f"CAST({each} AS STRING) AS shown_{place}" for place, each in enumerate(shown))
+        return f"SELECT {number} AS number, * FROM (SELECT {columns} FROM {self.rows} LIMIT 1) AS check_{number}"
+
+
+CHECKS: Final = (
+    *(
+        Check(
+            f"customers: {column} must have at most {MAX_TEXT:,} characters, not {{1}} (person {{0}})",
+            ("person_id", f"length({column})"),
+            f"gold_customers WHERE length({column}) > {MAX_TEXT}",
+        )
+        for column in ("name", "tier", "language")
+    ),
+    Check(
+        "contributions: status must be CONFIRMED or REJECTED, not {0!r} (contribution {1})",
+        ("status", "contribution_id"),
+        "gold_contributions WHERE status NOT IN ('CONFIRMED', 'REJECTED')",
+    ),
+    Check(
+        f"goals: target_cents must be from 0 to {MAX_CENTS:,}, not {{0}} (of {{1}}, {{2}})",
+        ("target_cents", "person_id", "goal_id"),
+        f"gold_goals WHERE target_cents < 0 OR target_cents > {MAX_CENTS}",
+    ),
+    Check(
+        "goals: month must be as 2026-05, not {0!r} (of {1}, {2})",
+        ("month", "person_id", "goal_id"),
+        "gold_goals WHERE length(month) <> 7 OR NOT regexp_like(month, '[0-9]{4}-(0[1-9]|1[0-2])')",
+    ),
+    Check(
+        f"goals: {{0}} has {{1}} in the month; a person may have {MAX_GOALS}",
+        ("person_id", "count(*)"),
+        "gold_goals AS goals JOIN batch_run ON goals.month = batch_run.month"
+        f" GROUP BY person_id HAVING count(*) > {MAX_GOALS}",
+    ),
+    Check(
+        f"contributions: the sum of {{0}}, {{1}} is beyond {MAX_CENTS:,} cents",
+        ("person_id", "goal_id"),
+        "of_month WHERE status = 'CONFIRMED' GROUP BY person_id, goal_id"
+        f" HAVING abs(sum(CAST(amount_cents AS DOUBLE))) > {MAX_CENTS}",
+    ),
+    Check(
+        "customers: person_id {0!r} is there {1} times; each person must be there once",
+        ("person_id", "count(*)"),
+        "gold_customers GROUP BY person_id HAVING count(*) > 1",
+    ),
+    Check(
+        "goals: {0}, {1} is there {3} times in {2}; each goal must be there once in a month",
+        ("person_id", "goal_id", "goals.month", "count(*)"),
+        "gold_goals AS goals JOIN batch_run ON goals.month = batch_run.month"
+        " GROUP BY person_id, goal_id, goals.month HAVING count(*) > 1",
+    ),
+    Check(
+        "contributions: contribution_id {0!r} is there {1} times in the month; the sums would be too high",
+        ("contribution_id", "count(*)"),
+        "of_month GROUP BY contribution_id HAVING count(*) > 1",
+    ),
+    Check(
+        "rules: no rule for {0}, tier {1}, holds on {day}; add one to goal_rules",
+        ("goal_id", "tier"),
+        "person_goals WHERE goal_id IS NOT NULL AND special_rate IS NULL",
+    ),
+)
+_ALL_CHECKS: Final = " UNION ALL ".join(check.sql(number) for number, check in enumerate(CHECKS))
+"""One query: on Spark, each has a cost of its own."""
+
+
+def check_gold(engine: Engine, run: BatchRun) -> int:
+    """Raises BatchRejected for the first thing that is wrong. Returns the number of persons."""
+    rows = {table: _check_nulls(engine, table) for table in COLUMNS}
+    if not rows["customers"]:
+        raise BatchRejected("customers: there is no row; an empty load would answer 404 for everybody")
+    ((goals,),) = engine.ask("SELECT count(*) FROM gold_goals AS goals JOIN batch_run ON goals.month = batch_run.month")
+    if not goals:
+        raise BatchRejected(f"goals: there is no goal for the month {run.month}; name another with --month")
+    for table, column in _IDS:
+        _check_ids(engine, table, column)
+    for number, *shown in sorted(engine.ask(_ALL_CHECKS), key=itemgetter(0)):
+        raise BatchRejected(CHECKS[number].message.format(*shown, day=run.day))
+    return rows["customers"]
+
+
+def _check_ids(engine: Engine, table: str, column: str) -> None:
+    """Whatever the service rejects as an id would be served to nobody."""
+    # Most ids are plain, so few have to come here. No SQL knows what is printable.
+    unusual = f"SELECT DISTINCT {column} FROM gold_{table} WHERE {column} = '' OR length({column}) > {MAX_ID_BYTES}"
+    for part in engine.rows(f"{unusual} OR regexp_like({column}, '[^ -~]')", (column,)):
+        for (value,) in part:
+            error = error_in_id(value)
+            if error is not None:
+                raise BatchRejected(f"{table}: {column} {f'{value!r:.300}'} cannot be served: {error}")
+
+
+def _check_nulls(engine: Engine, table: str) -> int:
+    """The number of rows."""
+    columns = COLUMNS[table]
+    ((rows, *filled),) = engine.ask(
+        f"SELECT count(*), {', '.join(f'count({name})' for name in columns)} FROM gold_{table}"
+    )
+    for name, number in zip(columns, filled, strict=True):
+        if number < rows:
+            raise BatchRejected(f"{table}: {name} is null in {rows - number:,} of {rows:,} rows; it must have a value")
+    return int(rows)

@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 import sortkey as sk
-from sortkey_services.goals.batch import steps
 from sortkey_services.goals.batch.batch_run import (
     BatchFailed,
     BatchRejected,
@@ -28,12 +27,9 @@ from sortkey_services.goals.batch.batch_run import (
     instant_of,
     micros_of,
 )
-from sortkey_services.goals.batch.checks import check_gold
 from sortkey_services.goals.batch.engine import Engine, PartitionedEngine, open_engine
-from sortkey_services.goals.batch.gold import INSTANT, Gold, find_gold
-from sortkey_services.goals.batch.gold import TABLES as COLUMNS
-from sortkey_services.goals.batch.partition_write import PartitionWrite
-from sortkey_services.goals.batch.person_views import BY, person_views
+from sortkey_services.goals.batch.gold import COLUMNS, INSTANT, Gold, check_gold, find_gold
+from sortkey_services.goals.batch.person_goals import BY, CONTRIBUTIONS, STEPS, PartitionWrite, person_views
 from sortkey_services.goals.batch.reconciliation import Reconciled, Reconciler
 from sortkey_services.goals.model import TABLES, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules, RulesError, read_rules
@@ -127,7 +123,7 @@ def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now:
     """The views of all steps, over inputs that are right."""
     for name in COLUMNS:
         _read_table(engine, name, gold)
-    engine.view("contributions", steps.CONTRIBUTIONS)
+    engine.view("contributions", CONTRIBUTIONS)
     run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
     valid = rules.on(run.day)
     _register(engine, run, valid)
@@ -173,7 +169,7 @@ def _register(engine: Engine, run: BatchRun, valid: list[Rule]) -> None:
     engine.table("batch_run", bounds, [row])
     columns = {"goal_id": "STRING", "tier": "STRING", "special_rate": "STRING"}
     engine.table("rules", columns, [(rule.goal, rule.tier, str(rule.rate)) for rule in valid])
-    for name, sql in steps.VIEWS.items():
+    for name, sql in STEPS.items():
         engine.view(name, sql)
 
 

@@ -22,8 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 import sortkey as sk
 from sortkey_services.goals.batch.batch_run import BatchRun, batch_run, instant_of, micros_of
 from sortkey_services.goals.batch.engine import Engine, Row
-from sortkey_services.goals.model import LIFETIME, REJECTED, Pending, PersonView, views
-from sortkey_services.goals.reconciliation_item import Reconciliation
+from sortkey_services.goals.model import LIFETIME, REJECTED, Pending, PersonView, Reconciliation, views
 
 T = TypeVar("T")
 

@@ -16,10 +16,9 @@ from typing import Final
 import sortkey as sk
 from sortkey_services.pricing.checks import Mistake, check_requester
 from sortkey_services.pricing.load.load_processes import LoadFailed
-from sortkey_services.pricing.load.price_files import FORMATS
+from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.load.raw_rows import UnusableFile
-from sortkey_services.pricing.service import Pricing
+from sortkey_services.pricing.service import PricingService
 from sortkey_services.pricing.settings import read_settings
 
 
@@ -59,7 +58,7 @@ async def _load(run: sk.services.JobRun) -> LoadedPrices:
     _, others = sk.graphql.read_graphql_settings("pricing", run.settings)
     settings = read_settings(others)
     async with run.connect() as session:
-        service = Pricing(session, settings)
+        service = PricingService(session, settings)
         load = PriceLoad(
             *(session, service, run.store, arguments.file, arguments.format),
             currency=settings.currency,

@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 import sortkey as sk
-from sortkey_services.pricing.load.checked_rows import RowCheck
-from sortkey_services.pricing.load.direct_rows import Part, direct_rows
-from sortkey_services.pricing.load.price_files import price_file
-from sortkey_services.pricing.load.raw_rows import UnusableFile
-from sortkey_services.pricing.model import PRICES
+from sortkey_services.pricing.load.file_check import RowCheck
+from sortkey_services.pricing.load.price_files import PriceFile, RowMistake, UnusableFile, price_file
+from sortkey_services.pricing.model import PRICES, PriceRow
+
+TURN: Final = 512
+"""Rows that one process takes before the next one's turn: neighbours in the file are often neighbours in the store."""
+
+
+class Part(NamedTuple):
+    number: int
+    of: int
+    """How many parts there are."""
+    after: int = 0
+    """How many of its rows are written already."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -55,6 +66,22 @@ def main(order: Order) -> None:
 def send(message: Message) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
     sys.stdout.buffer.flush()
+
+
+def direct_rows(file: PriceFile, check: RowCheck, part: Part) -> Iterator[PriceRow]:
+    """All direct rows of the part. Raises UnusableFile for a row that was right when the file was checked."""
+    turn, turns = part.number * TURN, part.of * TURN
+    index = 0
+    for each in file.read(lambda _done, _total: None):
+        direct = None if isinstance(each, RowMistake) else check.direct(each[1])
+        if direct is None:
+            if isinstance(each, RowMistake) or check.mistakes(each[1]):
+                raise UnusableFile(f"the file was changed while it was loaded: {file.row_name} {each[0]} is wrong now")
+            continue
+        if turn <= index % turns < turn + TURN:
+            store, channel, kind, product, cents, since = direct
+            yield PriceRow(store=store, channel=channel, kind=kind, product=product, cents=cents, since=since)
+        index += 1
 
 
 if __name__ == "__main__":

@@ -1,15 +1,248 @@
-"""Opens a file of prices by its format: CSV, JSON lines or Parquet."""
+"""Files of prices: CSV, JSON lines or Parquet, opened by their format and read row by row, before anything is checked.
+
+The columns are the members of a change as `POST /pricing/changes` takes them. A reader gives a row as its number in the
+file and one value for each column, None where the file has none; or as a `RowMistake`, if it cannot be read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from importlib import import_module
+from io import TextIOWrapper
+from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple, Protocol
 
-from sortkey_services.pricing.load.csv_file import CsvFile
-from sortkey_services.pricing.load.json_lines_file import JsonLinesFile
-from sortkey_services.pricing.load.parquet_file import ParquetFile
-from sortkey_services.pricing.load.raw_rows import PriceFile, UnusableFile
+import msgspec
+
+COLUMNS: Final = ("store", "product", "channel", "kind", "action", "amount", "currency", "effectiveAt")
+REQUIRED: Final = ("store", "product")
+LINES_BETWEEN_REPORTS: Final = 4096
+ROWS_AT_A_TIME: Final = 8192
+MOST_DIGITS: Final = 20
+"""More than any amount has."""
+
+Text = str | None
+RawRow = tuple[Text, Text, Text, Text, Text, str | int | float | Decimal | None, Text, str | datetime | None]
+"""One value for each of the columns."""
+
+
+class UnusableFile(Exception):
+    """The file cannot be loaded at all; the message names it and says why."""
+
+
+class RowMistake(NamedTuple):
+    """A row that cannot be loaded, and why."""
+
+    row: int
+    """Its line in a file of text, otherwise its number; from 1."""
+    message: str
+
+
+Read = Iterator[tuple[int, RawRow] | RowMistake]
+ShowRead = Callable[[int, int], None]
+"""Called with how much of a file is read, and how much there is: bytes or rows."""
+
+
+class PriceFile(Protocol):
+    @property
+    def row_name(self) -> str:
+        """What the number of a row is: `line` or `row`."""
+        ...
+
+    def read(self, show: ShowRead) -> Read:
+        """All rows, in order. Raises UnusableFile before the first one, if the file has no prices."""
+        ...
+
+
+class CsvFile:
+    """UTF-8, the first line names the columns, an empty cell is no value."""
+
+    row_name = "line"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, show: ShowRead) -> Read:
+        total = self._path.stat().st_size
+        # A byte that is not UTF-8 becomes a surrogate, which the checks reject together with its line.
+        with self._path.open("rb") as file:
+            text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            reader = csv.reader(text, strict=True)
+            columns = self._columns(reader)
+            width, ordered = len(columns), _in_order(columns)
+            read = 0
+            while True:
+                before = reader.line_num
+                try:
+                    cells = next(reader, None)
+                except csv.Error as error:
+                    # What follows an open quotation mark cannot be told from it.
+                    yield RowMistake(before + 1, f"is not CSV: {error}; nothing after it was read")
+                    return
+                if cells is None:
+                    return
+                read += 1
+                if read % LINES_BETWEEN_REPORTS == 0:
+                    show(file.tell(), total)
+                if len(cells) == width:
+                    yield before + 1, ordered([cell or None for cell in cells])
+                elif cells:
+                    yield RowMistake(before + 1, f"has {len(cells)} cells, but the first line names {width} columns")
+
+    def _columns(self, reader: Iterator[list[str]]) -> list[str]:
+        try:
+            columns = next(reader, None)
+        except csv.Error as error:
+            raise UnusableFile(f"{self._path}: the first line is not CSV: {error}") from error
+        if not columns:
+            raise UnusableFile(f"{self._path} is empty; its first line names the columns: {', '.join(COLUMNS)}")
+        check_columns(columns, str(self._path))
+        return columns
+
+
+def _in_order(columns: list[str]) -> Callable[[list[str | None]], Any]:
+    """From the cells of a line to a raw row."""
+    places = [columns.index(name) if name in columns else len(columns) for name in COLUMNS]
+    pick = itemgetter(*places)
+
+    def ordered(cells: list[str | None]) -> Any:
+        cells.append(None)
+        return pick(cells)
+
+    return ordered
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    store: str
+    product: str
+    channel: str | None = None
+    kind: str | None = None
+    action: str | None = None
+    amount: Decimal | None = None
+    currency: str | None = None
+    effective_at: str | None = None
+
+
+class JsonLinesFile:
+    """One object a line, with the members of a change. Empty lines are skipped."""
+
+    row_name = "line"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, show: ShowRead) -> Read:
+        total, done = self._path.stat().st_size, 0
+        decode = msgspec.json.Decoder(Line).decode
+        with self._path.open("rb") as file:
+            for number, text in enumerate(file, start=1):
+                done += len(text)
+                if number % LINES_BETWEEN_REPORTS == 0:
+                    show(done, total)
+                if number == 1:
+                    text = text.removeprefix(BOM_UTF8)
+                if not text or text.isspace():
+                    continue
+                try:
+                    line = decode(text)
+                except msgspec.ValidationError as error:
+                    yield RowMistake(number, str(error))
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    yield RowMistake(number, f"is not JSON: {error}")
+                else:
+                    yield number, _raw(line)
+
+
+def _raw(line: Line) -> RawRow:
+    amount = line.amount
+    text = None if amount is None else str(amount)
+    if amount is not None and "E" in str(text) and abs(amount.adjusted()) < MOST_DIGITS:
+        # JSON may say 1e2. The digits of 1e999999999 would fill the memory.
+        text = f"{amount:f}"
+    return (
+        *(line.store, line.product, line.channel, line.kind, line.action),
+        text,
+        line.currency,
+        line.effective_at,
+    )
+
+
+class ParquetFile:
+    """A column for each member of a change. A timestamp without a zone is UTC."""
+
+    row_name = "row"
+
+    def __init__(self, path: Path) -> None:
+        """Raises ModuleNotFoundError without pyarrow, which the extra `batch` installs."""
+        self._path = path
+        import_module("pyarrow.parquet")
+        self._arrow: Any = import_module("pyarrow")
+
+    def read(self, show: ShowRead) -> Read:
+        arrow = self._arrow
+        try:
+            with arrow.parquet.ParquetFile(self._path) as file:
+                self._check(file.schema_arrow)
+                total, number = file.metadata.num_rows, 1
+                for batch in file.iter_batches(ROWS_AT_A_TIME):
+                    columns = {name: self._values(batch.column(name)) for name in batch.schema.names}
+                    for row in zip(*(columns.get(name, repeat(None)) for name in COLUMNS), strict=False):
+                        yield number, row
+                        number += 1
+                    show(number - 1, total)
+        except (arrow.ArrowException, OSError, OverflowError, ValueError) as error:
+            raise UnusableFile(f"{self._path} cannot be read as Parquet: {error}") from error
+
+    def _values(self, column: Any) -> list[Any]:
+        if not self._arrow.types.is_timestamp(column.type):
+            values: list[Any] = column.to_pylist()
+            return values
+        # Python's datetimes have microseconds; pandas writes nanoseconds.
+        zone = column.type.tz
+        instants = column.cast(self._arrow.timestamp("us", zone), safe=False).to_pylist()
+        return [value and value.replace(tzinfo=UTC) for value in instants] if zone is None else instants
+
+    def _check(self, schema: Any) -> None:
+        check_columns(schema.names, str(self._path))
+        for name in schema.names:
+            kind = schema.field(name).type
+            if not _fits(name, self._arrow.types, kind):
+                wanted = {"amount": "decimal, integer, float or text", "effectiveAt": "timestamp or text"}
+                raise UnusableFile(
+                    f"{self._path}: the column {name!r} is {kind}; it must be {wanted.get(name, 'text')}"
+                )
+
+
+def _fits(name: str, types: Any, kind: Any) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
+        return True
+    if name == "amount":
+        return bool(types.is_decimal(kind) or types.is_integer(kind) or types.is_floating(kind))
+    return name == "effectiveAt" and bool(types.is_timestamp(kind))
+
+
+def check_columns(found: Iterable[str], file: str) -> None:
+    """A mistyped column would be ignored silently."""
+    names = list(found)
+    allowed = ", ".join(COLUMNS)
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise UnusableFile(f"{file}: there is no column {unknown[0]!r}; the columns are {allowed}")
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        raise UnusableFile(f"{file}: the column {missing[0]!r} is missing; the columns are {allowed}")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UnusableFile(f"{file}: the column {twice[0]!r} is there twice")
+
 
 FORMATS: Final[Mapping[str, Callable[[Path], PriceFile]]] = {
     "csv": CsvFile,

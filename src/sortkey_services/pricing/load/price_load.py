@@ -10,28 +10,67 @@ written after the last record are written again, which changes nothing.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Annotated, Final, NamedTuple, Protocol
 
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES
-from sortkey_services.pricing.instants import instant_of, micros_at
-from sortkey_services.pricing.load.checked_rows import RowCheck, change_of
-from sortkey_services.pricing.load.direct_rows import Part
-from sortkey_services.pricing.load.file_check import FileReport, check_file
-from sortkey_services.pricing.load.load_process import Order
+from sortkey_services.pricing.load.file_check import FileReport, RowCheck, change_of, check_file
+from sortkey_services.pricing.load.load_process import Order, Part
 from sortkey_services.pricing.load.load_processes import process_count, run_processes
-from sortkey_services.pricing.load.load_record import PRICES_LOAD, FileIdentity, PriceLoadRecord
-from sortkey_services.pricing.load.price_files import price_file
-from sortkey_services.pricing.load.raw_rows import Mistake, ShowRead, UnusableFile
-from sortkey_services.pricing.model import PriceRow
-from sortkey_services.pricing.types import ChangeInput, PriceChange
+from sortkey_services.pricing.load.price_files import RowMistake, ShowRead, UnusableFile, price_file
+from sortkey_services.pricing.model import PRICES, PriceRow
+from sortkey_services.pricing.prices import ChangeInput, PriceChange, instant_of, micros_at
 
+PRICES_LOAD: Final = "prices"
+"""One load at a time."""
 SECONDS_BETWEEN_RECORDS: Final = 1.0
+
+
+class PriceLoadRecord(sk.Item, table=PRICES):
+    """While a load is under way, and after one was interrupted."""
+
+    load: Annotated[str, sk.in_key]
+    file: str
+    size: int
+    modified: int
+    """Nanoseconds since 1970, as the file system has it."""
+    since: int
+    """What `effectiveAt` is for rows without one: when the load began, in microseconds since 1970."""
+    rows: int
+    """Of the file."""
+    direct: list[int]
+    """For each process that writes rows by itself, how many of its rows are written; empty if there is none."""
+    changes: int = 0
+    """How many of the rows that are made as changes are made."""
+
+    key = sk.Key("LOAD#{load}", "LOAD")
+
+    def is_of(self, file: FileIdentity) -> bool:
+        return (self.file, self.size, self.modified) == file
+
+    @property
+    def done(self) -> int:
+        return sum(self.direct) + self.changes
+
+
+class FileIdentity(NamedTuple):
+    """What tells whether a file is the same as before."""
+
+    name: str
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileIdentity:
+        found = os.stat(path)
+        return cls(path.name, found.st_size, found.st_mtime_ns)
 
 
 class ChangesPrices(Protocol):
@@ -39,7 +78,7 @@ class ChangesPrices(Protocol):
 
     async def change_prices(
         self, changes: Sequence[ChangeInput], requested_by: str | None = None
-    ) -> list[PriceChange]: ...
+    ) -> list[PriceChange[Decimal]]: ...
 
 
 class WrongRows(Exception):
@@ -172,7 +211,7 @@ class PriceLoad:
 
     def _changes(self, check: RowCheck, since: datetime, *, is_all: bool) -> Iterator[ChangeInput]:
         for each in self._file.read(lambda _done, _total: None):
-            if isinstance(each, Mistake):
+            if isinstance(each, RowMistake):
                 raise UnusableFile(f"{self._path} was changed while it was loaded")
             if is_all or check.direct(each[1]) is None:
                 yield change_of(each[1], since)

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 import sortkey as sk
-from sortkey_services.goals.api import GoalsService
 from sortkey_services.goals.batch.demo_gold import ANA, Deposit, demo_rules, write_gold
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
 from sortkey_services.goals.batch.spark_engine import SparkEngine
 from sortkey_services.goals.model import PENDING, REJECTED, TABLES, PersonView
 from sortkey_services.goals.rules import Rules
 from sortkey_services.goals.rules_database import write_rules
+from sortkey_services.goals.service import GoalsService
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
 from tests.kafka.topic import everything, produce

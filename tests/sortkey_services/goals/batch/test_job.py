@@ -16,7 +16,7 @@ import sortkey as sk
 from sortkey_services.goals.batch.batch_run import BatchRejected
 from sortkey_services.goals.batch.demo_gold import ANA, Deposit, demo_rules, write_gold
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
-from sortkey_services.goals.batch.person_views import person_views
+from sortkey_services.goals.batch.person_goals import person_views
 from sortkey_services.goals.model import GoalView, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import sortkey as sk
 from sortkey_services.goals.batch.job import BatchResult, run_batch
 from sortkey_services.goals.batch.reconciliation import EXAMPLES, Example
-from sortkey_services.goals.model import LIFETIME, PENDING, REJECTED, DepositStatus, Pending
-from sortkey_services.goals.reconciliation_item import OUTCOMES, Reconciliation
+from sortkey_services.goals.model import LIFETIME, OUTCOMES, PENDING, REJECTED, DepositStatus, Pending, Reconciliation
 from tests.sortkey_services.goals.batch.small_gold import SmallGold
 
 # The store removes expired rows by its own clock, so the story is in a year to come.

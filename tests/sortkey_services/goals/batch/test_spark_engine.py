@@ -14,10 +14,9 @@ from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, B
 from sortkey_services.goals.batch.demo_gold import demo_rules, write_gold
 from sortkey_services.goals.batch.engine import Engine
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
-from sortkey_services.goals.batch.partition_write import PartitionWrite
+from sortkey_services.goals.batch.person_goals import PartitionWrite
 from sortkey_services.goals.batch.spark_engine import SparkEngine, reason
-from sortkey_services.goals.model import PENDING, Pending, PersonView, views
-from sortkey_services.goals.reconciliation_item import Reconciliation
+from sortkey_services.goals.model import PENDING, Pending, PersonView, Reconciliation, views
 from sortkey_services.goals.rules_database import write_rules
 from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may
 

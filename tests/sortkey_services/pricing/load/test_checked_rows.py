@@ -10,11 +10,10 @@ import pytest
 
 import sortkey as sk
 from sortkey_services.pricing.checks import ChangeChecks
-from sortkey_services.pricing.instants import micros_of
-from sortkey_services.pricing.load import checked_rows
-from sortkey_services.pricing.load.checked_rows import RowCheck, change_of
-from sortkey_services.pricing.load.raw_rows import COLUMNS
-from sortkey_services.pricing.types import PriceKind
+from sortkey_services.pricing.load import file_check
+from sortkey_services.pricing.load.file_check import RowCheck, change_of
+from sortkey_services.pricing.load.price_files import COLUMNS
+from sortkey_services.pricing.prices import PriceKind, micros_of
 
 NOW = datetime(2026, 8, 24, 12, tzinfo=UTC)
 SINCE = micros_of(NOW)
@@ -109,7 +108,7 @@ def test_what_is_remembered_depends_on_the_kind(check: RowCheck) -> None:
 
 
 def test_what_is_remembered_is_bounded(check: RowCheck, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked_rows, "REMEMBERED", 10)
+    monkeypatch.setattr(file_check, "REMEMBERED", 10)
     for number in range(100):
         found = check.direct(raw(store=str(number)))
         assert found is not None

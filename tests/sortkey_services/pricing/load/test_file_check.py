@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sortkey_services.pricing.load.checked_rows import RowCheck
-from sortkey_services.pricing.load.file_check import NAMED_MISTAKES, FileReport, check_file
-from sortkey_services.pricing.load.price_files import price_file
-from sortkey_services.pricing.load.raw_rows import Mistake
+from sortkey_services.pricing.load.file_check import NAMED_MISTAKES, FileReport, RowCheck, check_file
+from sortkey_services.pricing.load.price_files import RowMistake, price_file
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
 SINCE = 1_787_000_000_000_000
@@ -44,8 +42,8 @@ def test_the_same_price_twice(tmp_path: Path) -> None:
     path = csv_file(tmp_path / "a.csv", *rows)
     report = checked(path)
     assert report.mistakes == [
-        Mistake(5, "has the BASE price of product P1 in store 7, channel ALL again, which line 2 has"),
-        Mistake(6, "has the BASE price of product P1 in store 8, channel ALL again, which line 3 has"),
+        RowMistake(5, "has the BASE price of product P1 in store 7, channel ALL again, which line 2 has"),
+        RowMistake(6, "has the BASE price of product P1 in store 8, channel ALL again, which line 3 has"),
     ]
     # Changes of one price follow each other.
     assert checked(path, once=False).wrong == 0

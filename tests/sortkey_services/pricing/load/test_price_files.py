@@ -11,9 +11,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sortkey_services.pricing.load import csv_file, json_lines_file, parquet_file
-from sortkey_services.pricing.load.price_files import price_file
-from sortkey_services.pricing.load.raw_rows import Mistake, UnusableFile
+from sortkey_services.pricing.load import price_files
+from sortkey_services.pricing.load.price_files import RowMistake, UnusableFile, price_file
 
 ALL = "store,product,channel,kind,action,amount,currency,effectiveAt"
 AT = datetime(2026, 8, 24, 10, tzinfo=UTC)
@@ -61,8 +60,8 @@ def test_columns_of_csv_in_any_order_with_quotes_and_a_byte_order_mark(tmp_path:
 
 def test_mistakes_of_csv(tmp_path: Path) -> None:
     assert read(csv(tmp_path, "store,product,amount\n7,P1\n8,P1,2.00,x\n9,P1,3.00\n")) == [
-        Mistake(2, "has 2 cells, but the first line names 3 columns"),
-        Mistake(3, "has 4 cells, but the first line names 3 columns"),
+        RowMistake(2, "has 2 cells, but the first line names 3 columns"),
+        RowMistake(3, "has 4 cells, but the first line names 3 columns"),
         (4, ("9", "P1", None, None, None, "3.00", None, None)),
     ]
     (_, end) = read(csv(tmp_path, 'store,product,amount\n7,P1,1.00\n8,"P1,1.00\n9,P1,1.00\n'))
@@ -198,15 +197,15 @@ def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
 
 def test_the_format_is_told_by_the_suffix_or_given(tmp_path: Path) -> None:
     for name, kind in (
-        ("a.CSV", csv_file.CsvFile),
-        ("a.jsonl", json_lines_file.JsonLinesFile),
-        ("a.ndjson", json_lines_file.JsonLinesFile),
-        ("a.parquet", parquet_file.ParquetFile),
+        ("a.CSV", price_files.CsvFile),
+        ("a.jsonl", price_files.JsonLinesFile),
+        ("a.ndjson", price_files.JsonLinesFile),
+        ("a.parquet", price_files.ParquetFile),
     ):
         (tmp_path / name).touch()
         assert type(price_file(tmp_path / name)) is kind
     (tmp_path / "a.txt").touch()
-    assert type(price_file(tmp_path / "a.txt", "csv")) is csv_file.CsvFile
+    assert type(price_file(tmp_path / "a.txt", "csv")) is price_files.CsvFile
     with pytest.raises(UnusableFile, match=r"a\.txt: the format is not known by its suffix; give --format csv\|jsonl"):
         price_file(tmp_path / "a.txt")
     with pytest.raises(UnusableFile, match="there is no file"):

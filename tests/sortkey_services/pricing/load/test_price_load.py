@@ -6,21 +6,20 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sortkey as sk
-from sortkey_services.pricing.load import direct_rows, price_load
-from sortkey_services.pricing.load.checked_rows import RowCheck
+from sortkey_services.pricing.load import load_process, price_load
+from sortkey_services.pricing.load.file_check import RowCheck
 from sortkey_services.pricing.load.load_processes import LoadFailed, process_count
-from sortkey_services.pricing.load.load_record import PriceLoadRecord
-from sortkey_services.pricing.load.price_files import price_file
-from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.load.raw_rows import UnusableFile
+from sortkey_services.pricing.load.price_files import UnusableFile, price_file
+from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, PriceLoadRecord, WrongRows
 from sortkey_services.pricing.model import PRICES, PriceRow
-from sortkey_services.pricing.types import ChangeInput, PriceChange, PriceKind
+from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKind
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
 NOW = 1_787_000_000.0
@@ -35,7 +34,9 @@ class Changes:
         self.lists: list[int] = []
         self.fails = False
 
-    async def change_prices(self, changes: Sequence[ChangeInput], requested_by: str | None = None) -> list[PriceChange]:
+    async def change_prices(
+        self, changes: Sequence[ChangeInput], requested_by: str | None = None
+    ) -> list[PriceChange[Decimal]]:
         if self.fails:
             raise sk.services.Conflict("not now")
         assert requested_by == "Ada"
@@ -201,6 +202,7 @@ def test_an_interrupted_load_goes_on(tmp_path: Path) -> None:
     with_loads(tmp_path, test)
 
 
+@pytest.mark.slow
 def test_another_file_does_not_continue_an_interrupted_load(tmp_path: Path) -> None:
     path = csv_file(tmp_path / "prices.csv", "7,P1,1")
 
@@ -232,13 +234,13 @@ def test_a_process_that_fails_ends_the_load(tmp_path: Path) -> None:
 
 
 def test_parts_have_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_rows, "TURN", 7)
+    monkeypatch.setattr(load_process, "TURN", 7)
     file = price_file(csv_file(tmp_path / "prices.csv", *priced(10, 10)))
     check = RowCheck("EUR", SINCE)
     found = [
         (row.store, row.product)
         for number in range(3)
-        for row in direct_rows.direct_rows(file, check, direct_rows.Part(number, 3))
+        for row in load_process.direct_rows(file, check, load_process.Part(number, 3))
     ]
     assert len(found) == len(set(found)) == 100
 
@@ -247,7 +249,7 @@ def test_a_file_that_was_changed_meanwhile(tmp_path: Path) -> None:
     file = price_file(csv_file(tmp_path / "prices.csv", "7,P1,1", "7,P2,x"))
     check = RowCheck("EUR", SINCE)
     with pytest.raises(UnusableFile, match="line 3 is wrong now"):
-        list(direct_rows.direct_rows(file, check, direct_rows.Part(0, 1)))
+        list(load_process.direct_rows(file, check, load_process.Part(0, 1)))
 
 
 def test_small_files_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:

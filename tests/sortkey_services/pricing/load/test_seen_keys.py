@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sortkey_services.pricing.load.seen_keys import SeenKeys
+from sortkey_services.pricing.load.file_check import SeenKeys
 
 
 def test_keys_that_were_added_twice() -> None:

@@ -1,0 +1,196 @@
+"""Which store a program means: its URL, the access to AWS that it gives, and what such a store can do.
+
+./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, created if missing
+memory:                                                          memory only, gone at close
+http://HOST:PORT   https://HOST:PORT                             any endpoint with DynamoDB's protocol
+dynamodb://REGION                                                AWS, with its usual credential chain
+
+Options follow a question mark: `?prefix=dev-` is put before every table name, and `?store=alternator` names the product
+behind an endpoint that does not identify itself. An endpoint that does is known by the `Server` header of its answers,
+AWS by its address: a program that needs more than its store can do fails when it opens the store, not at its first
+request.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do."""
+
+    store: str
+    """Its name, for messages."""
+    transactions: bool = True
+    """TransactGetItems and TransactWriteItems."""
+    consumed_capacity: bool = True
+    """Whether answers have the consumed capacity when asked for."""
+    streams: bool = True
+    ttl: bool = True
+    index_projections: bool = True
+    """Whether an index may project fewer attributes than all."""
+    multi_attribute_index_keys: bool = False
+    """Whether an index key may have several attributes, not joined into one."""
+    ties_by_hash: bool = False
+    """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+
+
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True)
+AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
+ALTERNATOR: Final = Capabilities(
+    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False
+)
+UNKNOWN: Final = Capabilities("an unknown endpoint")
+"""Assumed to be compatible."""
+
+STORES: Final[Mapping[str, Capabilities]] = {
+    "aws": AWS,
+    "alternator": ALTERNATOR,
+    "dynamodb-local": DYNAMODB_LOCAL,
+    "sortkey": SORTKEY,
+}
+"""By name in a URL's `?store=`."""
+
+_BY_SERVER: Final = {"sortkey": SORTKEY, "jetty": DYNAMODB_LOCAL, "seastar": ALTERNATOR, "scylladb": ALTERNATOR}
+
+
+def capabilities_of(answer: Mapping[str, Any]) -> Capabilities:
+    """The capabilities of the endpoint that sent this answer."""
+    server = answer["ResponseMetadata"]["HTTPHeaders"].get("server", "").lower()
+    return next((found for name, found in _BY_SERVER.items() if name in server), UNKNOWN)
+
+
+# At least two letters, so that C:\data is a path.
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
+_SCHEMES: Final = frozenset({"file", "memory", "http", "https", "dynamodb"})
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
+_TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_WHAT_WORKS: Final = (
+    "use a folder's path, 'file:PATH', 'memory:', 'http://HOST:PORT', 'https://HOST:PORT' or 'dynamodb://REGION'"
+)
+
+
+class Remote(msgspec.Struct, frozen=True):
+    """An endpoint, or AWS in a region."""
+
+    endpoint: str | None
+    region: str | None
+    store: str | None
+    """The product behind the endpoint, one of `STORES`."""
+
+
+class Store(msgspec.Struct, frozen=True):
+    """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None."""
+
+    url: str
+    path: Path | None
+    remote: Remote | None = None
+    prefix: str = ""
+
+
+def parse(url: str | os.PathLike[str]) -> Store:
+    """The store that a URL or a path names. Raises ValueError for anything else. Opens nothing."""
+    if not isinstance(url, str):
+        path = Path(url)
+        return Store(str(path), path)
+    address, _, query = url.partition("?")
+    matched = _SCHEME.fullmatch(address)
+    scheme, rest = (matched[1].lower(), matched[2]) if matched else ("file", address)
+    if scheme not in _SCHEMES:
+        raise ValueError(f"{url!r} has the unknown scheme {scheme!r}: {_WHAT_WORKS} (a path with a colon: './{url}')")
+    options = _options(url, query)
+    prefix = _prefix(url, options)
+    if scheme == "memory":
+        if rest:
+            raise ValueError(f"{url!r} names a store in memory, which has no name: use 'memory:'")
+        return Store(url, None, None, prefix)
+    if scheme == "file":
+        return Store(url, _folder(url, rest), None, prefix)
+    endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)
+    return Store(url, None, Remote(endpoint, region, _store(url, options)), prefix)
+
+
+def _options(url: str, query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+    except ValueError:
+        raise ValueError(f"{url!r}: the options after '?' are not NAME=VALUE, joined by '&'") from None
+    scheme = url.partition(":")[0].lower()
+    known = {"prefix", "store"} if scheme in {"http", "https"} else {"prefix"}
+    for name in options.keys() - known:
+        raise ValueError(f"{url!r} has the unknown option {name!r}: known are {', '.join(sorted(known))}")
+    return options
+
+
+def _prefix(url: str, options: dict[str, str]) -> str:
+    prefix = options.get("prefix", "")
+    if prefix and not _TABLE_NAME.fullmatch(prefix):
+        raise ValueError(f"{url!r}: a table name prefix has only letters, digits, '_', '-' and '.'")
+    return prefix
+
+
+def _store(url: str, options: dict[str, str]) -> str | None:
+    store = options.get("store")
+    if store is not None and store not in STORES:
+        raise ValueError(f"{url!r}: store must be one of {', '.join(STORES)}")
+    return store
+
+
+def _folder(url: str, rest: str) -> Path:
+    if rest.startswith("//"):
+        if not rest.startswith("///"):
+            raise ValueError(f"{url!r} names a host: a file URL is 'file:PATH' or 'file:///PATH'")
+        rest = rest[2:]
+    if not rest or "\0" in rest:
+        raise ValueError(f"{url!r} does not name a folder: {_WHAT_WORKS}")
+    return Path(rest)
+
+
+def _endpoint(url: str, address: str) -> tuple[str, None]:
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+        _ = parts.port  # parsed on access only
+    except ValueError as error:
+        raise ValueError(f"{url!r} is not an endpoint: {error}") from None
+    if not host or parts.username is not None or parts.fragment or any(map(str.isspace, address)):
+        raise ValueError(f"{url!r} is not an endpoint: use 'http://HOST:PORT', with credentials from the environment")
+    return address, None
+
+
+def _region(url: str, rest: str) -> tuple[None, str]:
+    region = rest.removeprefix("//").removesuffix("/")
+    if not rest.startswith("//") or not _REGION.fullmatch(region):
+        raise ValueError(f"{url!r} does not name an AWS region: use 'dynamodb://REGION', such as dynamodb://eu-west-1")
+    return None, region
+
+
+class AwsAccess(NamedTuple):
+    """A session or a configuration of the program's own: assumed roles, profiles, retries, proxies, tracing.
+
+    sk.connect("dynamodb://eu-west-1", session=boto3.Session(profile_name="shop"), config=Config(read_timeout=2))
+    """
+
+    session: Any = None
+    """A session of boto3 or botocore, for async use one of aioboto3 or aiobotocore; None for one of our own."""
+    config: Any = None
+    """A botocore Config, which goes before ours."""
+
+    def reject_in_process(self, url: str) -> None:
+        """Raises ValueError if a store that needs no AWS is given any of it."""
+        if self.session is not None or self.config is not None:
+            raise ValueError(f"{url!r} is a store in the process; session and config are for endpoints and for AWS")
+
+
+DEFAULT_ACCESS: Final = AwsAccess()

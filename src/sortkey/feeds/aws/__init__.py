@@ -1,0 +1,1 @@
+"""Feeds on AWS: Lambda functions, and EventBridge Scheduler instead of timers in the store."""

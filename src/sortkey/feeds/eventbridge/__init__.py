@@ -1,1 +1,0 @@
-"""Schedules on AWS: EventBridge Scheduler instead of timers in the store."""

@@ -1,0 +1,1 @@
+"""Work that processes share by shards: leases, dead letters, metrics."""

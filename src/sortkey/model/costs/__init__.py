@@ -1,0 +1,1 @@
+"""What access paths cost: explained before a request, and metered after it."""

@@ -1,0 +1,1 @@
+"""The types of fields, and the forms in which their values are stored."""

@@ -1,0 +1,89 @@
+"""Changes of existing tables: a declared index is added, or tables are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sortkey.model.calls.arguments import require_key
+from sortkey.model.calls.create_tables import POLL, describe, table_request
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.errors import TablesDiffer, Unsupported
+from sortkey.model.items.key import BoundKey
+from sortkey.model.items.table import Table
+from sortkey.model.maintenance.long_work import LongWork
+from sortkey.model.tables import provision
+
+_POLL: Final = 0.5
+
+
+class IndexCreation(LongWork[bool]):
+    """Adds a declared index to an existing table, and waits until the store has built it. The result is whether the
+    index was missing."""
+
+    def __init__(self, context: Context, index: BoundKey[Any]) -> None:
+        require_key(index)
+        if index.layout.index is None:
+            raise TypeError(f"{index.name} is the primary key; expected an index, such as Order.by_day")
+        self._context = context
+        self._name = index.name
+        self._local = index.layout.local
+        self.index: str = index.layout.index
+        self.table: Table = index.schema.owner.__table__
+        self._was_missing = False
+
+    @property
+    def result(self) -> bool:
+        return self._was_missing
+
+    def pause(self) -> float:
+        return _POLL
+
+    def part(self) -> Steps[bool]:
+        description = yield from describe(self._context, self.table.name)
+        if description is None:
+            raise TablesDiffer(f"table {self.table.name} does not exist; create_tables creates it with its indexes")
+        if provision.has_index(description, self.index):
+            self._reject_difference(description)
+            return not provision.is_active(description, self.index)
+        if self._local:
+            raise Unsupported(f"{self._name} is a local index, which only a new table can get")
+        # A store makes one change of a table at a time.
+        if description["TableStatus"] == "ACTIVE":
+            yield from table_request(self._context, "UpdateTable", self._request())
+            self._was_missing = True
+        return True
+
+    def _request(self) -> dict[str, Any]:
+        return provision.add_index_request(self.table, self.index, native=self._context.multi_attribute_keys)
+
+    def _reject_difference(self, description: dict[str, Any]) -> None:
+        native = self._context.multi_attribute_keys
+        difference = provision.index_difference(self.table, description, self.index, native=native)
+        if difference is not None:
+            raise TablesDiffer(f"table {self.table.name}: {difference}")
+
+
+class DroppedTable(NamedTuple):
+    """A table that `drop_tables` drops."""
+
+    name: str
+    rows: int
+    """As DescribeTable reports; DynamoDB counts them about every six hours."""
+    table_bytes: int
+
+
+def drop_tables(context: Context, tables: Sequence[Table], dry_run: bool) -> Steps[list[DroppedTable]]:
+    """Those of the tables that exist."""
+    found: list[DroppedTable] = []
+    for table in tables:
+        description = yield from describe(context, table.name)
+        if description is not None:
+            found.append(DroppedTable(table.name, description["ItemCount"], description["TableSizeBytes"]))
+    if not dry_run:
+        for dropped in found:
+            yield from table_request(context, "DeleteTable", {"TableName": dropped.name})
+        for dropped in found:
+            while (yield from describe(context, dropped.name)) is not None:
+                yield POLL
+    return found

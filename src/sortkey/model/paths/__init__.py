@@ -1,1 +1,0 @@
-"""Access paths: what can be asked of a key or an index, and what it costs."""

@@ -1,1 +1,0 @@
-"""The records of a table's stream, as changes of items."""

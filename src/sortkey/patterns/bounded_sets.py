@@ -1,0 +1,481 @@
+"""Bounded collections: `sk.patterns.bounded`, a set in an item, and `sk.patterns.bounded_rows`, rows of a parent.
+
+**A bounded set** is a field of an item that never has more than N members. Each change is one UpdateItem, and its
+condition decides:
+
+    ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) <= :most
+    DELETE #pins :member     if  attribute_exists(#pk) AND contains(#pins, :one)
+
+and in both, attribute_type(#pins, :set), since other types have a size and elements, too, but cannot be changed so.
+The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
+the size are of one moment, and nothing is read for them.
+
+Other programs may store one value in several forms, such as a UUID in capital letters. The model's conditions are of
+what an item shows, and the store cannot tell that of the elements of such a set; a write would have to be conditional
+on the whole set as it was read, and of many writers at once, one would get through at a time. So a bounded set first
+asks the store for what is stored, and looks at the set that the store returns.
+
+**Bounded rows** are for collections that are too large for one item. Each change is one transaction of two writes, of
+the row and of the parent's count:
+
+    Put row          if  it does not exist          Delete row       if  it exists
+    ADD count 1      if  0 <= count < N             ADD count -1     if  count > 0
+
+A transaction returns nothing of what it has written, so the size is read afterwards. If a condition failed, one
+transaction reads the row and its parent together: the outcome and the size are of one moment. If that moment would
+allow the change, others were quicker, and the change is tried again. A count that cannot be right, because rows were
+written without it, is an error: every change of it would let in too many rows, or too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
+
+from msgspec import NODEFAULT
+
+from sortkey.model.calls.arguments import require_item, require_path
+from sortkey.model.calls.conditional_writes import Prepared, carry_out
+from sortkey.model.calls.item_decoder import decode_written
+from sortkey.model.calls.lookups import get, get_many
+from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.transaction import Action, Transaction, transact
+from sortkey.model.calls.updates import Update
+from sortkey.model.calls.writes import DeleteOrCheck
+from sortkey.model.changes.condition import EITHER, Condition, Results
+from sortkey.model.changes.conditions import above, at_least, attribute_of, below, contains, sized
+from sortkey.model.changes.operators import Discard, Operator, add, discard
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.changes.typed_field import FieldName, field_name
+from sortkey.model.errors import (
+    ConditionFailed,
+    DeclarationError,
+    DecodeError,
+    ItemMissing,
+    TransactionFailed,
+    suggestion,
+)
+from sortkey.model.fields.codec import Codec, Field, Row
+from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.converter import Value
+from sortkey.model.items.access_path import AccessPath
+from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.schema import Schema
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.pattern_steps import run_in
+from sortkey.model.sessions.session import Session
+
+Outcome = Literal["added", "present", "full", "removed", "absent"]
+ParentT = TypeVar("ParentT", bound=Item)
+ChildT = TypeVar("ChildT", bound=Item)
+ItemT = TypeVar("ItemT", bound=Item)
+
+_CONDITION: Final = "ConditionalCheckFailed"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """The answer of a bounded collection: `sk.patterns.Bounded(outcome="added", size=3)`."""
+
+    outcome: Outcome
+    """Of `add`: `added`, `present` (it was a member before) or `full`. Of `remove`: `removed` or `absent`."""
+    size: int
+    """The number of members, after the change if there was one."""
+
+
+class AsStored(Condition):
+    """A condition that the store tests on what is stored: a member in another form is another member. It is false for
+    what is no set of this type, so that the row comes back, and its error names it."""
+
+    def __init__(self, condition: Condition, tag: str) -> None:
+        self.condition = condition
+        self.tag = tag
+
+    def __repr__(self) -> str:
+        return repr(self.condition)
+
+    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
+        name, tag = placeholders.name(attribute_of(schema, field)), placeholders.value({"S": self.tag})
+        return all_of([self.condition.render(schema, field, placeholders), f"attribute_type({name}, {tag})"])
+
+    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
+        return self.condition.holds(schema, field, shown)
+
+    def right_results(self, _base: Any) -> Results:
+        return EITHER
+
+
+class DiscardStored(Discard):
+    """Removes members in the form in which Sortkey stores them."""
+
+    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
+        return False
+
+
+def as_shown(codec: Codec, field: str, member: Any) -> tuple[Any, str]:
+    """A member as an item shows it, and the type of the stored set. A codec may read another value than it was given to
+    write. Raises EncodeError for what the set cannot have."""
+    stored = codec.encode_field(field, {member}) or {}
+    (shown,) = codec.by_name[field].decode(stored)
+    (tag,) = stored
+    return shown, tag
+
+
+def forms_of(field: Field, stored: Value | None, member: Any) -> int:
+    """In how many forms a stored set has a member."""
+    if stored is None:
+        return 0
+    ((tag, elements),) = stored.items()
+    return sum(field.decode({tag: [each]}) == {member} for each in elements)
+
+
+class _Result(NamedTuple):
+    """Whether the stored set was changed, the members that the item shows afterwards, and the stored set if it was."""
+
+    is_changed: bool
+    members: AbstractSet[Any]
+    stored: Value | None
+
+    def has_other_form(self, field: Field, member: Any) -> bool:
+        """Whether the set has a member that was added also in another form."""
+        stored = self.stored or {}
+        # Most sets have each member in one form.
+        return sum(map(len, stored.values())) > len(self.members) and forms_of(field, stored, member) > 1
+
+
+class BoundedSet(Generic[ItemT]):
+    """A declared bounded set: see `sk.patterns.bounded`."""
+
+    def __init__(self, cls: type[ItemT], field: str, limit: int) -> None:
+        self.cls = cls
+        self.field = field
+        self.limit = limit
+        self._codec = schema_of(cls).codec
+        self._field = self._codec.by_name[field]
+        self._metered = f"bounded {cls.__name__}.{field}"
+
+    def __repr__(self) -> str:
+        return f"<bounded set {self.cls.__name__}.{self.field}: at most {self.limit} members>"
+
+    @overload
+    def add(self, db: Session, path: AccessPath[ItemT], member: Any) -> Bounded: ...
+    @overload
+    def add(self, db: AsyncSession, path: AccessPath[ItemT], member: Any) -> Coroutine[Any, Any, Bounded]: ...
+    def add(
+        self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any
+    ) -> Bounded | Coroutine[Any, Any, Bounded]:
+        """Add a member to the set of one item; the outcome is `added`, `present` or `full`. Raises ItemMissing if there
+        is no item."""
+        return run_in(db, partial(self._add, path=path, member=member))
+
+    @overload
+    def remove(self, db: Session, path: AccessPath[ItemT], member: Any) -> Bounded: ...
+    @overload
+    def remove(self, db: AsyncSession, path: AccessPath[ItemT], member: Any) -> Coroutine[Any, Any, Bounded]: ...
+    def remove(
+        self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any
+    ) -> Bounded | Coroutine[Any, Any, Bounded]:
+        """Remove a member; the outcome is `removed` or `absent`. Raises ItemMissing if there is no item."""
+        return run_in(db, partial(self._remove, path=path, member=member))
+
+    def _add(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
+        allowed = ~contains(member) & sized(at_most=self.limit - 1)
+        shown, tag = as_shown(self._codec, self.field, member)
+        result = yield from self._change(context, path, add({member}), AsStored(allowed, tag))
+        if result.is_changed and result.has_other_form(self._field, shown):
+            # The item showed the member before. It still does, and shows no more than before.
+            return Bounded("present", len(result.members))
+        if not result.is_changed and shown not in result.members and len(result.members) < self.limit:
+            # The store has counted several forms of one member.
+            result = yield from self._change(context, path, add({member}), allowed)
+        if result.is_changed:
+            return Bounded("added", len(result.members))
+        return Bounded("present" if shown in result.members else "full", len(result.members))
+
+    def _remove(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
+        shown, tag = as_shown(self._codec, self.field, member)
+        result = yield from self._change(context, path, DiscardStored({member}), AsStored(contains(member), tag))
+        if shown in result.members:
+            # It is stored in another form, too, or in another form only.
+            result = yield from self._change(context, path, discard({member}), contains(member))
+        return Bounded("removed" if result.is_changed else "absent", len(result.members))
+
+    def _change(
+        self, context: Context, path: AccessPath[ItemT], change: Operator, condition: Condition
+    ) -> Steps[_Result]:
+        require_path(path)
+        if not issubclass(path.schema.owner, self.cls):
+            raise TypeError(f"{self!r} is in the items of {self.cls.__name__}, not in {path!r}")
+        write = Update(context.adapt(path), {self.field: change}, {self.field: condition})
+        write.metered = self._metered
+        try:
+            _, answer = yield from carry_out(context, write, returning="ALL_NEW")
+        except ItemMissing:
+            raise
+        except ConditionFailed as error:
+            if not isinstance(error.item, self.cls):
+                # The key is that of an item of another class.
+                raise
+            return _Result(False, getattr(error.item, self.field), None)
+        row: Row = answer["Attributes"]
+        item = decode_written(write.schema, row, path, "was updated")
+        return _Result(True, getattr(item, self.field), row.get(self._field.attribute))
+
+
+def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[ItemT]:
+    """Declares that a set of each item of a class has at most `limit` members. Members are added and removed by one
+    conditional write each, whose answer is true however many programs write at once.
+
+        pins = sk.patterns.bounded(PinBoard, "pins", limit=100)
+        pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
+
+    With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
+    limited. See docs/guides/bounded-sets.md.
+    """
+    name = field_name(field)
+    schema = schema_of(cls)
+    if name not in schema.codec.by_name:
+        raise DeclarationError(f"{schema.name} has no field {name!r}{suggestion(name, schema.codec.by_name)}")
+    what = f"the bounded set {schema.name}.{name}"
+    if not is_set(schema.codec.by_name[name].annotation):
+        raise DeclarationError(f"{what}: the field must be a set, such as set[str]")
+    if schema.codec.if_absent(name):
+        raise DeclarationError(f"{what}: the default has members; a bounded set is empty at first")
+    require_limit(what, limit)
+    return BoundedSet(cls, name, limit)
+
+
+class _DeletePresent(DeleteOrCheck):
+    """A delete that fails if there is nothing to delete."""
+
+    def __init__(self, path: AccessPath[Any]) -> None:
+        super().__init__("Delete", path, None)
+
+    def prepare(self, _row: Row | None) -> Prepared:
+        placeholders = Placeholders()
+        partition = placeholders.name(self.schema.primary.partition.name)
+        members = {
+            "TableName": self.path.table,
+            "Key": self.key,
+            "ConditionExpression": f"attribute_exists({partition})",
+        }
+        return Prepared("Delete", placeholders.added_to(members))
+
+
+class _Change(NamedTuple):
+    """One change: what it writes, and what it answers."""
+
+    parent: AccessPath[Any]
+    child: AccessPath[Any]
+    transaction: Callable[[], Transaction]
+    done: Outcome
+    rejected: Callable[[bool, int], Outcome | None]
+    """The outcome without a change, for whether the row exists and the count; None if both allow the change."""
+
+
+class BoundedRows(Generic[ParentT, ChildT]):
+    """Declared bounded rows: see `sk.patterns.bounded_rows`."""
+
+    def __init__(
+        self, parent: type[ParentT], count: str, child: type[ChildT], limit: int, by: Mapping[str, str]
+    ) -> None:
+        self.parent = parent
+        self.count = count
+        self.child = child
+        self.limit = limit
+        self._by = by
+        self._metered = f"bounded {child.__name__}"
+
+    def __repr__(self) -> str:
+        counted = f"{self.parent.__name__}.{self.count}"
+        return f"<bounded rows {self.child.__name__}, counted in {counted}: at most {self.limit}>"
+
+    @overload
+    def add(self, db: Session, item: ChildT) -> Bounded: ...
+    @overload
+    def add(self, db: AsyncSession, item: ChildT) -> Coroutine[Any, Any, Bounded]: ...
+    def add(self, db: Session | AsyncSession, item: ChildT) -> Bounded | Coroutine[Any, Any, Bounded]:
+        """Put a row and count it in its parent; the outcome is `added`, `present` (the stored row stays as it is) or
+        `full`. Raises ItemMissing if there is no parent, and ConditionFailed if its count is below 0."""
+        return run_in(db, partial(self._add, item=item))
+
+    @overload
+    def remove(self, db: Session, path: AccessPath[ChildT]) -> Bounded: ...
+    @overload
+    def remove(self, db: AsyncSession, path: AccessPath[ChildT]) -> Coroutine[Any, Any, Bounded]: ...
+    def remove(self, db: Session | AsyncSession, path: AccessPath[ChildT]) -> Bounded | Coroutine[Any, Any, Bounded]:
+        """Delete a row and count it out; the outcome is `removed` or `absent`. Raises ItemMissing if there is no
+        parent, and ConditionFailed if the parent counts no rows although this one is there."""
+        return run_in(db, partial(self._remove, path=path))
+
+    def parent_of(self, path: AccessPath[ChildT]) -> AccessPath[ParentT]:
+        """The path of the parent that counts a row."""
+        given = {field: path.given[source] for field, source in self._by.items()}
+        made: AccessPath[ParentT] = getattr(self.parent, schema_of(self.parent).primary.name)(**given)
+        return made
+
+    def _add(self, context: Context, *, item: ChildT) -> Steps[Bounded]:
+        require_item(item)
+        if type(item) is not self.child:
+            raise TypeError(f"{self!r} takes items of {self.child.__name__}, not {item!r}")
+        child: AccessPath[ChildT] = getattr(self.child, schema_of(self.child).primary.name).of(item)
+        parent = self.parent_of(child)
+
+        def made() -> Transaction:
+            transaction = Transaction()
+            transaction.put(item, if_absent=True)
+            allowed = at_least(0) & below(self.limit)
+            transaction.update(parent, {self.count: add(1)}, where={self.count: allowed})
+            return transaction
+
+        def rejected(exists: bool, size: int) -> Outcome | None:
+            return "present" if exists else "full" if size >= self.limit else None
+
+        return (yield from self._carry_out(context, _Change(parent, child, made, "added", rejected)))
+
+    def _remove(self, context: Context, *, path: AccessPath[ChildT]) -> Steps[Bounded]:
+        require_path(path)
+        if path.schema.owner is not self.child:
+            raise TypeError(f"{self!r} removes items of {self.child.__name__}, not {path!r}")
+        path.key()
+        parent = self.parent_of(path)
+
+        def made() -> Transaction:
+            transaction = Transaction()
+            transaction.actions.append(Action(_DeletePresent(path)))
+            transaction.update(parent, {self.count: add(-1)}, where={self.count: above(0)})
+            return transaction
+
+        def rejected(exists: bool, _size: int) -> Outcome | None:
+            return None if exists else "absent"
+
+        return (yield from self._carry_out(context, _Change(parent, path, made, "removed", rejected)))
+
+    def _carry_out(self, context: Context, change: _Change) -> Steps[Bounded]:
+        context.require_transactions(repr(self))
+        attempt = 0
+        while True:
+            try:
+                yield from transact(context, change.transaction(), self._metered)
+            except TransactionFailed as error:
+                if not {None, _CONDITION}.issuperset(error.reasons):
+                    raise
+            else:
+                return Bounded(change.done, (yield from self._size(context, change)))
+            answer = yield from self._rejected(context, change)
+            if answer is not None:
+                return answer
+            yield context.pacing.pause(attempt)
+            attempt += 1
+
+    def _size(self, context: Context, change: _Change) -> Steps[int]:
+        """The parent's count; 0 if the parent was deleted after the change."""
+        try:
+            parent = yield from get(context, change.parent, True)
+        except DecodeError as error:
+            done = f"{change.child!r} was {change.done}, but its {self.parent.__name__} cannot be decoded"
+            raise DecodeError(f"{done}: {error}", key=error.key, written=True) from error
+        return 0 if parent is None else getattr(parent, self.count)
+
+    def _rejected(self, context: Context, change: _Change) -> Steps[Bounded | None]:
+        """The answer if the change cannot be made; None if by now it can. Raises ItemMissing without a parent."""
+        parent, child = yield from get_many(context, (change.parent, change.child), True, True)
+        if parent is None:
+            raise ItemMissing(f"{change.parent!r} does not exist")
+        size = getattr(parent, self.count)
+        if size < (0 if child is None else 1):
+            although = "" if child is None else f", although {change.child!r} is there"
+            raise ConditionFailed(
+                f"{change.parent!r}.{self.count} is {size}{although}: rows were written without {self!r}. "
+                f"Count the rows of this {self.parent.__name__}, and set {self.count} to their number",
+                parent,
+            )
+        outcome = change.rejected(child is not None, size)
+        return None if outcome is None else Bounded(outcome, size)
+
+
+def bounded_rows(
+    parent: type[ParentT],
+    count: FieldName,
+    child: type[ChildT],
+    *,
+    limit: int,
+    by: Mapping[str, str] | None = None,
+) -> BoundedRows[ParentT, ChildT]:
+    """Declares that each item of `parent` has at most `limit` rows, items of `child`, which its field `count` counts.
+    A row and its count change in one transaction, so they agree however many programs write at once.
+
+        pictures = sk.patterns.bounded_rows(Album, "pictures", Picture, limit=50_000, by={"id": "album"})
+        pictures.add(db, Picture(album="holidays", name="beach"))  # sk.patterns.Bounded(outcome="added", size=1)
+
+    With an async session, the calls are awaited. The key of a row has the fields of its parent's key; `by` names those
+    that are called otherwise. The parent must exist. The store must have transactions, or the call raises Unsupported.
+    See docs/guides/bounded-sets.md.
+    """
+    counted, rows = schema_of(parent), schema_of(child)
+    name = field_name(count)
+    check_count(counted, name)
+    check_rows(counted, rows)
+    require_limit(f"the bounded rows of {parent.__name__}", limit)
+    return BoundedRows(parent, name, child, limit, key_sources(counted, rows, by or {}))
+
+
+def require_limit(what: str, limit: object) -> None:
+    """Raises DeclarationError for a limit that is not a number of members."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise DeclarationError(f"{what}: limit= is the largest number of members, an int of at least 1, not {limit!r}")
+
+
+def check_count(parent: Schema[Any], count: str) -> None:
+    """Raises DeclarationError unless a field can count rows."""
+    fields = parent.codec.by_name
+    if count not in fields:
+        raise DeclarationError(f"{parent.name} has no field {count!r}{suggestion(count, fields)}")
+    annotation = fields[count].annotation
+    if annotation.base is not int or annotation.optional:
+        raise DeclarationError(f"{parent.name}.{count} counts rows, so it must be an int")
+    if count in parent.primary.fields:
+        raise DeclarationError(f"{parent.name}.{count} is part of the primary key, so it cannot count rows")
+    default = parent.codec.if_absent(count)
+    if default is not NODEFAULT and default != 0:
+        raise DeclarationError(f"{parent.name}.{count} is {default} by default; a parent without rows must count 0")
+
+
+def check_rows(parent: Schema[Any], child: Schema[Any]) -> None:
+    """Raises DeclarationError for rows whose count could not be right."""
+    if parent.owner is child.owner:
+        raise DeclarationError(f"{child.name}: the parent and its rows must be of different classes")
+    if child.tag is not None:
+        raise DeclarationError(
+            f"{child.name} has a tag: an item of another class may have the key of a row, and is not counted"
+        )
+    expires = child.codec.ttl_field
+    if expires is not None:
+        raise DeclarationError(
+            f"{child.name}.{expires} lets rows expire, and {parent.name} would still count them; leave the field out"
+        )
+
+
+def key_sources(parent: Schema[Any], child: Schema[Any], by: Mapping[str, str]) -> dict[str, str]:
+    """For each field of the parent's key, the field of the row's key that has its value. Raises DeclarationError."""
+    for name in by:
+        if name not in parent.primary.fields:
+            raise DeclarationError(
+                f"by= names {name!r}, which is not in the key of {parent.name}{suggestion(name, parent.primary.fields)}"
+            )
+    sources = {name: by.get(name, name) for name in parent.primary.fields}
+    for name, source in sources.items():
+        if source not in child.primary.fields:
+            raise DeclarationError(
+                f"the key of {child.name} has no {source!r}, so it does not tell the {name} of its {parent.name}; "
+                f'name the field that does: by={{"{name}": …}}'
+            )
+        here, there = parent.codec.by_name[name].annotation.declared, child.codec.by_name[source].annotation.declared
+        if here != there:
+            raise DeclarationError(
+                f"{parent.name}.{name} is {here}, and {child.name}.{source}, which it is taken from, is {there}"
+            )
+    return sources

@@ -1,1 +1,0 @@
-"""Bounded collections: sets, and rows with a counted parent, that never have more than N members."""

@@ -1,1 +1,0 @@
-"""Ranks and top lists of items by a number that they have."""

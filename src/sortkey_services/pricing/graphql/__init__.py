@@ -1,1 +1,0 @@
-"""Pricing over GraphQL."""

@@ -1,0 +1,234 @@
+"""Remote reads go the fast way; botocore repeats those without a complete answer, and callers see no difference."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import orjson
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.client import BaseClient
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import ClientError
+
+import sortkey as sk
+from sortkey.client.fast_reads import host_of, signed
+from sortkey.client.remote_formats import headers
+from tests.client.orders import EVERY_TYPE, ORDERS, key
+from tests.wire.serving import ServerProcess
+
+ITEM = {"Item": {"customer": {"S": "ada"}, "number": {"N": "1"}}}
+
+
+class ScriptedAnswer(NamedTuple):
+    status: int = 200
+    body: dict[str, Any] = ITEM
+    checksum: int | None = None
+    """A wrong checksum, if any."""
+
+
+THROTTLED = ScriptedAnswer(400, {"__type": "com.amazon.coral.availability#ThrottlingException", "message": "later"})
+MISSING = ScriptedAnswer(400, {"__type": "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException", "message": "no"})
+
+
+class Script:
+    """An endpoint that sends scripted answers, the last one repeatedly, and records the requests."""
+
+    def __init__(self) -> None:
+        self.answers: list[ScriptedAnswer | None] = []
+        self.requests: list[dict[str, str]] = []
+        script = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                script.requests.append({name.lower(): value for name, value in self.headers.items()})
+                self.rfile.read(int(self.headers["Content-Length"]))
+                answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
+                if answer is None:
+                    self.close_connection = True
+                    return
+                body = orjson.dumps(answer.body)
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("x-amzn-RequestId", "R1")
+                self.send_header("x-amz-crc32", str(crc32(body) if answer.checksum is None else answer.checksum))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Not logged."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}?store=dynamodb-local"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    made = Script()
+    yield made
+    made.close()
+
+
+def get(url: str) -> dict[str, Any]:
+    with sk.client(url) as client:
+        return client.get_item(TableName="orders", Key=key(1))
+
+
+def get_async(url: str) -> dict[str, Any]:
+    async def session() -> dict[str, Any]:
+        async with sk.async_client(url) as client:
+            return await client.get_item(TableName="orders", Key=key(1))
+
+    return asyncio.run(session())
+
+
+@contextmanager
+def stopped(server: ServerProcess) -> Iterator[ServerProcess]:
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+BOTH = pytest.mark.parametrize("read", [get, get_async])
+Read = Callable[[str], dict[str, Any]]
+
+
+@BOTH
+def test_a_complete_answer_takes_one_request(script: Script, read: Read) -> None:
+    script.answers = [ScriptedAnswer()]
+    answer = read(script.url)
+    assert answer["Item"] == ITEM["Item"]
+    metadata = answer["ResponseMetadata"]
+    assert (metadata["RequestId"], metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == ("R1", 200, 0)
+    assert metadata["HTTPHeaders"]["x-amzn-requestid"] == "R1"
+    (request,) = script.requests
+    assert request["x-amz-target"] == "DynamoDB_20120810.GetItem"
+    assert request["user-agent"].startswith("Botocore/") or request["user-agent"].startswith("aiobotocore/")
+
+
+# After throttling, a bad gateway, a broken connection or damaged bytes, botocore sends the read again.
+@pytest.mark.parametrize("trouble", [THROTTLED, ScriptedAnswer(502, {}), None, ScriptedAnswer(checksum=1)])
+@BOTH
+@pytest.mark.slow
+def test_botocore_repeats_other_reads(script: Script, read: Read, trouble: ScriptedAnswer | None) -> None:
+    script.answers = [trouble, ScriptedAnswer()]
+    assert read(script.url)["Item"] == ITEM["Item"]
+    assert len(script.requests) == 2
+
+
+@BOTH
+def test_errors_are_botocores(script: Script, read: Read) -> None:
+    script.answers = [MISSING]
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        read(script.url)
+
+
+# A role has a session token, which is signed as well.
+@BOTH
+def test_signatures_have_the_token(script: Script, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    script.answers = [ScriptedAnswer()]
+    read(script.url)
+    assert script.requests[0]["x-amz-security-token"] == "token"
+    assert "AKID" in script.requests[0]["authorization"]
+    assert "x-amz-security-token" in script.requests[0]["authorization"]
+
+
+# A proxy may serve an endpoint under a path, which the fast path would not sign.
+@BOTH
+def test_an_endpoint_under_a_path_is_botocores(script: Script, read: Read) -> None:
+    script.answers = [ScriptedAnswer()]
+    read(script.url.replace("?", "/below?"))
+    assert "attempt=1" in script.requests[0]["amz-sdk-request"]
+
+
+def test_writes_do_not_take_the_fast_path(script: Script) -> None:
+    script.answers = [THROTTLED, ScriptedAnswer(body={})]
+    with sk.client(script.url) as client:
+        client.put_item(TableName="orders", Item=EVERY_TYPE)
+    # botocore counts its attempts in a header.
+    first, second = [request["amz-sdk-request"] for request in script.requests]
+    assert "attempt=1" in first
+    assert "attempt=2" in second
+
+
+# The endpoint checks what was signed: a wrong signature would send every read a second time, through botocore.
+def test_every_read_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    keys = tmp_path / "keys.json"
+    keys.write_bytes(orjson.dumps({"AKID": {"secret": "secret"}}))
+    with stopped(ServerProcess("--memory", "--keys", keys)) as server, sk.client(server.url) as client:
+        client.create_table(**ORDERS)
+        client.put_item(TableName="orders", Item=EVERY_TYPE)
+        # From here on botocore is not to be had.
+        monkeypatch.setattr(BaseClient, "_make_api_call", None)
+        assert client.get_item(TableName="orders", Key=key(1))["Item"] == EVERY_TYPE
+        asked = {"RequestItems": {"orders": {"Keys": [key(1), key(2)]}}}
+        assert client.batch_get_item(**asked)["Responses"] == {"orders": [EVERY_TYPE]}
+        found = client.query(
+            TableName="orders",
+            KeyConditionExpression="customer = :c",
+            ExpressionAttributeValues={":c": {"S": "ada"}},
+            Limit=1,
+        )
+        assert found["Items"] == [EVERY_TYPE]
+        assert found["LastEvaluatedKey"] == key(1)
+
+
+MOMENT = "20260824T123000Z"
+
+
+@pytest.mark.parametrize("token", [None, "a+token/="])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "https://dynamodb.eu-west-1.amazonaws.com/"])
+@pytest.mark.parametrize("body", [b"{}", '{"é": "\\u0000"}'.encode()])
+def test_signatures_are_botocores(url: str, token: str | None, body: bytes) -> None:
+    credentials = ReadOnlyCredentials("AKID", "secret/+", token)
+    known = {**headers("GetItem"), "Host": host_of(url)}
+    ours = signed(known, body, credentials, "eu-west-1", "dynamodb", MOMENT)
+    request = AWSRequest(
+        method="POST", url=url, headers={name: ours[name] for name in ours if name != "Authorization"}, data=body
+    )
+    request.context["timestamp"] = MOMENT
+    theirs: Any = SigV4Auth(credentials, "dynamodb", "eu-west-1")
+    text = theirs.string_to_sign(request, theirs.canonical_request(request))
+    assert ours["Authorization"].endswith(f", Signature={theirs.signature(text, request)}")
+    assert f"Credential={theirs.scope(request)}, " in ours["Authorization"]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://127.0.0.1:8000/", "127.0.0.1:8000"),
+        ("http://localhost:80/", "localhost"),
+        ("https://db.example:443", "db.example"),
+        ("https://db.example:80", "db.example:80"),
+        ("http://[::1]:8000/", "[::1]:8000"),
+        ("http://[::1]:80/", "[::1]"),
+        ("https://db.example", "db.example"),
+    ],
+)
+def test_hosts(url: str, host: str) -> None:
+    assert host_of(url) == host

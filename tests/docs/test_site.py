@@ -1,0 +1,107 @@
+"""`make docs` builds the site: its links lead somewhere, nothing comes from other hosts, the reference is there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import sortkey as sk
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("docs", "src", "tools", "zensical.toml")
+COMMAND = re.compile(r"^docs:.*\n(?:\t.*\n)*?\t\$\(BIN\)/(zensical .*)$", re.MULTILINE)
+OTHER_HOST = re.compile(r"^(https?:)?//")
+
+
+class Document(HTMLParser):
+    """What a page links to, what it loads, and the places in it that can be linked to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.places: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value for name, value in attrs if value is not None}
+        self.places |= {attributes[name] for name in ("id", "name") if name in attributes}
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag == "link" and attributes.get("rel") not in ("canonical", "next", "prev"):
+            self.loaded.append(attributes.get("href", ""))
+        if tag in ("script", "img", "iframe", "source") and "src" in attributes:
+            self.loaded.append(attributes["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built of a copy, by the command of `make docs`."""
+    program = Path(sys.executable).parent / "zensical"
+    if not program.exists():
+        pytest.skip("zensical is not installed; make docs installs it")
+    copy = tmp_path_factory.mktemp("site")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(ROOT / name, copy)
+    (command,) = COMMAND.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
+    _, *arguments = shlex.split(command)
+    done = subprocess.run([program, *arguments], cwd=copy, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return copy / "site"
+
+
+@pytest.fixture(scope="module")
+def documents(site: Path) -> dict[Path, Document]:
+    return {
+        page: Document(page.read_text(encoding="utf-8")) for page in site.rglob("*.html") if page.name != "404.html"
+    }
+
+
+def broken(page: Path, documents: dict[Path, Document]) -> Iterator[str]:
+    for link in documents[page].links:
+        path, _, place = unquote(link).partition("#")
+        if OTHER_HOST.match(link) or link.startswith("mailto:"):
+            continue
+        target = (page.parent / path.partition("?")[0]).resolve() if path else page
+        if not target.is_file() or (place and target in documents and place not in documents[target].places):
+            yield link
+
+
+# Zensical checks the links of the pages, and not those that the docstrings have.
+def test_links_lead_somewhere(documents: dict[Path, Document]) -> None:
+    assert len(documents) > 50
+    assert {page.name: found for page in documents if (found := list(broken(page, documents)))} == {}
+
+
+def test_nothing_is_loaded_from_other_hosts(documents: dict[Path, Document]) -> None:
+    loaded = {source for document in documents.values() for source in document.loaded}
+    assert loaded
+    assert [source for source in loaded if OTHER_HOST.match(source)] == []
+
+
+def test_the_search_works_without_a_server(site: Path) -> None:
+    assert "sk.patterns.overlay" in (site / "search.js").read_text(encoding="utf-8")
+
+
+# Names, signatures and docstrings.
+def test_the_reference_says_what_the_docstrings_say(site: Path) -> None:
+    page = (site / "reference" / "sessions.html").read_text(encoding="utf-8")
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert sk.Session.page.__doc__ is not None
+    assert " ".join(sk.Session.page.__doc__.replace("`", "").split())[:60] in text
+    for method in ("get", "page", "scan", "audit", "load"):
+        assert f'id="sortkey.Session.{method}"' in page
