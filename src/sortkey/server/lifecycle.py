@@ -26,7 +26,7 @@ from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
-from sortkey.services.interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
+from sortkey.services.interface import BadSettings, Demonstrated, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.metrics import NoOtherWorkers
@@ -111,7 +111,7 @@ class _Lifecycle:
             services = [definition.make(session, settings) for definition, settings in self._plan.services]
             for service in services:
                 await service.start()
-                if demo is not None:
+                if demo is not None and isinstance(service, Demonstrated):
                     await service.load_demo(demo(service.name))
         except (BadSettings, StorageError, ModelError, ClientError, BotoCoreError) as error:
             raise _cannot_start(error) from error
@@ -185,7 +185,7 @@ def _cannot_start(error: Exception) -> CannotStart:
 @asynccontextmanager
 async def demo_visitors(services: Sequence[Service]) -> AsyncIterator[None]:
     """Lets the visitors of the demonstrations in, and sends them away at the end."""
-    visits = [asyncio.create_task(_visit(service)) for service in services]
+    visits = [asyncio.create_task(_visit(each, each.name)) for each in services if isinstance(each, Demonstrated)]
     try:
         yield
     finally:
@@ -194,12 +194,12 @@ async def demo_visitors(services: Sequence[Service]) -> AsyncIterator[None]:
         await asyncio.gather(*visits, return_exceptions=True)
 
 
-async def _visit(service: Service) -> None:
+async def _visit(service: Demonstrated, name: str) -> None:
     while True:
         try:
             await service.run_demo()
         except (ClientError, BotoCoreError, ModelError) as error:
-            _logger.warning("the demonstration of %s pauses: %s", service.name, error)
+            _logger.warning("the demonstration of %s pauses: %s", name, error)
             await asyncio.sleep(PAUSE_SECONDS)
         else:
             return

@@ -73,7 +73,7 @@ class Caller(Protocol):
 
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
-    `sortkey worker` is a `Consumer`, too; see also `Maintained` and `Measured`."""
+    `sortkey worker` is a `Consumer`, too; see also `Demonstrated`, `Maintained` and `Measured`."""
 
     @property
     def name(self) -> str:
@@ -106,6 +106,11 @@ class Service(Protocol):
     async def start(self) -> None:
         """Create missing tables. Called before anything else."""
         ...
+
+
+@runtime_checkable
+class Demonstrated(Protocol):
+    """A service with data of its own to show what it does, for `--demo`."""
 
     async def load_demo(self, progress: Progress) -> None:
         """Load the demonstration data unless it is loaded already."""
