@@ -32,8 +32,7 @@ from sortkey_services.pricing.load.load_processes import LoadFailed
 from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import PricingService
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import PricingService, read_settings
 
 SERVICE: Final = "pricing"
 """The one service that can be loaded."""

@@ -21,8 +21,8 @@ from sortkey.graphql.scalars import CONFIG, DateTime, Decimal
 from sortkey.graphql.settings import GraphQLSettings
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import prices
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.prices import kind_of
+from sortkey_services.pricing.reads import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.service import PricingService
 
 T = TypeVar("T")

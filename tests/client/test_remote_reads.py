@@ -20,8 +20,8 @@ from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import ClientError
 
 import sortkey as sk
-from sortkey.client.fast_reads import host_of, signed
 from sortkey.client.remote_formats import headers
+from sortkey.client.remote_reads import host_of, signed
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 from tests.wire.serving import ServerProcess
 
