@@ -136,7 +136,7 @@ def test_links_resolve(page: Path) -> None:
 
 
 def broken_blocks(text: str) -> list[str]:
-    """Lines that begin a list within a paragraph, which the site shows as text, and rows of a table without its head."""
+    """Lines that begin a list within a paragraph, which the site shows as text, and rows of a table without a head."""
     lines = ["", *CODE_BLOCK.sub("", text).splitlines(), ""]
     found = []
     for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
