@@ -16,8 +16,8 @@ from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 
 import sortkey as sk
+from benchmarks._results import Result
 from benchmarks._timing import side_by_side
-from sortkey.cli.bench import Result
 from tests.wire.serving import ServerProcess
 
 STORES = 20

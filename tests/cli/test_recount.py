@@ -13,6 +13,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.cli.main import main
+from tests.registered import only
 
 VISITS = sk.Table("recounted-visits", stream="NEW_AND_OLD_IMAGES")
 COUNTS = sk.Table("recounted-counts")
@@ -64,7 +65,7 @@ DEFINITION = sk.services.ServiceDefinition("visits", "visits", lambda _: [VISITS
 
 @pytest.fixture(autouse=True)
 def visits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sortkey.cli.follow.SERVICES", {"visits": DEFINITION})
+    monkeypatch.setattr("sortkey.cli.services.entry_points", only(visits="tests.cli.test_recount:DEFINITION"))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 from botocore.exceptions import ClientError
 
-from sortkey.server import demo_visitors as module
-from sortkey.server.demo_visitors import demo_visitors
+from sortkey.server import lifecycle as module
+from sortkey.server.lifecycle import demo_visitors
 from sortkey.services.interface import Service
 
 

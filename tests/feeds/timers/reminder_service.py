@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey_services.registry import SERVICES
 from tests.patterns.schedules.reminders import REMINDERS, Reminder
+from tests.registered import register_only
 
 SCHEDULE: Final = sk.patterns.schedule("served-reminders", Reminder, at="at", shards=1)
 
@@ -69,5 +69,5 @@ DEFINITION: Final = sk.services.ServiceDefinition(
 )
 
 if __name__ == "__main__":
-    cast(dict[str, Any], SERVICES)[DEFINITION.name] = DEFINITION
+    register_only(reminders="__main__:DEFINITION")
     sys.exit(main())

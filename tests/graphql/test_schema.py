@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from graphql import GraphQLError, parse_value
 
-from sortkey.graphql.scalars import SCALARS, DateTime, Decimal, amount_text, instant_text
+from sortkey.graphql.schema import SCALARS, DateTime, Decimal, amount_text, instant_text
 
 AMOUNT: Any = SCALARS[Decimal]
 INSTANT: Any = SCALARS[DateTime]
