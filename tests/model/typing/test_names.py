@@ -135,7 +135,7 @@ def test_values_of_another_type_are_errors() -> None:
         with pytest.raises(sk.EncodeError):
             db.update(path, sk.F(Product.is_new).add(1))  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(sk.UnknownField):
-        sk.F(Product.counts)[0]  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+        sk.F(Product.counts)[0]  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 # `and` would drop the first condition.
