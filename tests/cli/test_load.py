@@ -17,7 +17,7 @@ import sortkey as sk
 from sortkey.cli.main import main
 from sortkey_services.pricing.load.price_load import PriceLoadRecord
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 

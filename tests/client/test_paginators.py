@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 from botocore.exceptions import OperationNotPageableError
 
 import sortkey as sk
-from sortkey.client import Client
+from sortkey.client import AsyncClient, Client
+from sortkey.client.paginators import AsyncPaginator
 from tests.client.orders import ORDERS, key
 
 ADA = {
@@ -133,3 +136,34 @@ def test_async_pages_leave_turns_to_others() -> None:
     pages, ticks = asyncio.run(list_while_ticking())
     assert [page["Items"][0]["number"]["N"] for page in pages] == list("01234")
     assert ticks >= len(pages)
+
+
+# Each step waits on a thread. The event loop's own threads, which it may need to send requests, stay free.
+def test_many_async_listings_at_once() -> None:
+    async def count(client: AsyncClient) -> int:
+        pages = client.get_paginator("query").paginate(**ADA, PaginationConfig={"PageSize": 1})
+        return len([page async for page in pages])
+
+    async def list_all() -> list[int]:
+        async with sk.async_client("memory:") as client:
+            await client.create_table(**ORDERS)
+            for number in range(3):
+                await client.put_item(TableName="orders", Item=key(number))
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+            return await asyncio.gather(*(count(client) for _ in range(50)))
+
+    assert set(asyncio.run(list_all())) == {4}
+
+
+def test_a_listing_can_be_cancelled() -> None:
+    async def give_up() -> float:
+        began = time.monotonic()
+        async with sk.async_client("memory:") as client:
+            await client.create_table(**ORDERS)
+            paginator = AsyncPaginator("query", lambda **_: asyncio.sleep(60, {}))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await paginator.paginate(**ADA).build_full_result()
+        return began
+
+    assert time.monotonic() - asyncio.run(give_up()) < 10

@@ -19,7 +19,14 @@ import sortkey as sk
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("docs", "src", "tools", "zensical.toml")
+SOURCES = (
+    "docs",
+    "src",
+    "tests/oracle/differences.md",
+    "tests/sortkey_services/pricing/schema.graphql",
+    "tools",
+    "zensical.toml",
+)
 COMMAND = re.compile(r"^docs:.*\n(?:\t.*\n)*?\t\$\(BIN\)/(zensical .*)$", re.MULTILINE)
 OTHER_HOST = re.compile(r"^(https?:)?//")
 
@@ -56,7 +63,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
-            shutil.copy(ROOT / name, copy)
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
     (command,) = COMMAND.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
     _, *arguments = shlex.split(command)
     done = subprocess.run([program, *arguments], cwd=copy, capture_output=True, text=True, timeout=250)
@@ -95,6 +103,12 @@ def test_nothing_is_loaded_from_other_hosts(documents: dict[Path, Document]) -> 
 
 def test_the_search_works_without_a_server(site: Path) -> None:
     assert "sk.patterns.overlay" in (site / "search.js").read_text(encoding="utf-8")
+
+
+# Files that tests write and check.
+def test_files_are_included(site: Path) -> None:
+    assert "scan-filter-projection" in (site / "internals" / "dynamodb-local.html").read_text(encoding="utf-8")
+    assert "PriceRecordConnection" in (site / "guides" / "graphql.html").read_text(encoding="utf-8")
 
 
 # Names, signatures and docstrings.

@@ -1,4 +1,4 @@
-"""Every known difference between the engine and DynamoDB Local. docs/internals/dynamodb-local.md has the same list.
+"""Every known difference between the engine and DynamoDB Local. differences.md has the same list.
 
 An entry is allowed only if AWS's documentation or its known answers agree with us; our own errors are fixed.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,10 @@ from tests.oracle.tables import ORDERS, PLAIN
 # Tokens and streams outlive their tables.
 pytestmark = pytest.mark.own_namespace
 
-DIFFERENCES_PAGE = Path(__file__).parents[2] / "docs" / "internals" / "dynamodb-local.md"
-MADE = re.compile(r"(<!-- made: [^\n]*-->\n).*?(<!-- made -->\n)", re.DOTALL)
+ROOT = Path(__file__).parents[2]
+TABLES = Path(__file__).with_name("differences.md")
+PAGE = ROOT / "docs" / "internals" / "dynamodb-local.md"
+"""Includes the tables when the site is built."""
 
 
 def by_id(difference: Difference) -> str:
@@ -33,7 +34,7 @@ def tables() -> str:
     answered = [each for each in DIFFERENCES if isinstance(each, Answered)]
     return "\n".join(
         [
-            "\n## Errors\n",
+            "## Errors\n",
             "| id | why Sortkey answers as AWS does, and otherwise than DynamoDB Local |",
             "|---|---|",
             *(f"| `{each.id}` | {each.why} |" for each in rejected),
@@ -41,20 +42,15 @@ def tables() -> str:
             "| id | Sortkey, as AWS | DynamoDB Local |",
             "|---|---|---|",
             *(f"| `{each.id}` | {each.why} | {each.local} |" for each in answered),
-            "\n",
+            "",
         ]
     )
 
 
-def documented() -> str:
-    """The page with its tables made again."""
-    page = DIFFERENCES_PAGE.read_text(encoding="utf-8")
-    return MADE.sub(lambda found: f"{found[1]}{tables()}{found[2]}", page)
-
-
-# `python -m tests.oracle.test_differences` writes the page again.
+# `python -m tests.oracle.test_differences` writes the tables again.
 def test_documentation_lists_exactly_these() -> None:
-    assert documented() == DIFFERENCES_PAGE.read_text(encoding="utf-8")
+    assert tables() == TABLES.read_text(encoding="utf-8")
+    assert f'\n--8<-- "{TABLES.relative_to(ROOT)}"\n' in PAGE.read_text(encoding="utf-8")
 
 
 # The example must fail without this entry and pass with it; otherwise the entry is stale. An answer may differ in more
@@ -75,4 +71,4 @@ def test_example_shows_the_difference(pair: Pair, difference: Difference) -> Non
 
 
 if __name__ == "__main__":
-    DIFFERENCES_PAGE.write_text(documented(), encoding="utf-8")
+    TABLES.write_text(tables(), encoding="utf-8")

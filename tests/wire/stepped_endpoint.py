@@ -15,7 +15,7 @@ from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import EndpointMetrics
 from sortkey.wire.protocol import Responses
 from tests.http.connecting import Host, Transport, connect
 
@@ -38,7 +38,7 @@ class Clients:
             self.scheduler,
             self.large,
             Responses("A" * 36, 0.0),
-            Metrics(),
+            EndpointMetrics(),
             dict,
         )
 

@@ -16,7 +16,7 @@ from sortkey.engine.tables.core import Answer
 from sortkey.http.sending import Outbox
 from sortkey.wire import commit_scheduler
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import EndpointMetrics
 
 NOTHING: Any = None
 """The scheduler looks at neither the route nor the request."""
@@ -49,7 +49,7 @@ class Writes:
     def __init__(self, database: Database, commits_on_loop: bool = True) -> None:
         self.threads: list[str] = []
         self.finished: asyncio.Queue[PendingWrite] = asyncio.Queue()
-        self.outbox = Outbox(Metrics(), asyncio.get_running_loop().call_soon)
+        self.outbox = Outbox(EndpointMetrics(), asyncio.get_running_loop().call_soon)
         self.scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
 
     def begin(self, finish: Callable[[PendingWrite], None] | None = None, size: int = 0) -> None:

@@ -19,7 +19,7 @@ from sortkey.wire.authentication import NoAuthentication
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import EndpointMetrics
 from sortkey.wire.protocol import Responses
 from tests.http.connecting import Host, Transport, connect
 from tests.wire.serving import item, request
@@ -73,7 +73,7 @@ def connection(database: Database, commits: Commits, transport: Transport) -> Co
         SliceScheduler(host.call_soon),
         LargeRequests(host.call_soon),
         Responses("A" * 36, 0.0),
-        Metrics(),
+        EndpointMetrics(),
         dict,
     )
     return connect(host, transport)

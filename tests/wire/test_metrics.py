@@ -5,13 +5,13 @@ from pathlib import Path
 
 from sortkey.engine.hot_partitions import HotPartition
 from sortkey.http.metrics import merged, render
-from sortkey.wire.metrics import FAMILIES, Metrics, MetricsFolder, partition_samples
+from sortkey.wire.metrics import FAMILIES, EndpointMetrics, MetricsFolder, partition_samples
 
 LINE = re.compile(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [-+0-9.e]+)")
 
 
-def counted() -> Metrics:
-    metrics = Metrics()
+def counted() -> EndpointMetrics:
+    metrics = EndpointMetrics()
     metrics.requests("GetItem").count("ok", 0.00007)
     metrics.requests("GetItem").count("ok", 5.0)
     metrics.requests("PutItem").count("ValidationException", 0.001)

@@ -17,7 +17,7 @@ import msgspec
 
 from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, print_error
 from sortkey.client import stores
-from sortkey.client.stores import Store
+from sortkey.client.stores import StoreAddress
 from sortkey.clock import Clock, SystemClock
 from sortkey.diagnosis.endpoint import examine_endpoint, examine_write
 from sortkey.diagnosis.finding import Finding, Status
@@ -61,14 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if diagnosis.fit else 1
 
 
-def target_of(given: str | None) -> Store | None:
+def target_of(given: str | None) -> StoreAddress | None:
     """What to examine besides the machine. Raises ValueError if it is neither a folder nor a URL."""
     if given is not None:
         return stores.parse(given)
     return stores.parse(DEFAULT_FOLDER) if DEFAULT_FOLDER.exists() else None
 
 
-def diagnose(store: Store | None, table: str | None, clock: Clock) -> Diagnosis:
+def diagnose(store: StoreAddress | None, table: str | None, clock: Clock) -> Diagnosis:
     watch = ClockWatch(clock)
     findings = examine_machine()
     if store is not None and store.path is not None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Any, Final, Self
+
+import msgspec
+from botocore.exceptions import ParamValidationError
 
 from sortkey.client import errors, service_model, stores
 from sortkey.client.boto3_shapes import (
@@ -22,6 +25,7 @@ from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.service_model import ClientMeta, response_metadata
 from sortkey.client.stores import Capabilities
 from sortkey.clock import monotonic
+from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.operations import WRITES
@@ -29,6 +33,7 @@ from sortkey.engine.operations.fast_path import rows_by_text_keys
 from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.write import BulkPut
 from sortkey.engine.requests.items import GetItem
+from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_reader
@@ -37,11 +42,16 @@ from sortkey.errors import DynamoDBError
 from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item
 
+_convert = msgspec.convert
+_EXPECTED: Final = {
+    name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
+}
+
 
 class AnyEmbeddedClient(AnyClient[R]):
     """What the sync and the async client have in common: a handle to a database, and calls that block."""
 
-    def __init__(self, store: stores.Store, faults: Faults | None = None) -> None:
+    def __init__(self, store: stores.StoreAddress, faults: Faults | None = None) -> None:
         self._handle = open_database(store, faults)
         self.meta = ClientMeta(store.url, self.database.settings.region)
 
@@ -109,7 +119,7 @@ class AnyEmbeddedClient(AnyClient[R]):
         if database is None:
             raise self._handle.closed_error()
         try:
-            return database.execute(operation, service_model.typed_request(operation, members, binary))
+            return database.execute(operation, typed_request(operation, members, binary))
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
 
@@ -125,11 +135,32 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
-            service_model.typed_request("GetRecords", members)
+            typed_request("GetRecords", members)
             return stream_reader.wait_for_records(self.database, ShardIterator, Timeout)
 
     def close(self) -> None:
         self._handle.close()
+
+
+def typed_request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
+    """The keyword arguments of a call as a typed request; `binary` tells whether binary may occur in them.
+
+    boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as
+    it builds the request. Only a request that fails is checked again, slowly, by botocore: so errors have botocore's
+    words, and any value that boto3 accepts is accepted here. Raises botocore's ParamValidationError for what boto3
+    would not send, DynamoDBError for what DynamoDB rejects.
+    """
+    shape, known = _EXPECTED[operation]
+    if members.keys() <= known:
+        try:
+            return _convert(to_dynamodb_json(members) if binary else members, shape)
+        except (NeedsBotocore, msgspec.ValidationError):
+            pass
+    body = service_model.serialise(operation, members)
+    for name in members.keys() - known:
+        # The installed botocore is newer than the engine. Ignoring a parameter would be worse than rejecting it.
+        raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
+    return requests.decode(operation, body)
 
 
 def boto3_answer(operation: str, answer: Answer) -> dict[str, Any]:
@@ -158,7 +189,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         database = self.database
         pending = _PendingWrite()
         try:
-            database.submit(operation, service_model.typed_request(operation, members), pending.done)
+            database.submit(operation, typed_request(operation, members), pending.done)
             answer = await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
@@ -172,7 +203,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
-            service_model.typed_request("GetRecords", members)
+            typed_request("GetRecords", members)
             return await stream_reader.wait_for_records_async(self.database, ShardIterator, Timeout)
 
     async def close(self) -> None:
@@ -290,6 +321,6 @@ def _dynamodb_json(table: str, row: dict[str, Any]) -> Item:
     try:
         return to_dynamodb_json(row)
     except NeedsBotocore:
-        request: Any = service_model.typed_request("PutItem", {"TableName": table, "Item": row})
+        request: Any = typed_request("PutItem", {"TableName": table, "Item": row})
         item: Item = request.item
         return item

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Final
 from weakref import WeakSet
 
-from sortkey.client.stores import Store
+from sortkey.client.stores import StoreAddress
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database as start_database
@@ -76,7 +76,7 @@ class _OpenDatabases:
         """Its `put` may be called while another `put` of the same thread is under way."""
         self._releasing: threading.Thread | None = None
 
-    def open(self, store: Store, faults: Faults | None = None) -> DatabaseHandle:
+    def open(self, store: StoreAddress, faults: Faults | None = None) -> DatabaseHandle:
         with self._lock:
             if self._releasing is None:
                 self._releasing = threading.Thread(target=self._release_abandoned, name="sortkey-release", daemon=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +27,8 @@ Call = Callable[..., dict[str, Any]]
 AsyncCall = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 _END: Final = object()
+_THREADS: Final = 32
+"""How many listings read their next page at the same time; others wait."""
 
 
 def can_paginate(method: str) -> bool:
@@ -52,17 +56,21 @@ class AsyncPaginator:
 
     def __init__(self, method: str, call: AsyncCall) -> None:
         """Raises botocore's OperationNotPageableError."""
-        self._requests = _Requests(call)
-        self._paginator = paginator(method, self._requests)
-
-    @property
-    def result_keys(self) -> Any:
+        self._method = method
+        self._call = call
+        self.result_keys = paginator(method, _Requests(call)).result_keys
         """As botocore's."""
-        return self._paginator.result_keys
 
     def paginate(self, **members: Any) -> AsyncPages:
         """The pages of a request."""
-        return AsyncPages(self._requests, self._paginator.paginate(**members))
+        requests = _Requests(self._call)
+        return AsyncPages(requests, paginator(self._method, requests).paginate(**members))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    # Not the threads of the event loop, which it may need to send the requests that these wait for.
+    return ThreadPoolExecutor(_THREADS, "sortkey-pages")
 
 
 class _Requests:
@@ -100,13 +108,15 @@ class AsyncPages:
 
     async def build_full_result(self) -> dict[str, Any]:
         """All pages as one answer."""
-        self._requests.loop = asyncio.get_running_loop()
-        return dict(await asyncio.to_thread(self._pages.build_full_result))
+        return dict(await self._on_thread(self._pages.build_full_result))
 
     async def _steps(self, steps: Iterator[Any]) -> AsyncIterator[Any]:
-        self._requests.loop = asyncio.get_running_loop()
-        while (step := await asyncio.to_thread(next, steps, _END)) is not _END:
+        while (step := await self._on_thread(next, steps, _END)) is not _END:
             yield step
+
+    async def _on_thread(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        self._requests.loop = loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_threads(), copy_context().run, step, *arguments)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         raise TypeError("iterate over these pages with 'async for'")

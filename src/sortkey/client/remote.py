@@ -23,6 +23,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
     ReadTimeoutError,
+    SSLError,
 )
 from botocore.httpsession import ProxyConfiguration, get_cert_path
 from botocore.session import Session
@@ -32,13 +33,14 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError as UrllibConnectTimeout
 from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError
 from urllib3.exceptions import ReadTimeoutError as UrllibReadTimeout
+from urllib3.exceptions import SSLError as UrllibSSLError
 
-from sortkey.client import errors, fast_reads, remote_formats
+from sortkey.client import errors, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.fast_reads import FastReads
 from sortkey.client.interface import DEADLINE, Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
+from sortkey.client.remote_reads import RemoteReads
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
 from sortkey.clock import monotonic
@@ -55,7 +57,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT_ACCESS) -> None:
         super().__init__(url, remote, access, AwsSession(access.session, Session, is_async=False))
         self._connections: Connections | None = None
-        self._fast: SyncFastReads | None = None
+        self._fast: SyncRemoteReads | None = None
         self._opening = threading.Lock()
 
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
@@ -80,18 +82,18 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             self._check_open()
             if service not in self._clients:
                 config = self._configured(Config(**self._session.configuration()))
-                made = self._session.create_client(service, config=config, **self._connection.arguments)
+                made = self._session.create_client(service, config=config, **self._settings.arguments)
                 remote_formats.install(made)
                 if self._connections is None:
                     self._connections = Connections(made, self._session.ca_bundle)
                 made.meta.events.register_last("before-send", self._connections.send_in_time)
-                if service == "dynamodb" and not self._session.is_given and fast_reads.is_possible(made):
-                    self._fast = SyncFastReads(made, self._credentials(), self._connections)
+                if service == "dynamodb" and not self._session.is_given and remote_reads.is_possible(made):
+                    self._fast = SyncRemoteReads(made, self._credentials(), self._connections)
                 self._clients[service] = made
             return self._clients[service]
 
     def _credentials(self) -> Any:
-        keys = self._connection.keys
+        keys = self._settings.keys
         return Credentials(*keys) if keys else self._session.get_credentials()
 
     def capabilities(self) -> Capabilities:
@@ -130,7 +132,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             self._connections.close()
 
 
-class SyncFastReads(FastReads):
+class SyncRemoteReads(RemoteReads):
     """The fast way of reads, sync."""
 
     def __init__(self, client: Any, credentials: Any, connections: Connections) -> None:
@@ -245,6 +247,8 @@ def _check(deadline: float) -> None:
 def _as_botocore_raises_it(request: Any, error: HTTPError) -> BotoCoreError:
     """The error as botocore's own connections raise it, so that it is retried as theirs are."""
     url = request.url
+    if isinstance(error, UrllibSSLError):
+        return SSLError(endpoint_url=url, error=error)
     if isinstance(error, NewConnectionError):
         return EndpointConnectionError(endpoint_url=url, error=error)
     if isinstance(error, UrllibConnectTimeout):

@@ -18,12 +18,12 @@ from aiobotocore.session import get_session
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client import errors, fast_reads, remote_formats
+from sortkey.client import errors, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.fast_reads import FastReads
 from sortkey.client.interface import AsyncClient
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
+from sortkey.client.remote_reads import RemoteReads
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
 from sortkey.clock import monotonic
@@ -34,7 +34,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
 
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT_ACCESS) -> None:
         super().__init__(url, remote, access, AwsSession(access.session, get_session, is_async=True))
-        self._fast: AsyncFastReads | None = None
+        self._fast: AsyncRemoteReads | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
 
@@ -67,18 +67,18 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
 
                 settings = self._session.configuration()
                 config = self._configured(AioConfig(http_session_cls=make_http, **settings))
-                made = self._session.create_client(service, config=config, **self._connection.arguments)
+                made = self._session.create_client(service, config=config, **self._settings.arguments)
                 opened = await self._open.enter_async_context(made)
                 remote_formats.install(opened)
                 # A configuration of the program's own may have another class of HTTP sessions.
                 fast = service == "dynamodb" and not self._session.is_given and made_http
-                if fast and fast_reads.is_possible(opened):
-                    self._fast = AsyncFastReads(opened, await self._credentials(), made_http[0])
+                if fast and remote_reads.is_possible(opened):
+                    self._fast = AsyncRemoteReads(opened, await self._credentials(), made_http[0])
                 self._clients[service] = opened
             return self._clients[service]
 
     async def _credentials(self) -> Any:
-        keys = self._connection.keys
+        keys = self._settings.keys
         return AioCredentials(*keys) if keys else await self._session.get_credentials()
 
     async def capabilities(self) -> Capabilities:
@@ -111,7 +111,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             await self._open.aclose()
 
 
-class AsyncFastReads(FastReads):
+class AsyncRemoteReads(RemoteReads):
     """The fast way of reads, async."""
 
     def __init__(self, client: Any, credentials: Any, http: AIOHTTPSession) -> None:

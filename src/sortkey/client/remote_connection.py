@@ -103,7 +103,7 @@ def _loader(data_path: str | None) -> Loader:
     return create_loader(data_path)
 
 
-class Connection(NamedTuple):
+class RemoteSettings(NamedTuple):
     arguments: dict[str, Any]
     """The arguments of botocore's and aiobotocore's `create_client`, without the configuration."""
     capabilities: Capabilities | None
@@ -121,21 +121,21 @@ class Connection(NamedTuple):
         return None if key_id is None else (key_id, self.arguments["aws_secret_access_key"])
 
 
-def connection(remote: Remote, given: AwsSession | None = None) -> Connection:
+def remote_settings(remote: Remote, given: AwsSession | None = None) -> RemoteSettings:
     """How to reach a store; `given` is the program's session, whose region and credentials are used as they are."""
     known = STORES.get(remote.store or "")
     if remote.endpoint is None:
-        return Connection({"region_name": remote.region}, known or AWS)
+        return RemoteSettings({"region_name": remote.region}, known or AWS)
     # It makes no client, so it needs no handlers of requests.
     session = Session(include_builtin_handlers=False)
     region = session.get_config_variable("region") if given is None else given.region
     arguments = {"endpoint_url": remote.endpoint, "region_name": region or _DEFAULT_REGION}
     host = urlsplit(remote.endpoint).hostname or ""
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
-        return Connection(arguments, known or AWS)
+        return RemoteSettings(arguments, known or AWS)
     if given is None and credentials_of_this_machine(session) is None:
         arguments |= {"aws_access_key_id": _ANY_CREDENTIAL, "aws_secret_access_key": _ANY_CREDENTIAL}
-    return Connection(arguments, known)
+    return RemoteSettings(arguments, known)
 
 
 def credentials_of_this_machine(session: Session) -> Any:
@@ -152,11 +152,11 @@ class AnyRemoteClient(AnyClient[R]):
     def __init__(self, url: str, remote: Remote, access: AwsAccess, session: AwsSession) -> None:
         self._access = access
         self._session = session
-        self._connection = connection(remote, session if session.is_given else None)
-        self._capabilities = self._connection.capabilities
+        self._settings = remote_settings(remote, session if session.is_given else None)
+        self._capabilities = self._settings.capabilities
         self._clients: dict[str, Any] = {}
         self._closed = False
-        self.meta = ClientMeta(url, self._connection.region)
+        self.meta = ClientMeta(url, self._settings.region)
 
     def __del__(self) -> None:
         clients: dict[str, Any] = getattr(self, "_clients", {})

@@ -1,8 +1,5 @@
-"""The parameters of DynamoDB's operations, as boto3 checks them.
-
-boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as it
-builds the engine's typed request. Only a request that fails is checked again, slowly, by botocore: so errors have
-botocore's words, and any value that boto3 accepts is accepted here.
+"""What botocore knows of DynamoDB: the names of operations, the checks of their parameters, the metadata of answers and
+clients.
 
 botocore's service model is loaded when first needed; most programs never need it. Loading takes some 50 ms, and
 importing the loader twice as long, so neither happens at import.
@@ -17,14 +14,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from botocore import xform_name
-from botocore.exceptions import ParamValidationError
 
-from sortkey.client.boto3_shapes import NeedsBotocore, to_dynamodb_json
-from sortkey.engine import requests
 from sortkey.engine.requests import OPERATIONS
-from sortkey.engine.requests.shapes import Shape
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel, ServiceModel
@@ -32,7 +24,6 @@ if TYPE_CHECKING:
 OPERATION_OF: Final = {xform_name(operation): operation for operation in OPERATIONS}
 """Operations by the names of their methods."""
 METHOD_OF: Final = {operation: method for method, operation in OPERATION_OF.items()}
-
 _STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 """boto3 has these on a separate client."""
 
@@ -66,29 +57,6 @@ def _serialiser() -> Any:
 def load_data(service: str, file: str) -> Any:
     """One of botocore's data files about a service, such as `paginators-1`."""
     return import_module("botocore.loaders").Loader().load_service_model(service, file)
-
-
-_convert = msgspec.convert
-
-_EXPECTED: Final = {
-    name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
-}
-
-
-def typed_request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
-    """Raises botocore's ParamValidationError for what boto3 would not send, DynamoDBError for what DynamoDB rejects.
-    `binary` tells whether binary may occur in the members."""
-    shape, known = _EXPECTED[operation]
-    if members.keys() <= known:
-        try:
-            return _convert(to_dynamodb_json(members) if binary else members, shape)
-        except (NeedsBotocore, msgspec.ValidationError):
-            pass
-    body = serialise(operation, members)
-    for name in members.keys() - known:
-        # The installed botocore is newer than the engine. Ignoring a parameter would be worse than rejecting it.
-        raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
-    return requests.decode(operation, body)
 
 
 def check_parameters(operation: str, members: dict[str, Any]) -> None:

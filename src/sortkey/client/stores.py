@@ -90,7 +90,7 @@ class Remote(msgspec.Struct, frozen=True):
     """The product behind the endpoint, one of `STORES`."""
 
 
-class Store(msgspec.Struct, frozen=True):
+class StoreAddress(msgspec.Struct, frozen=True):
     """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None."""
 
     url: str
@@ -99,11 +99,11 @@ class Store(msgspec.Struct, frozen=True):
     prefix: str = ""
 
 
-def parse(url: str | os.PathLike[str]) -> Store:
+def parse(url: str | os.PathLike[str]) -> StoreAddress:
     """The store that a URL or a path names. Raises ValueError for anything else. Opens nothing."""
     if not isinstance(url, str):
         path = Path(url)
-        return Store(str(path), path)
+        return StoreAddress(str(path), path)
     address, _, query = url.partition("?")
     matched = _SCHEME.fullmatch(address)
     scheme, rest = (matched[1].lower(), matched[2]) if matched else ("file", address)
@@ -114,11 +114,11 @@ def parse(url: str | os.PathLike[str]) -> Store:
     if scheme == "memory":
         if rest:
             raise ValueError(f"{url!r} names a store in memory, which has no name: use 'memory:'")
-        return Store(url, None, None, prefix)
+        return StoreAddress(url, None, None, prefix)
     if scheme == "file":
-        return Store(url, _folder(url, rest), None, prefix)
+        return StoreAddress(url, _folder(url, rest), None, prefix)
     endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)
-    return Store(url, None, Remote(endpoint, region, _store(url, options)), prefix)
+    return StoreAddress(url, None, Remote(endpoint, region, _store(url, options)), prefix)
 
 
 def _options(url: str, query: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from botocore.session import Session
 from sortkey.client import stores
 from sortkey.client.interface import DEADLINE
 from sortkey.client.remote import RemoteClient
-from sortkey.client.remote_connection import connection, credentials_of_this_machine
+from sortkey.client.remote_connection import credentials_of_this_machine, remote_settings
 from sortkey.client.stores import AWS, UNKNOWN, Capabilities, Remote
 from sortkey.clock import Clock, monotonic
 from sortkey.diagnosis.finding import Finding, fail, ok, seconds_text, warn
@@ -73,7 +73,7 @@ def examine_endpoint(url: str, remote: Remote, clock: Clock) -> list[Finding]:
     client = RemoteClient(url, remote)
     try:
         answered = ask(client, clock)
-        known = connection(remote).capabilities or stores.capabilities_of({"ResponseMetadata": answered.metadata})
+        known = remote_settings(remote).capabilities or stores.capabilities_of({"ResponseMetadata": answered.metadata})
         found = [judge_answer(url, answered), credentials, judge_product(known), judge_clock(answered)]
         return found if answered.error is not None else [*found, examine_latency(client)]
     except Unfit as unfit:
@@ -84,7 +84,7 @@ def examine_endpoint(url: str, remote: Remote, clock: Clock) -> list[Finding]:
 
 def examine_credentials(remote: Remote) -> Finding:
     """Where botocore finds them. Their values are not shown."""
-    needed = connection(remote).capabilities is AWS
+    needed = remote_settings(remote).capabilities is AWS
     session = Session()
     # Only AWS's own machines answer for them on the network.
     found = session.get_credentials() if needed else credentials_of_this_machine(session)

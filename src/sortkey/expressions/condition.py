@@ -24,135 +24,14 @@ from sortkey.expressions.tree import Condition as Tree
 from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue, Item, compare, type_of
 
 Test = Callable[[Item, Bindings], bool]
-
 # In the order of DynamoDB's messages.
 _TYPES: Final = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
 _ANY_TYPE: Final = "{HD,DICT,INT,SS,BS,S,INTSET,FLOAT,HDS,NS,BOOL,B,N,DOUBLESET,DECIMALSET,L,M,DOUBLE,FS,DECIMAL,NULL}"
 _TEXT: Final = frozenset({"S"})
-
 _GROUP: Final = 4
 """Letters of base64 for three bytes."""
-
 _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
-
-
-class Function(NamedTuple):
-    """A function that is a condition."""
-
-    operands: int
-    compile: Callable[[Sequence[CompiledOperand], Compilation], Test]
-
-
-def _attribute_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
-    get = _require_path("attribute_exists", arguments[0])
-    return lambda item, bindings: get(item, bindings) is not None
-
-
-def _attribute_not_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
-    get = _require_path("attribute_not_exists", arguments[0])
-    return lambda item, bindings: get(item, bindings) is None
-
-
-def _require_path(function: str, operand: CompiledOperand) -> Getter:
-    if operand.path is None:
-        raise errors.not_a_path(function)
-    return operand.get
-
-
-def _attribute_type(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
-    operand, wanted = arguments
-    if wanted.value is None:
-        raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
-    compilation.require_type(wanted.value, _TEXT, "attribute_type")
-    placeholder, get = wanted.value.placeholder, operand.get
-    compilation.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
-
-    def has_type(item: Item, bindings: Bindings) -> bool:
-        value = get(item, bindings)
-        return value is not None and bindings.values[placeholder]["S"] in value
-
-    return has_type
-
-
-def _check_type_name(tag: str) -> None:
-    if tag not in _TYPES:
-        raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
-
-
-def _begins_with(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
-    for operand in arguments:
-        operand.require_type(compilation, PREFIX_TYPES, "begins_with")
-    whole, start = arguments[0].get, arguments[1].get
-
-    def begins_with(item: Item, bindings: Bindings) -> bool:
-        value, prefix = whole(item, bindings), start(item, bindings)
-        if value is None or prefix is None:
-            return False
-        if "S" in value and "S" in prefix:
-            text: str = value["S"]
-            return text.startswith(prefix["S"])
-        if "B" in value and "B" in prefix:
-            return _begins_with_binary(value["B"], prefix["B"])
-        return False
-
-    return begins_with
-
-
-def _begins_with_binary(text: str, prefix: str) -> bool:
-    """Whole groups of three bytes are compared as text; only the last group is decoded."""
-    whole = max(len(prefix) // _GROUP - 1, 0) * _GROUP
-    last = slice(whole, whole + _GROUP)
-    return text[:whole] == prefix[:whole] and a2b_base64(text[last]).startswith(a2b_base64(prefix[last]))
-
-
-def _contains(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
-    container, part = arguments
-    raw_container, raw_part = _raw(container), _raw(part)
-
-    def contains(item: Item, bindings: Bindings) -> bool:
-        whole, wanted = container.get(item, bindings), part.get(item, bindings)
-        if whole is None or wanted is None:
-            return False
-        if "B" in whole and "B" in wanted:
-            return raw_part(wanted, bindings) in raw_container(whole, bindings)
-        return _holds(whole, wanted)
-
-    return contains
-
-
-def _raw(operand: CompiledOperand) -> Callable[[AttributeValue, Bindings], bytes]:
-    """Decodes the operand's binary. A request's value is decoded once; an item's, once while it is evaluated."""
-    if operand.value is None:
-        return lambda value, _bindings: _decoded(value["B"])
-    placeholder = operand.value.placeholder
-    return lambda _value, bindings: bindings.raw(placeholder)
-
-
-_decoded = lru_cache(maxsize=8)(a2b_base64)
-"""Few: the same object is looked up again and again, which compares no bytes, while one item is evaluated."""
-
-
-def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
-    tag, wanted_tag = type_of(whole), type_of(wanted)
-    content, sought = whole[tag], wanted[wanted_tag]
-    if tag == "L":
-        return wanted in content
-    if tag in _ELEMENT_TYPES:
-        return wanted_tag == _ELEMENT_TYPES[tag] and sought in content
-    return tag == wanted_tag == "S" and sought in content
-
-
-FUNCTIONS: Final = {
-    "attribute_exists": Function(1, _attribute_exists),
-    "attribute_not_exists": Function(1, _attribute_not_exists),
-    "attribute_type": Function(2, _attribute_type),
-    "begins_with": Function(2, _begins_with),
-    "contains": Function(2, _contains),
-}
-
-
 Parameter = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression"]
-
 _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -161,7 +40,7 @@ _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 
 
-class Program(NamedTuple):
+class CompiledCondition(NamedTuple):
     """A compiled condition, shared by all requests with the same text."""
 
     test: Test
@@ -184,7 +63,7 @@ class Condition:
 
     __slots__ = ("_bindings", "_program", "_test", "remembered")
 
-    def __init__(self, program: Program, bindings: Bindings) -> None:
+    def __init__(self, program: CompiledCondition, bindings: Bindings) -> None:
         self._program = program
         self._test = program.test
         self._bindings = bindings
@@ -238,11 +117,11 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
 
 
 @cached_by_text
-def _program(text: str) -> Program:
+def _program(text: str) -> CompiledCondition:
     return compile_condition(parse_condition(text))
 
 
-def compile_condition(tree: Tree) -> Program:
+def compile_condition(tree: Tree) -> CompiledCondition:
     compilation = Compilation()
     compiler = _Compiler(compilation)
     test: Test = _never
@@ -251,7 +130,9 @@ def compile_condition(tree: Tree) -> Program:
     except InvalidExpression as error:
         compilation.reject(error)
     checks = tuple(compilation.checks)
-    return Program(test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations)
+    return CompiledCondition(
+        test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations
+    )
 
 
 def _never(_item: Item, _bindings: Bindings) -> bool:
@@ -402,3 +283,118 @@ def _check_bounds(low: AttributeValue, high: AttributeValue) -> None:
 def _spell_value(value: AttributeValue) -> str:
     ((tag, content),) = value.items()
     return f"{{{tag}:{content}}}"
+
+
+class Function(NamedTuple):
+    """A function that is a condition."""
+
+    operands: int
+    compile: Callable[[Sequence[CompiledOperand], Compilation], Test]
+
+
+def _attribute_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
+    get = _require_path("attribute_exists", arguments[0])
+    return lambda item, bindings: get(item, bindings) is not None
+
+
+def _attribute_not_exists(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
+    get = _require_path("attribute_not_exists", arguments[0])
+    return lambda item, bindings: get(item, bindings) is None
+
+
+def _require_path(function: str, operand: CompiledOperand) -> Getter:
+    if operand.path is None:
+        raise errors.not_a_path(function)
+    return operand.get
+
+
+def _attribute_type(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
+    operand, wanted = arguments
+    if wanted.value is None:
+        raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
+    compilation.require_type(wanted.value, _TEXT, "attribute_type")
+    placeholder, get = wanted.value.placeholder, operand.get
+    compilation.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
+
+    def has_type(item: Item, bindings: Bindings) -> bool:
+        value = get(item, bindings)
+        return value is not None and bindings.values[placeholder]["S"] in value
+
+    return has_type
+
+
+def _check_type_name(tag: str) -> None:
+    if tag not in _TYPES:
+        raise InvalidExpression(f"Invalid attribute type name found; type: {tag}, valid types: {{{','.join(_TYPES)}}}")
+
+
+def _begins_with(arguments: Sequence[CompiledOperand], compilation: Compilation) -> Test:
+    for operand in arguments:
+        operand.require_type(compilation, PREFIX_TYPES, "begins_with")
+    whole, start = arguments[0].get, arguments[1].get
+
+    def begins_with(item: Item, bindings: Bindings) -> bool:
+        value, prefix = whole(item, bindings), start(item, bindings)
+        if value is None or prefix is None:
+            return False
+        if "S" in value and "S" in prefix:
+            text: str = value["S"]
+            return text.startswith(prefix["S"])
+        if "B" in value and "B" in prefix:
+            return _begins_with_binary(value["B"], prefix["B"])
+        return False
+
+    return begins_with
+
+
+def _begins_with_binary(text: str, prefix: str) -> bool:
+    """Whole groups of three bytes are compared as text; only the last group is decoded."""
+    whole = max(len(prefix) // _GROUP - 1, 0) * _GROUP
+    last = slice(whole, whole + _GROUP)
+    return text[:whole] == prefix[:whole] and a2b_base64(text[last]).startswith(a2b_base64(prefix[last]))
+
+
+def _contains(arguments: Sequence[CompiledOperand], _compilation: Compilation) -> Test:
+    container, part = arguments
+    raw_container, raw_part = _raw(container), _raw(part)
+
+    def contains(item: Item, bindings: Bindings) -> bool:
+        whole, wanted = container.get(item, bindings), part.get(item, bindings)
+        if whole is None or wanted is None:
+            return False
+        if "B" in whole and "B" in wanted:
+            return raw_part(wanted, bindings) in raw_container(whole, bindings)
+        return _holds(whole, wanted)
+
+    return contains
+
+
+def _raw(operand: CompiledOperand) -> Callable[[AttributeValue, Bindings], bytes]:
+    """Decodes the operand's binary. A request's value is decoded once; an item's, once while it is evaluated."""
+    if operand.value is None:
+        return lambda value, _bindings: _decoded(value["B"])
+    placeholder = operand.value.placeholder
+    return lambda _value, bindings: bindings.raw(placeholder)
+
+
+_decoded = lru_cache(maxsize=8)(a2b_base64)
+"""Few: the same object is looked up again and again, which compares no bytes, while one item is evaluated."""
+
+
+def _holds(whole: AttributeValue, wanted: AttributeValue) -> bool:
+    tag, wanted_tag = type_of(whole), type_of(wanted)
+    content, sought = whole[tag], wanted[wanted_tag]
+    if tag == "L":
+        return wanted in content
+    if tag in _ELEMENT_TYPES:
+        return wanted_tag == _ELEMENT_TYPES[tag] and sought in content
+    return tag == wanted_tag == "S" and sought in content
+
+
+FUNCTIONS: Final = {
+    "attribute_exists": Function(1, _attribute_exists),
+    "attribute_not_exists": Function(1, _attribute_not_exists),
+    "attribute_type": Function(2, _attribute_type),
+    "begins_with": Function(2, _begins_with),
+    "contains": Function(2, _contains),
+}

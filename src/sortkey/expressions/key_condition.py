@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.compilation import CACHED_TEXTS, cached_by_text
-from sortkey.expressions.condition import Program, compile_condition
+from sortkey.expressions.condition import CompiledCondition, compile_condition
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.paths import reject_nested_keys
@@ -152,7 +152,7 @@ def key_condition(text: str, bindings: Bindings) -> KeyCondition:
 
 
 @cached_by_text
-def _compiled(text: str) -> tuple[Condition, Program]:
+def _compiled(text: str) -> tuple[Condition, CompiledCondition]:
     tree = parse_condition(text)
     return tree, compile_condition(tree)
 

@@ -16,7 +16,16 @@ from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
 from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
 from sortkey.expressions.tree import Condition as Tree
-from sortkey.expressions.update import TYPE_NAMES, Compute, Merge, Program, Update, add_to, compute_value, take_from
+from sortkey.expressions.update import (
+    TYPE_NAMES,
+    CompiledUpdate,
+    Compute,
+    Merge,
+    Update,
+    add_to,
+    compute_value,
+    take_from,
+)
 from sortkey.values.attribute import (
     ORDERED_TYPES,
     PREFIX_TYPES,
@@ -97,7 +106,7 @@ def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
             assignments.append((index, compute_value(placeholder)))
         else:
             merges.append((index, _merge(action, type_of(value)), placeholder))
-    program = Program((), tuple(assignments), tuple(merges), tuple(removals))
+    program = CompiledUpdate((), tuple(assignments), tuple(merges), tuple(removals))
     return Update(program, [(name,) for name in updates], Bindings(None, values or None))
 
 

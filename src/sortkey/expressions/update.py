@@ -25,10 +25,220 @@ from sortkey.values.errors import UPDATED_ITEM_TOO_LARGE
 from sortkey.values.size import value_size
 
 Compute = Callable[[Item, Bindings], AttributeValue]
-
 _ARITHMETIC: Final = {"+": number.add, "-": number.subtract}
 _NUMBER: Final = frozenset({"N"})
 _LIST: Final = frozenset({"L"})
+TYPE_NAMES: Final = {
+    "S": "STRING",
+    "N": "NUMBER",
+    "B": "BINARY",
+    "BOOL": "BOOLEAN",
+    "NULL": "NULL",
+    "L": "LIST",
+    "M": "MAP",
+    "SS": "STRING_SET",
+    "NS": "NUMBER_SET",
+    "BS": "BINARY_SET",
+}
+_ADD_TYPES: Final = SET_TYPES | {"N"}
+Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
+"""From the value at a path and an operand to the new value; None is no value."""
+
+
+class _Room:
+    """What the values that an update writes may still have."""
+
+    def __init__(self) -> None:
+        self._left = ITEM_BYTES
+
+    def take(self, value: AttributeValue | None) -> None:
+        if value is None:
+            return
+        content = value[type_of(value)]
+        # Each element has a byte or more, so those of a list that is too long need not be measured.
+        long = isinstance(content, list) and len(content) > self._left + 1
+        self._left -= len(content) if long else value_size(value)
+        if self._left < 0:
+            raise too_large()
+
+
+def _measured(room: _Room | None, value: AttributeValue | None) -> AttributeValue | None:
+    if room is not None:
+        room.take(value)
+    return value
+
+
+def too_large() -> ValidationException:
+    return ValidationException(UPDATED_ITEM_TOO_LARGE)
+
+
+class CompiledUpdate(NamedTuple):
+    """A compiled update, shared by all requests with the same text. Actions name a path by its position."""
+
+    paths: tuple[Path, ...]
+    assignments: tuple[tuple[int, Compute], ...]
+    merges: tuple[tuple[int, Merge, str], ...]
+    """With the placeholder of the operand."""
+    removals: tuple[int, ...]
+    checks: tuple[Check, ...] = ()
+    nested: frozenset[str] = frozenset()
+    shallow: bool = True
+    """Whether it writes whole attributes only."""
+
+    def bind(self, bindings: Bindings) -> Update:
+        paths = resolve(self.paths, bindings)
+        for check in self.checks:
+            check(bindings)
+        return Update(self, paths, bindings)
+
+
+class Update:
+    __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "nested", "shallow")
+
+    def __init__(self, program: CompiledUpdate, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
+        self._program = program
+        self._paths = paths
+        self._bindings = bindings
+        self._names = [str(path[0]) for path in paths]
+        self.attributes = frozenset(self._names)
+        """The top-level attributes that it writes."""
+        self.shallow = program.shallow
+        self.nested = bindings.attributes(program.nested) if program.nested else program.nested
+        """The top-level attributes that it reads or writes in part, by a longer path."""
+
+    def apply(self, item: Item, size: int) -> Item:
+        """The item of this size after the update.
+
+        The order of the steps is the order in which DynamoDB reports errors. Only an item that gets too large is
+        rejected as soon as that is sure, because the values written could take a thousand times its memory.
+        """
+        paths, bindings = self._paths, self._bindings
+        # Most updates write so little that the values need not be measured one by one: none of them has more than twice
+        # what the request and the item have together.
+        room = None if 2 * len(paths) * (bindings.size + size) <= ITEM_BYTES else _Room()
+        if self.shallow:
+            return self._apply_shallow(item, room)
+        program = self._program
+        changes = [
+            PathChange(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
+            for index, merge, operand in program.merges
+        ]
+        for path in paths:
+            check_parent(item, path)
+        changes += [
+            PathChange(paths[index], _measured(room, compute(item, bindings))) for index, compute in program.assignments
+        ]
+        changes += [PathChange(paths[index], None) for index in program.removals]
+        return apply_changes(item, changes)
+
+    def _apply_shallow(self, item: Item, room: _Room | None) -> Item:
+        """The same for whole attributes, which most updates write."""
+        program, names, bindings = self._program, self._names, self._bindings
+        after = dict(item)
+        for index, merge, operand in program.merges:
+            merged = merge(item.get(names[index]), bindings.values[operand])
+            if room is not None:
+                room.take(merged)
+            if merged is None:
+                after.pop(names[index], None)
+            else:
+                after[names[index]] = merged
+        for index, compute in program.assignments:
+            value = after[names[index]] = compute(item, bindings)
+            if room is not None:
+                room.take(value)
+        for index in program.removals:
+            after.pop(names[index], None)
+        return after
+
+    def updated(self, before_or_after: Item) -> Item:
+        """The parts of the item, before or after, at the paths that the update names."""
+        return pick(before_or_after, branches(self._paths))
+
+
+def update(text: str, bindings: Bindings) -> Update:
+    try:
+        return _program(text).bind(bindings)
+    except InvalidExpression as error:
+        raise ValidationException(f"Invalid UpdateExpression: {error}") from None
+
+
+@cached_by_text
+def _program(text: str) -> CompiledUpdate:
+    actions = parse_update(text)
+    compilation = Compilation()
+    assignments: list[tuple[int, Compute]] = []
+    merges: list[tuple[int, Merge, str]] = []
+    removals: list[int] = []
+    try:
+        # From last to first, as DynamoDB does: it reports the last of several errors.
+        for index, action in reversed(list(enumerate(actions))):
+            match action:
+                case Set():
+                    assignments.append((index, compile_assigned(action.value, compilation).compute))
+                case Remove():
+                    removals.append(index)
+                case Add():
+                    merges.append((index, add_to, _operand(action, compilation, _ADD_TYPES)))
+                case Delete():
+                    merges.append((index, take_from, _operand(action, compilation, SET_TYPES)))
+    except InvalidExpression as error:
+        compilation.reject(error)
+    paths = tuple(action.path for action in actions)
+    long = [path for path in paths if len(path.parts) > 1]
+    return CompiledUpdate(
+        paths,
+        tuple(assignments),
+        tuple(merges),
+        tuple(removals),
+        tuple(compilation.checks),
+        compilation.nested | roots(long),
+        shallow=not long,
+    )
+
+
+def _operand(action: Add | Delete, compilation: Compilation, allowed: frozenset[str]) -> str:
+    compilation.value(action.value)
+    compilation.count_operator()
+    operator, placeholder = type(action).__name__.upper(), action.value.placeholder
+
+    def check(bindings: Bindings) -> None:
+        tag = type_of(bindings.values[placeholder])
+        if tag not in allowed:
+            raise InvalidExpression(
+                f"Incorrect operand type for operator or function; operator: {operator}, "
+                f"operand type: {TYPE_NAMES[tag]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
+            )
+
+    compilation.checks.append(check)
+    return placeholder
+
+
+def add_to(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
+    if existing is None:
+        return operand
+    tag = _same_type(existing, operand)
+    if tag == "N":
+        return {"N": number.add(existing["N"], operand["N"])}
+    if len(operand[tag]) > ITEM_BYTES:
+        raise too_large()
+    return normalise_value({tag: list({*existing[tag], *operand[tag]})})
+
+
+def take_from(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
+    if existing is None:
+        return None
+    tag = _same_type(existing, operand)
+    taken = set(operand[tag])
+    left = [element for element in existing[tag] if element not in taken]
+    return {tag: left} if left else None
+
+
+def _same_type(existing: AttributeValue, operand: AttributeValue) -> str:
+    tag = type_of(operand)
+    if tag not in existing:
+        raise wrong_type()
+    return tag
 
 
 class Assigned(NamedTuple):
@@ -44,6 +254,7 @@ def wrong_type() -> ValidationException:
 
 
 def compile_assigned(value: Operand | Arithmetic, compilation: Compilation) -> Assigned:
+    """The right-hand side of SET: values, other attributes, `if_not_exists`, `list_append`, sums and differences."""
     match value:
         case Path():
             compilation.path(value)
@@ -128,7 +339,7 @@ def _require_types(compilation: Compilation, operator: str, allowed: frozenset[s
             compilation.require_type(operand.value, allowed, operator)
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     path: DocumentPath
     value: AttributeValue | None
     """The new value; None removes the old one."""
@@ -143,7 +354,7 @@ def check_parent(item: Item, path: DocumentPath) -> None:
         raise ValidationException("The document path provided in the update expression is invalid for update")
 
 
-def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
+def apply_changes(item: Item, changes: Sequence[PathChange]) -> Item:
     """The item with all changes made. Their paths neither overlap nor conflict, and their parents exist."""
     members = dict(item)
     for part, beneath in _by_part(changes, depth=0).items():
@@ -151,14 +362,14 @@ def apply_changes(item: Item, changes: Sequence[Change]) -> Item:
     return members
 
 
-def _by_part(changes: Sequence[Change], depth: int) -> dict[str | int, list[Change]]:
-    groups: dict[str | int, list[Change]] = {}
+def _by_part(changes: Sequence[PathChange], depth: int) -> dict[str | int, list[PathChange]]:
+    groups: dict[str | int, list[PathChange]] = {}
     for change in changes:
         groups.setdefault(change.path[depth], []).append(change)
     return groups
 
 
-def _change_member(members: Item, name: str, changes: list[Change], depth: int) -> None:
+def _change_member(members: Item, name: str, changes: list[PathChange], depth: int) -> None:
     if len(changes[0].path) > depth:
         members[name] = _rewrite_value(members[name], changes, depth)
     elif changes[0].value is None:
@@ -167,7 +378,7 @@ def _change_member(members: Item, name: str, changes: list[Change], depth: int) 
         members[name] = changes[0].value
 
 
-def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int) -> AttributeValue:
+def _rewrite_value(value: AttributeValue, changes: Sequence[PathChange], depth: int) -> AttributeValue:
     groups = _by_part(changes, depth)
     if "L" in value:
         elements = {part: group for part, group in groups.items() if isinstance(part, int)}
@@ -179,7 +390,7 @@ def _rewrite_value(value: AttributeValue, changes: Sequence[Change], depth: int)
 
 
 def _rewrite_elements(
-    elements: list[AttributeValue], groups: dict[int, list[Change]], depth: int
+    elements: list[AttributeValue], groups: dict[int, list[PathChange]], depth: int
 ) -> list[AttributeValue]:
     """Indexes refer to the list before the changes; those past its end append, in ascending order."""
     rewritten: list[AttributeValue | None] = [*elements]
@@ -192,217 +403,3 @@ def _rewrite_elements(
         else:
             rewritten.append(changes[0].value)
     return [element for element in rewritten if element is not None]
-
-
-TYPE_NAMES: Final = {
-    "S": "STRING",
-    "N": "NUMBER",
-    "B": "BINARY",
-    "BOOL": "BOOLEAN",
-    "NULL": "NULL",
-    "L": "LIST",
-    "M": "MAP",
-    "SS": "STRING_SET",
-    "NS": "NUMBER_SET",
-    "BS": "BINARY_SET",
-}
-_ADD_TYPES: Final = SET_TYPES | {"N"}
-
-Merge = Callable[[AttributeValue | None, AttributeValue], AttributeValue | None]
-"""From the value at a path and an operand to the new value; None is no value."""
-
-
-class _Room:
-    """What the values that an update writes may still have."""
-
-    def __init__(self) -> None:
-        self._left = ITEM_BYTES
-
-    def take(self, value: AttributeValue | None) -> None:
-        if value is None:
-            return
-        content = value[type_of(value)]
-        # Each element has a byte or more, so those of a list that is too long need not be measured.
-        long = isinstance(content, list) and len(content) > self._left + 1
-        self._left -= len(content) if long else value_size(value)
-        if self._left < 0:
-            raise too_large()
-
-
-def _measured(room: _Room | None, value: AttributeValue | None) -> AttributeValue | None:
-    if room is not None:
-        room.take(value)
-    return value
-
-
-def too_large() -> ValidationException:
-    return ValidationException(UPDATED_ITEM_TOO_LARGE)
-
-
-class Program(NamedTuple):
-    """A compiled update, shared by all requests with the same text. Actions name a path by its position."""
-
-    paths: tuple[Path, ...]
-    assignments: tuple[tuple[int, Compute], ...]
-    merges: tuple[tuple[int, Merge, str], ...]
-    """With the placeholder of the operand."""
-    removals: tuple[int, ...]
-    checks: tuple[Check, ...] = ()
-    nested: frozenset[str] = frozenset()
-    shallow: bool = True
-    """Whether it writes whole attributes only."""
-
-    def bind(self, bindings: Bindings) -> Update:
-        paths = resolve(self.paths, bindings)
-        for check in self.checks:
-            check(bindings)
-        return Update(self, paths, bindings)
-
-
-class Update:
-    __slots__ = ("_bindings", "_names", "_paths", "_program", "attributes", "nested", "shallow")
-
-    def __init__(self, program: Program, paths: Sequence[DocumentPath], bindings: Bindings) -> None:
-        self._program = program
-        self._paths = paths
-        self._bindings = bindings
-        self._names = [str(path[0]) for path in paths]
-        self.attributes = frozenset(self._names)
-        """The top-level attributes that it writes."""
-        self.shallow = program.shallow
-        self.nested = bindings.attributes(program.nested) if program.nested else program.nested
-        """The top-level attributes that it reads or writes in part, by a longer path."""
-
-    def apply(self, item: Item, size: int) -> Item:
-        """The item of this size after the update.
-
-        The order of the steps is the order in which DynamoDB reports errors. Only an item that gets too large is
-        rejected as soon as that is sure, because the values written could take a thousand times its memory.
-        """
-        paths, bindings = self._paths, self._bindings
-        # Most updates write so little that the values need not be measured one by one: none of them has more than twice
-        # what the request and the item have together.
-        room = None if 2 * len(paths) * (bindings.size + size) <= ITEM_BYTES else _Room()
-        if self.shallow:
-            return self._apply_shallow(item, room)
-        program = self._program
-        changes = [
-            Change(paths[index], _measured(room, merge(find(item, paths[index]), bindings.values[operand])))
-            for index, merge, operand in program.merges
-        ]
-        for path in paths:
-            check_parent(item, path)
-        changes += [
-            Change(paths[index], _measured(room, compute(item, bindings))) for index, compute in program.assignments
-        ]
-        changes += [Change(paths[index], None) for index in program.removals]
-        return apply_changes(item, changes)
-
-    def _apply_shallow(self, item: Item, room: _Room | None) -> Item:
-        """The same for whole attributes, which most updates write."""
-        program, names, bindings = self._program, self._names, self._bindings
-        after = dict(item)
-        for index, merge, operand in program.merges:
-            merged = merge(item.get(names[index]), bindings.values[operand])
-            if room is not None:
-                room.take(merged)
-            if merged is None:
-                after.pop(names[index], None)
-            else:
-                after[names[index]] = merged
-        for index, compute in program.assignments:
-            value = after[names[index]] = compute(item, bindings)
-            if room is not None:
-                room.take(value)
-        for index in program.removals:
-            after.pop(names[index], None)
-        return after
-
-    def updated(self, before_or_after: Item) -> Item:
-        """The parts of the item, before or after, at the paths that the update names."""
-        return pick(before_or_after, branches(self._paths))
-
-
-def update(text: str, bindings: Bindings) -> Update:
-    try:
-        return _program(text).bind(bindings)
-    except InvalidExpression as error:
-        raise ValidationException(f"Invalid UpdateExpression: {error}") from None
-
-
-@cached_by_text
-def _program(text: str) -> Program:
-    actions = parse_update(text)
-    compilation = Compilation()
-    assignments: list[tuple[int, Compute]] = []
-    merges: list[tuple[int, Merge, str]] = []
-    removals: list[int] = []
-    try:
-        # From last to first, as DynamoDB does: it reports the last of several errors.
-        for index, action in reversed(list(enumerate(actions))):
-            match action:
-                case Set():
-                    assignments.append((index, compile_assigned(action.value, compilation).compute))
-                case Remove():
-                    removals.append(index)
-                case Add():
-                    merges.append((index, add_to, _operand(action, compilation, _ADD_TYPES)))
-                case Delete():
-                    merges.append((index, take_from, _operand(action, compilation, SET_TYPES)))
-    except InvalidExpression as error:
-        compilation.reject(error)
-    paths = tuple(action.path for action in actions)
-    long = [path for path in paths if len(path.parts) > 1]
-    return Program(
-        paths,
-        tuple(assignments),
-        tuple(merges),
-        tuple(removals),
-        tuple(compilation.checks),
-        compilation.nested | roots(long),
-        shallow=not long,
-    )
-
-
-def _operand(action: Add | Delete, compilation: Compilation, allowed: frozenset[str]) -> str:
-    compilation.value(action.value)
-    compilation.count_operator()
-    operator, placeholder = type(action).__name__.upper(), action.value.placeholder
-
-    def check(bindings: Bindings) -> None:
-        tag = type_of(bindings.values[placeholder])
-        if tag not in allowed:
-            raise InvalidExpression(
-                f"Incorrect operand type for operator or function; operator: {operator}, "
-                f"operand type: {TYPE_NAMES[tag]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
-            )
-
-    compilation.checks.append(check)
-    return placeholder
-
-
-def add_to(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue:
-    if existing is None:
-        return operand
-    tag = _same_type(existing, operand)
-    if tag == "N":
-        return {"N": number.add(existing["N"], operand["N"])}
-    if len(operand[tag]) > ITEM_BYTES:
-        raise too_large()
-    return normalise_value({tag: list({*existing[tag], *operand[tag]})})
-
-
-def take_from(existing: AttributeValue | None, operand: AttributeValue) -> AttributeValue | None:
-    if existing is None:
-        return None
-    tag = _same_type(existing, operand)
-    taken = set(operand[tag])
-    left = [element for element in existing[tag] if element not in taken]
-    return {tag: left} if left else None
-
-
-def _same_type(existing: AttributeValue, operand: AttributeValue) -> str:
-    tag = type_of(operand)
-    if tag not in existing:
-        raise wrong_type()
-    return tag

@@ -73,7 +73,7 @@ ROOM: Final = 8
 """One part of this many is freed at once, so that the clients are not compared for each answer."""
 
 
-class Client(Protocol):
+class Recipient(Protocol):
     def unsent_bytes(self) -> int: ...
 
     def abort(self) -> None: ...
@@ -91,17 +91,17 @@ class UnsentAnswers:
 
     def __init__(self, limit: int = UNSENT_BYTES) -> None:
         self._limit = limit
-        self._sizes: dict[Client, int] = {}
+        self._sizes: dict[Recipient, int] = {}
         self.bytes = 0
 
-    def grow(self, client: Client, size: int) -> None:
+    def grow(self, client: Recipient, size: int) -> None:
         """More bytes wait for the client. May abort clients, this one too."""
         self._sizes[client] = self._sizes.get(client, 0) + size
         self.bytes += size
         if self.bytes > self._limit:
             self._make_room()
 
-    def end(self, client: Client) -> None:
+    def end(self, client: Recipient) -> None:
         """The client has taken everything, or is gone."""
         self.bytes -= self._sizes.pop(client, 0)
 

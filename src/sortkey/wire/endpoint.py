@@ -42,7 +42,7 @@ from sortkey.wire.costly_requests import (
     PendingRead,
     SliceScheduler,
 )
-from sortkey.wire.metrics import FAMILIES, Metrics
+from sortkey.wire.metrics import FAMILIES, EndpointMetrics
 from sortkey.wire.protocol import TEXT, CoralError, Responses, Route
 
 QUEUED_WRITES: Final = 10_000
@@ -69,7 +69,7 @@ class Endpoint:
         slices: SliceScheduler,
         large: LargeRequests,
         responses: Responses,
-        metrics: Metrics,
+        metrics: EndpointMetrics,
         scrape: Callable[[], Samples],
     ) -> None:
         """`scrape` returns the samples for `GET /metrics`."""

@@ -36,7 +36,7 @@ FAMILIES: Final[Families] = {
 }
 
 
-class Metrics(ServerMetrics):
+class EndpointMetrics(ServerMetrics):
     def __init__(self) -> None:
         super().__init__(_PREFIX, _LABEL)
         self.capacity = {kind: defaultdict[str, float](float) for kind in ("read", "write")}

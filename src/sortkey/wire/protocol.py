@@ -24,7 +24,7 @@ from sortkey.http.response import (
     compress,
     decompress,
 )
-from sortkey.wire.metrics import Metrics
+from sortkey.wire.metrics import EndpointMetrics
 
 SERVICE: Final = "DynamoDB_20120810"
 STREAMS: Final = "DynamoDBStreams_20120810"
@@ -43,7 +43,7 @@ class Route:
 
     __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
 
-    def __init__(self, operation: str, metrics: Metrics, has_faults: bool = False) -> None:
+    def __init__(self, operation: str, metrics: EndpointMetrics, has_faults: bool = False) -> None:
         """A database with faults must get the request itself, so there are no short cuts."""
         self.operation = operation
         self.fast_read = None if has_faults else FAST_READS.get(operation)

@@ -25,7 +25,7 @@ from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAut
 from sortkey.wire.commit_scheduler import CommitScheduler
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
-from sortkey.wire.metrics import HOT_PARTITIONS, Metrics, NoOtherWorkers, OtherWorkers, partition_samples
+from sortkey.wire.metrics import HOT_PARTITIONS, EndpointMetrics, NoOtherWorkers, OtherWorkers, partition_samples
 from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
 
 HOTTEST_SECONDS: Final = 10
@@ -35,7 +35,7 @@ HOTTEST_SECONDS: Final = 10
 class Server(HttpServer):
     """Serves one database."""
 
-    metrics: Metrics
+    metrics: EndpointMetrics
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Server(HttpServer):
         commits_on_loop: bool = False,
     ) -> None:
         """`commits_on_loop` is for a server that has the loop and the data folder to itself."""
-        super().__init__(Metrics())
+        super().__init__(EndpointMetrics())
         self._database = database
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))

@@ -17,8 +17,8 @@ from sortkey.graphql.endpoint import GraphQLEndpoint, PageSizes, graphql_routes
 from sortkey.graphql.schema import CALLS, CONFIG, Connection, DateTime, Decimal, resolved_as
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import prices
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.prices import kind_of
+from sortkey_services.pricing.reads import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.service import PricingService
 
 T = TypeVar("T")

@@ -8,8 +8,7 @@ from typing import Any, Final
 import sortkey as sk
 from sortkey_services.pricing.load.command import PricesLoad
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import PricingService
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import PricingService, read_settings
 
 
 def _tables(_: Mapping[str, Any]) -> Sequence[sk.Table]:

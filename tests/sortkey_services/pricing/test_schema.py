@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from graphql import print_schema
@@ -10,22 +9,19 @@ from graphql import print_schema
 from sortkey_services.pricing.schema import SCHEMA
 
 PINNED = Path(__file__).parent / "schema.graphql"
-PAGE = Path(__file__).parents[3] / "docs" / "guides" / "graphql.md"
-BLOCK = re.compile(r"(?<=^```graphql\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+ROOT = Path(__file__).parents[3]
 
 
-# `python -m tests.sortkey_services.pricing.test_schema` writes it again, there and into the page.
+# `python -m tests.sortkey_services.pricing.test_schema` writes it again.
 def test_the_schema_is_pinned() -> None:
     assert print_schema(SCHEMA._schema) + "\n" == PINNED.read_text(encoding="utf-8")
 
 
+# The site includes the file; see tests/docs/test_site.py.
 def test_the_documentation_has_the_schema() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert page.count("```graphql\n") == 1
-    assert f"```graphql\n{PINNED.read_text(encoding='utf-8').strip()}\n```\n" in page
+    included = f'--8<-- "{PINNED.relative_to(ROOT)}"'
+    assert f"```graphql\n{included}\n```\n" in (ROOT / "docs" / "guides" / "graphql.md").read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
-    text = print_schema(SCHEMA._schema) + "\n"
-    PINNED.write_text(text, encoding="utf-8")
-    PAGE.write_text(BLOCK.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PINNED.write_text(print_schema(SCHEMA._schema) + "\n", encoding="utf-8")

@@ -26,7 +26,14 @@ from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.rows.records import damaged_records, problem_of
 from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
-from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY, slice_holds
+from sortkey.engine.streams.stream_writer import (
+    BINARY,
+    HEADER,
+    NEW_IMAGE_TYPES,
+    OLD_IMAGE_TYPES,
+    RECORD_KEY,
+    slice_holds,
+)
 from sortkey.engine.tables import expiry_index
 from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import row_of
@@ -42,14 +49,6 @@ MOST_PROBLEMS: Final = 1000
 """A bound on memory: a folder with more problems is lost anyway."""
 
 PROGRESS_ROWS: Final = 1000
-
-_IMAGES: Final = {
-    "KEYS_ONLY": (False, False),
-    "NEW_IMAGE": (True, False),
-    "OLD_IMAGE": (False, True),
-    "NEW_AND_OLD_IMAGES": (True, True),
-}
-"""By view type: whether records have the new image, and whether they have the old one."""
 
 
 @dataclass(frozen=True)
@@ -355,8 +354,7 @@ def _images(change: dict[str, Any]) -> tuple[bool, bool]:
 
 
 def _expected_images(view_type: str, event: object) -> tuple[bool, bool]:
-    new, old = _IMAGES[view_type]
-    return new and event != "REMOVE", old and event != "INSERT"
+    return view_type in NEW_IMAGE_TYPES and event != "REMOVE", view_type in OLD_IMAGE_TYPES and event != "INSERT"
 
 
 def _any_binary(change: dict[str, Any]) -> bool:

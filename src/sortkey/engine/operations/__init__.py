@@ -11,12 +11,6 @@ from typing import Any, Final
 
 from sortkey.engine.operations import features
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
-from sortkey.engine.operations.features import (
-    describe_continuous_backups,
-    describe_endpoints,
-    describe_limits,
-    update_continuous_backups,
-)
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
 from sortkey.engine.operations.slices import Slices
@@ -39,13 +33,13 @@ SlicedRead = Callable[[Core, Any], Slices[Answer]]
 Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
-    "DescribeContinuousBackups": describe_continuous_backups,
+    "DescribeContinuousBackups": features.describe_continuous_backups,
     "DescribeContributorInsights": features.describe_contributor_insights,
-    "DescribeEndpoints": describe_endpoints,
+    "DescribeEndpoints": features.describe_endpoints,
     "DescribeGlobalTable": features.describe_global_table,
     "DescribeGlobalTableSettings": features.describe_global_table_settings,
     "DescribeKinesisStreamingDestination": features.describe_kinesis_streaming_destination,
-    "DescribeLimits": describe_limits,
+    "DescribeLimits": features.describe_limits,
     "DescribeStream": describe_stream,
     "DescribeTable": describe_table,
     "DescribeTableReplicaAutoScaling": features.describe_table_replica_auto_scaling,
@@ -62,7 +56,7 @@ READS: Final[dict[str, Read]] = {
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
-    "UpdateContinuousBackups": update_continuous_backups,
+    "UpdateContinuousBackups": features.update_continuous_backups,
 }
 
 SLICED_READS: Final[dict[str, SlicedRead]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sortkey.engine.operations import write
 from sortkey.engine.operations.answers import Consumed, add_write_metrics, is_requested
 from sortkey.engine.operations.rehearsal import rehearsed
@@ -25,11 +27,14 @@ from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.size import read_units
 
+ANY_KEY: Final = True
+"""For `row_by_key`. A keyword would show in the time of a GetItem."""
+
 
 def get_item(core: Core, request: GetItem) -> Answer:
     projection = only_projection(request)
     name = table_name_of(request.table_name)
-    found = row_by_key(core, name, request.key, bool(request.consistent_read), any_key=True)
+    found = row_by_key(core, name, request.key, bool(request.consistent_read), ANY_KEY)
     if found is None:
         # If the key is malformed as well, AWS reports that.
         normalise_key(request.key)

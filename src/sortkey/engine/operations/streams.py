@@ -13,7 +13,8 @@ from sortkey.engine.streams import stream_reader
 from sortkey.engine.streams.stream_reader import TRIM_HORIZON, ShardIterator
 from sortkey.engine.streams.stream_writer import BINARY, HEADER
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.definition import KeyNames
+from sortkey.engine.tables.description import key_schema
 from sortkey.errors import ValidationException
 from sortkey.limits import STREAM_PAGE_BYTES, STREAM_RECORDS
 from sortkey.storage import Transaction
@@ -84,15 +85,8 @@ def _description(stream: stream_reader.Stream) -> dict[str, Any]:
         "StreamViewType": entry.view_type,
         "CreationRequestDateTime": entry.created,
         "TableName": stream.table.name,
-        "KeySchema": _key_schema(stream.table),
+        "KeySchema": key_schema(KeyNames(stream.table.entry.partition, stream.table.entry.sort)),
     }
-
-
-def _key_schema(table: Table) -> list[dict[str, str]]:
-    return [
-        {"AttributeName": name, "KeyType": key_type}
-        for name, key_type in zip(table.names, ("HASH", "RANGE"), strict=False)
-    ]
 
 
 def _shard(shard: ShardEntry) -> dict[str, Any]:

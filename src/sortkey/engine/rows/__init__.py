@@ -1,1 +1,1 @@
-"""Rows: how items, index rows and expiry entries are laid out as bytes."""
+"""What is in the store: rows, catalog entries and other records; and the write batch, which changes them."""

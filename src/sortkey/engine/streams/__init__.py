@@ -1,1 +1,1 @@
-"""Streams: shards, writing and reading records, shard iterators, and waiting for records."""
+"""Streams: writing and reading records, shards, shard iterators, and waiting for records."""

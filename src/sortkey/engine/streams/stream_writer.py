@@ -38,8 +38,8 @@ BINARY: Final = 1 << 63
 RECORD_KEY: Final = struct.Struct(">IQ")
 """Shard number and sequence number, which follow the space in the row key of a stream record."""
 
-_NEW_IMAGE: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
-_OLD_IMAGE: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
+NEW_IMAGE_TYPES: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
+OLD_IMAGE_TYPES: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 _RECORD: Final = (
     b'{"eventID":"%s","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",'
@@ -105,9 +105,9 @@ def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
 
 def _images(view_type: str, old_row: bytes | None, new_row: bytes | None) -> tuple[list[tuple[bytes, bytes]], int]:
     images = []
-    if new_row is not None and view_type in _NEW_IMAGE:
+    if new_row is not None and view_type in NEW_IMAGE_TYPES:
         images.append((b"NewImage", new_row))
-    if old_row is not None and view_type in _OLD_IMAGE:
+    if old_row is not None and view_type in OLD_IMAGE_TYPES:
         images.append((b"OldImage", old_row))
     return images, sum(stored_item.size(row) for _, row in images)
 

@@ -1,1 +1,1 @@
-"""Table definitions: checked, kept in the catalog, changed and described."""
+"""Tables: the catalog, keys, index rows and expiry entries; how a table is defined, changed and described."""

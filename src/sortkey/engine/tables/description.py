@@ -53,7 +53,7 @@ class _Describer(msgspec.Struct, frozen=True):
                 {"AttributeName": name, "AttributeType": tag} for name, tag in entry.attributes.items()
             ],
             "TableName": entry.name,
-            "KeySchema": _key_schema(KeyNames(entry.partition, entry.sort)),
+            "KeySchema": key_schema(KeyNames(entry.partition, entry.sort)),
             "TableStatus": "ACTIVE",
             "CreationDateTime": entry.created,
             "TableSizeBytes": size,
@@ -93,7 +93,7 @@ class _Describer(msgspec.Struct, frozen=True):
             projection["NonKeyAttributes"] = index.included
         return {
             "IndexName": index.name,
-            "KeySchema": _key_schema(KeyNames.of(index)),
+            "KeySchema": key_schema(KeyNames.of(index)),
             "Projection": projection,
             "IndexSizeBytes": size,
             "ItemCount": items,
@@ -114,7 +114,7 @@ class _Describer(msgspec.Struct, frozen=True):
         } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
 
 
-def _key_schema(keys: KeyNames) -> list[Description]:
+def key_schema(keys: KeyNames) -> list[Description]:
     partition = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.partition_names]
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 

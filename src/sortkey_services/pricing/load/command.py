@@ -18,8 +18,7 @@ from sortkey_services.pricing.checks import Mistake, check_requester
 from sortkey_services.pricing.load.load_processes import LoadFailed
 from sortkey_services.pricing.load.price_files import FORMATS, UnusableFile
 from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, WrongRows
-from sortkey_services.pricing.service import PricingService
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import PricingService, read_settings
 
 
 class PricesLoad:

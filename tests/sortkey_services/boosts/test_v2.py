@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sortkey_services.boosts.designs import v2
+from sortkey_services.boosts import v2
 from sortkey_services.boosts.model import RETENTION_SECONDS, BoostRow
 from sortkey_services.boosts.tenants import DesignName
 from tests.sortkey_services.boosts.campaigns import event

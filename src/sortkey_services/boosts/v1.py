@@ -18,7 +18,7 @@ import msgspec
 
 import sortkey as sk
 from sortkey.clock import Clock
-from sortkey_services.boosts.designs.design import (
+from sortkey_services.boosts.design import (
     Boost,
     CampaignInArea,
     EventResult,
@@ -27,9 +27,8 @@ from sortkey_services.boosts.designs.design import (
     boosts_of,
     campaigns_in_areas,
 )
-from sortkey_services.boosts.event import ENDED, EVERYWHERE, CampaignEvent
+from sortkey_services.boosts.event import ENDED, EVERYWHERE, CampaignEvent, Day, Slot
 from sortkey_services.boosts.model import RETENTION_SECONDS
-from sortkey_services.boosts.schedule import Day, Slot
 from sortkey_services.boosts.tenants import Market
 from sortkey_services.concurrent_map import concurrent_map
 

@@ -19,7 +19,7 @@ import msgspec
 
 import sortkey as sk
 from sortkey.clock import Clock
-from sortkey_services.boosts.designs.design import (
+from sortkey_services.boosts.design import (
     Boost,
     CampaignInArea,
     EventResult,
@@ -45,7 +45,7 @@ from sortkey_services.concurrent_map import concurrent_map
 
 CONCURRENT_PARTNERS: Final = 64
 CONCURRENT_AREAS: Final = 16
-ROWS_PER_BATCH: Final = 1000
+ROWS_AT_ONCE: Final = 1000
 """When a market is loaded."""
 
 MANIFEST: Final = sk.Table("boosts_manifest", ttl="expires")
@@ -186,7 +186,7 @@ class V2:
         for of_partner in partners.values():
             rows += [row async for row in self._rows_of_partner(market, of_partner)]
             done += len(of_partner)
-            if len(rows) >= ROWS_PER_BATCH or done == len(events):
+            if len(rows) >= ROWS_AT_ONCE or done == len(events):
                 await self._session.batch(put=rows)
                 rows = []
                 yield done

@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 import sortkey as sk
-from sortkey_services.boosts.event import EVERYWHERE, CampaignEvent
-from sortkey_services.boosts.schedule import DAYS, SLOTS, Day, DaySlots, Slot
-from sortkey_services.boosts.tenants import Market
+from sortkey_services.boosts.event import DAYS, EVERYWHERE, SLOTS, CampaignEvent, Day, Slot
+from sortkey_services.boosts.tenants import DaySlots, Market
 
 
 class Boost(msgspec.Struct, frozen=True, rename="camel"):

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sortkey_services.boosts.schedule import DAYS, SLOTS, DaySlot, Hours, Slot, Timetable, day_slot_bits
+from sortkey_services.boosts.event import DAYS, SLOTS, DaySlot, Slot, day_slot_bits
+from sortkey_services.boosts.tenants import Hours, Timetable
 
 BERLIN = Timetable(
     ZoneInfo("Europe/Berlin"),

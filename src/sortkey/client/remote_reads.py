@@ -29,7 +29,7 @@ _LOCAL_REGION: Final = "local"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-class FastReads:
+class RemoteReads:
     """The requests of a botocore or aiobotocore client, and their answers. Sends nothing itself."""
 
     def __init__(self, client: Any) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sortkey_services.boosts.designs import v1
-from sortkey_services.boosts.designs.v1 import Shard, V1Campaign
+from sortkey_services.boosts import v1
 from sortkey_services.boosts.model import RETENTION_SECONDS
 from sortkey_services.boosts.tenants import DesignName
+from sortkey_services.boosts.v1 import Shard, V1Campaign
 from tests.sortkey_services.boosts.campaigns import event
 from tests.sortkey_services.boosts.conftest import Service
 
