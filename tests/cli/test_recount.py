@@ -80,7 +80,7 @@ def store(tmp_path: Path) -> Path:
                 for number in range(3):
                     await db.put(Visit(id=str(number), place="York", at=datetime(2026, 8, 24, tzinfo=UTC)))
                 await follower.caught_up()
-            await db.update(VisitCount.key(place="York"), {"visits": sk.add(2)})
+            await db.update(VisitCount.key(place="York"), [sk.F(VisitCount.visits).add(2)])
 
     asyncio.run(fill())
     return tmp_path / "data"

@@ -50,10 +50,10 @@ class Reminders:
 
     async def _on_due(self, due: sk.patterns.Due[Reminder]) -> None:
         path = Sent.key(**due.group)
-        await self._session.upsert(path, {"key_given": due.key, "begun": sk.add(1)})
+        await self._session.upsert(path, [sk.F(Sent.begun).add(1), {"key_given": due.key}])
         while await self._session.get(Release.key(name="all")) is None:
             await asyncio.sleep(0.02)  # another process writes it
-        await self._session.update(path, {"done": sk.add(1)})
+        await self._session.update(path, [sk.F(Sent.done).add(1)])
 
 
 def tables(_: Mapping[str, Any]) -> Sequence[type[sk.Item] | sk.Table]:

@@ -1,4 +1,6 @@
-"""Times as whole seconds since 1970, which is how DynamoDB's TTL reads them."""
+"""Times and durations as numbers of seconds: durations exact to the microsecond, times in whole seconds since 1970,
+which is how DynamoDB's TTL reads them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,29 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sortkey.model.errors import KeyPartError
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_PER_SECOND: Final = Decimal(1_000_000)
+
+
+def to_seconds(value: Any) -> Decimal:
+    """Raises KeyPartError."""
+    if not isinstance(value, timedelta):
+        raise KeyPartError(f"expected timedelta, got {type(value).__name__} {value!r}")
+    return (value // _MICROSECOND) / _PER_SECOND
+
+
+def from_seconds(seconds: Decimal) -> timedelta:
+    """The duration of a stored number. Raises ValueError, also for a fraction of a microsecond: without it, conditions
+    would compare another number than the item shows."""
+    try:
+        made = timedelta(microseconds=int(seconds * _PER_SECOND))
+    except (ArithmeticError, OverflowError):
+        raise ValueError(f"{seconds} seconds are too many for a timedelta") from None
+    if to_seconds(made) != seconds:
+        raise ValueError(f"{seconds} seconds are not whole microseconds, as a timedelta is; use Decimal")
+    return made
+
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)

@@ -1,4 +1,6 @@
-"""Attribute values as Python values that compare as the store compares them: for conditions tested in the program."""
+"""Attribute values as DynamoDB compares them, for what must be known without asking it: whether the default that a row
+without the attribute shows meets a condition, and whether a value is stored in the form of its field.
+"""
 
 from __future__ import annotations
 
