@@ -90,7 +90,7 @@ def run(*command: str, folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", ["notes", "note-2"])
+@pytest.mark.parametrize("name", ["note-2"])
 def test_the_project_is_typed_formatted_and_passes_its_tests(folder: Path, name: str) -> None:
     assert main(["new", name]) == 0
     project = folder / name

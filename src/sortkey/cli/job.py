@@ -38,7 +38,7 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
         definition = service_with(service, job_of, f"there is no {noun} of {{name!r}}; those that have one: {{others}}")
         job = job_of(definition)
         assert job is not None
-        arguments = _parser(command, service, job).parse_args(rest)
+        arguments = parser_of(command, service, job).parse_args(rest)
         settings = settings_of(arguments.config, definition.name)
         store = shared_store(arguments.store, "would be gone with this command")
         connect = partial(async_connect, store, tables=definition.tables(settings))
@@ -61,7 +61,7 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
     return 0
 
 
-def _parser(command: str, service: str, job: Job) -> Parser:
+def parser_of(command: str, service: str, job: Job) -> Parser:
     parser = Parser(prog=f"sortkey {command} {service}", description=job.summary)
     job.add_arguments(parser)
     add_store_argument(parser)
