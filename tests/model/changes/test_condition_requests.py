@@ -20,7 +20,7 @@ from sortkey.model.changes.requirements import Requirement
 from sortkey.model.items.item import schema_of
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "guides" / "conditions.md"
-BEGIN, END = "<!-- table of requests -->", "<!-- end of the table -->"
+BEGIN, END = "<!-- made: requests -->", "<!-- made -->"
 
 
 class Address(msgspec.Struct):
