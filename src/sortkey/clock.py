@@ -13,6 +13,8 @@ import time
 from itertools import count
 from typing import Final, Protocol
 
+__all__ = ["Clock", "ManualClock", "SystemClock", "WaitingClock", "monotonic"]
+
 monotonic: Final = time.monotonic
 """Seconds that never go back, from an arbitrary moment on."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, NoReturn, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,22 +15,23 @@ from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive,
 from sortkey.http.listener import AllowedHosts
 from sortkey.http.metrics import CONTENT_TYPE, Samples, render
 from sortkey.model.errors import ModelError
-from sortkey.server import docs_page
 from sortkey.server.access_log import AccessLog, NoLog
-from sortkey.server.caller import CALLER, caller_dependency
-from sortkey.server.exchange import BODY_BYTES, exchange_of
+from sortkey.server.exchange import BODY_BYTES, CALLER, caller_dependency, exchange_of
 from sortkey.server.fast_routes import fast_routes
 from sortkey.server.metrics import FAMILIES, Metrics
 from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
-from sortkey.server.scopes import SERVICE, scope_of
-from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
+from sortkey.server.tokens import SERVICE, KnownTokens, NoTokens, Tokens, scope_of
 from sortkey.services.interface import Measured, Service
 
 _logger = logging.getLogger(__name__)
 
 TAG: Final = "server"
 """The tag, in the documentation, of the server's own routes."""
+DOCS_PAGE: Final = files("sortkey.server").joinpath("docs.html").read_bytes()
+"""Shows the routes of /openapi.json and sends requests to them. Loads nothing from other hosts."""
+DOCS_POLICY: Final = "default-src 'self'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+"""Has the browser enforce that, too."""
 
 
 def app_of(
@@ -57,8 +60,12 @@ def app_of(
                 _logger.warning("there are no metrics of %s: %s", service.name, error)
         return render(shown, known_families)
 
-    undocumented = [*routes, *_own_routes(show, b"")]
-    document = openapi_document(undocumented, services, isinstance(known, KnownTokens))
+    # Takes longer than all the rest, and most servers are never asked for it.
+    @cache
+    def document() -> bytes:
+        undocumented = [*routes, *_own_routes(show, bytes)]
+        return openapi_document(undocumented, services, isinstance(known, KnownTokens))
+
     # Errors, documentation and limits are the middleware's, not Litestar's.
     inner = Litestar(
         [*routes, *_own_routes(show, document)],
@@ -94,7 +101,9 @@ def _router(service: Service, tokens: Tokens) -> Router:
     )
 
 
-def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> list[ControllerRouterHandler]:
+def _own_routes(
+    metrics: Callable[[], Awaitable[bytes]], document: Callable[[], bytes]
+) -> list[ControllerRouterHandler]:
     @get(HEALTH, tags=[TAG], summary="Whether the server is up", sync_to_thread=False)
     def health() -> dict[str, str]:
         return {"status": "ok"}
@@ -108,13 +117,13 @@ def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> lis
     async def show_metrics() -> bytes:
         return await metrics()
 
-    @get("/openapi.json", include_in_schema=False, media_type="application/json", sync_to_thread=False)
+    @get("/openapi.json", include_in_schema=False, media_type="application/json", sync_to_thread=True)
     def openapi() -> bytes:
-        return document
+        return document()
 
     @get("/docs", include_in_schema=False, media_type="text/html; charset=utf-8", sync_to_thread=False)
     def docs() -> Response[bytes]:
-        return Response(docs_page.PAGE, headers={"content-security-policy": docs_page.POLICY})
+        return Response(DOCS_PAGE, headers={"content-security-policy": DOCS_POLICY})
 
     return [health, show_metrics, openapi, docs]
 

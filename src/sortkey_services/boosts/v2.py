@@ -156,9 +156,9 @@ class V2:
         new_areas: Collection[str] = (),
         room: int | None = None,
     ) -> sk.PutEntryResult[PartnerRow]:
-        changes: dict[str, Any] = {"revision": sk.add(1), "expires": None}
+        changes: list[Mapping[str, Any]] = [sk.F(PartnerRow.revision).add(1), {"expires": None}]
         if new_areas:
-            changes["campaign_areas"] = sk.add(set(new_areas))
+            changes.append(sk.F(PartnerRow.campaign_areas).add(set(new_areas)))
         return await self._session.put_entry(
             self.rows.key(tenant=market.tenant, area=area, partner=event.partner_id),
             self.rows.campaigns,
@@ -166,7 +166,7 @@ class V2:
             entry,
             newer_by="version",
             changes=changes,
-            where=None if room is None else {"campaign_areas": sk.sized(at_most=room)},
+            where=None if room is None else sk.F(PartnerRow.campaign_areas).size <= room,
         )
 
     async def _put_pruned(self, row: PartnerRow, kept: PartnerRow) -> None:

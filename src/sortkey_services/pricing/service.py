@@ -33,7 +33,6 @@ from msgspec.structs import replace
 
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
-from sortkey.graphql.settings import GraphQLSettings
 from sortkey.services.pages import PageAnswer, PageArguments
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import demo
@@ -81,7 +80,7 @@ DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 20.0
 """Between two changes of the demonstration."""
 
-GRAPHQL_DEFAULTS: Final = GraphQLSettings()
+GRAPHQL_DEFAULTS: Final = sk.graphql.GraphQLSettings()
 _PACKAGES: Final = ("graphql", "strawberry")
 _SIZE: Final = f"{DEFAULT_ITEMS} by default, {MAX_ITEMS:,} at most"
 _SPACED_OFFSET: Final = re.compile(r" (\d\d:?\d\d)$")
@@ -140,7 +139,7 @@ class PricingService:
         session: sk.AsyncSession,
         settings: Settings = DEFAULTS,
         clock: Clock | None = None,
-        graphql: GraphQLSettings = GRAPHQL_DEFAULTS,
+        graphql: sk.graphql.GraphQLSettings = GRAPHQL_DEFAULTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
@@ -468,7 +467,7 @@ def _number(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _graphql_routes(pricing: PricingService, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+def _graphql_routes(pricing: PricingService, settings: sk.graphql.GraphQLSettings) -> list[ControllerRouterHandler]:
     try:
         module: Any = import_module("sortkey_services.pricing.schema")
     except ModuleNotFoundError as error:

@@ -22,10 +22,10 @@ from sortkey.model.calls.queries import DEFAULT_BUDGET, Page
 from sortkey.model.calls.steps import Context
 from sortkey.model.calls.transaction import Transaction
 from sortkey.model.calls.wanted_items import Parts, wanted_items
-from sortkey.model.changes.combination import Where
-from sortkey.model.changes.place_changes import Changes
-from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.operators import Changes
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.costs.explain import Explanation, explain
 from sortkey.model.costs.meter import Meter
 from sortkey.model.fields.codec import Row
