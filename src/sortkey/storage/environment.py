@@ -25,7 +25,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
 from time import sleep
@@ -36,6 +36,7 @@ import lmdb
 from sortkey.storage import gradual_check
 from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
 from sortkey.storage.pages import Damage
+from sortkey.storage.write_lock import WriteLock
 
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
@@ -114,33 +115,37 @@ def _naming_folder(
 
 
 @_naming_folder
-def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
-    """Open a durable environment: a commit returns when it is on disk.
+def open_folder(path: Path) -> tuple[lmdb.Environment, WriteLock, GradualCheck | None]:
+    """Open a durable environment: a commit returns when it is on disk. Whoever writes must hold the lock.
 
     With a check, nothing may be read that it has not allowed (`GradualCheck.require`).
     """
     path.mkdir(parents=True, exist_ok=True)
     _reject_empty(path)
     environment = _open(path, sync=True)
+    lock: WriteLock | None = None
     check: GradualCheck | None = None
     try:
-        check = gradual_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        lock = WriteLock(path)
+        check = gradual_check.check_writable(environment, lock, path, CHECKED_BYTES, FORMAT_KEY)
         if check is not None:
             check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
-        if _check_format(environment, path):
+        if _check_format(environment, path, lock):
             _sync_directory_entries(path)
     except BaseException as error:
         if check is not None:
             check.close()
+        if lock is not None:
+            lock.close()
         environment.close()
         if isinstance(error, Damage):
             raise damaged_folder(path, str(error)) from error
         if isinstance(error, lmdb.Error):
             raise StorageError(f"cannot use the data folder {path}: {error}") from error
         raise
-    return environment, check
+    return environment, lock, check
 
 
 @_naming_folder
@@ -177,7 +182,7 @@ def open_memory() -> lmdb.Environment:
     size = SMALLEST_MEMORY_MAP_BYTES if limited else MEMORY_MAP_BYTES
     with _memory_folder() as folder:
         environment = _open(folder, sync=False, size=size, smallest=SMALLEST_MEMORY_MAP_BYTES)
-        _check_format(environment, folder)
+        _check_format(environment, folder, contextlib.nullcontext())
     return environment
 
 
@@ -275,14 +280,14 @@ def _reject_empty(path: Path) -> None:
     raise damaged_folder(path, f"{file} is empty")
 
 
-def _check_format(environment: lmdb.Environment, path: Path) -> bool:
+def _check_format(environment: lmdb.Environment, path: Path, lock: AbstractContextManager[None]) -> bool:
     """Stamp a new environment, or check the stamp of an old one; returns whether it was new."""
     with environment.begin() as snapshot:
         found = snapshot.get(FORMAT_KEY)
     if found is not None:
         _require_format(found, path)
         return False
-    with environment.begin(write=True) as transaction:
+    with lock, environment.begin(write=True) as transaction:
         # Another process may have stamped it first. A new environment has no commits.
         if transaction.get(FORMAT_KEY) is None and transaction.id() != FIRST_COMMIT:
             raise _foreign(path)
