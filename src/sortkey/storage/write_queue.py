@@ -12,6 +12,7 @@ Callers that must not block (an event loop) `submit` instead, and the queue's ow
 
 The leader takes the folder's write lock before it chooses the work, so work that arrives while it waits for another
 process shares the commit. A leader that must not wait (`lead`) leaves the work where it is when another process writes.
+Work that waits for another process may be withdrawn, and is not done then.
 
 Guarantees
 - Work is atomic: it raises before its first write, or not at all. If work breaks that rule, or the disk is full, the
@@ -167,6 +168,8 @@ class WriteQueue(Generic[BatchType]):
         """The number of tickets that have left the queue."""
         self.commit_seconds = 0.0
         """How long recent commits waited for other processes and for the disk."""
+        self.blocked_since: float | None = None
+        """Since when (`monotonic`) the leader waits for another process, if it does."""
 
     def __len__(self) -> int:
         """The number of tickets in the queue, including those being committed."""
@@ -224,6 +227,24 @@ class WriteQueue(Generic[BatchType]):
         finally:
             self._lead.release()
 
+    def withdraw(self, chosen: Callable[[Ticket[BatchType]], bool]) -> list[Ticket[BatchType]]:
+        """Take the chosen work out of the queue while the leader waits for another process; it will not be done."""
+        with self._gate:
+            if self.blocked_since is None:
+                return []
+            withdrawn = [ticket for ticket in self._waiting if not ticket.fate and chosen(ticket)]
+            for ticket in withdrawn:
+                ticket.withdrawn = True
+            left = [ticket for ticket in self._waiting if not ticket.withdrawn]
+            self.answered += len(self._waiting) - len(left)
+            self._waiting.clear()
+            self._waiting.extend(left)
+        return withdrawn
+
+    def blocking_process(self) -> int | None:
+        """The other process that writes now; 0 if that is in another container."""
+        return None if self._lock is None else self._lock.holder()
+
     def close(self) -> None:
         """Commit the waiting work, then reject more."""
         with self._gate:
@@ -270,8 +291,12 @@ class WriteQueue(Generic[BatchType]):
         return True
 
     def _wait_for(self, lock: WriteLock) -> None:
-        began = monotonic()
-        lock.acquire()
+        self.blocked_since = began = monotonic()
+        try:
+            lock.acquire()
+        finally:
+            with self._gate:
+                self.blocked_since = None
         self.commit_seconds += (monotonic() - began) / AVERAGED_COMMITS
 
     def _answer_settled(self) -> None:

@@ -254,7 +254,7 @@ class Endpoint:
 
     def _failure(self, write: PendingWrite, error: BaseException) -> bytes:
         """The answer to a write whose work was not committed."""
-        if not isinstance(error, DynamoDBError):
+        if not isinstance(error, DynamoDBError | CoralError):
             _logger.error("%s failed", write.route.operation, exc_info=error)
             error = internal_error()
         _free_frames(write.error)
@@ -334,7 +334,9 @@ class Endpoint:
         path = request.target.partition(b"?")[0]
         if request.method in (b"GET", b"HEAD") and path in (b"/", b"/health"):
             # For any host: it shows nothing, and probes often send none.
-            return self._responses.answer(request, 200, HEALTHY, TEXT)
+            blockage = self._scheduler.blockage()
+            text = HEALTHY if blockage is None else HEALTHY + blockage.encode() + b"\n"
+            return self._responses.answer(request, 200, text, TEXT)
         try:
             self._authentication.check_host(request)
         except CoralError as rejected:

@@ -3,8 +3,8 @@
 Each worker binds the port (SO_REUSEPORT), and the system spreads connections over them. The parent binds the port too,
 without listening, so that no other program can take it while a worker is replaced.
 
-A worker that dies while serving is replaced: nothing that it answered is lost, and the system frees the lock of
-a dead writer. A worker that dies before it serves would die again, so all workers stop, with exit code 1. Workers whose parent
+A worker that dies while serving is replaced: nothing that it answered is lost, and the system frees the lock of a dead
+writer. A worker that dies before it serves would die again, so all workers stop, with exit code 1. Workers whose parent
 is gone stop by themselves.
 """
 
