@@ -58,7 +58,9 @@ FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
 MAP_BYTES: Final = 1 << 44
-SMALLEST_MAP_BYTES: Final = 1 << 30
+SMALLEST_MAP_BYTES: Final = 1 << 29
+HEAP_BYTES: Final = 512 << 20
+"""Of a limited address space, what the map leaves to the rest of the process, if it can."""
 MEMORY_MAP_BYTES: Final = 16 << 30
 """More than most stores in memory need, so that few are copied; 8,192 of them fit into 47 bits."""
 SMALLEST_MEMORY_MAP_BYTES: Final = 16 << 20
@@ -77,6 +79,7 @@ CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
 CREATION_STEPS: Final = 50
 MEMORY_FOLDER: Final = Path("/dev/shm")
+_STATM: Final = Path("/proc/self/statm")
 LOCK_FILE: Final = "lock.mdb"
 _READER_BYTES: Final = 64
 _HEADER_BYTES: Final = 128
@@ -213,6 +216,29 @@ def _address_space_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def address_space_left() -> int | None:
+    """How many bytes the process may still map; None if there is no limit, or the system does not tell."""
+    limit = _address_space_limit()
+    if limit is None:
+        return None
+    try:
+        pages = int(_STATM.read_bytes().split()[0])
+    except OSError:
+        return None
+    return limit - pages * resource.getpagesize()
+
+
+def _size_that_leaves_room(path: Path, size: int, smallest: int) -> int:
+    """A size for the map, so that the process has memory for its requests, and the data may double."""
+    left = address_space_left()
+    if left is not None:
+        with contextlib.suppress(OSError):
+            smallest = max(smallest, 2 * (path / DATA_FILE).stat().st_size)
+        while size > left - HEAP_BYTES and size // 2 >= smallest:
+            size //= 2
+    return size
+
+
 def _no_address_space(path: Path, size: int) -> StorageError:
     limit = _address_space_limit()
     known = "" if limit is None else f" (ulimit -v {limit >> 10})"
@@ -233,6 +259,7 @@ def _open(
 ) -> lmdb.Environment:
     if lock:
         _reserve_lock_file(path, READERS)
+    size = _size_that_leaves_room(path, size, smallest)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.

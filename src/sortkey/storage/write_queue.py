@@ -365,7 +365,8 @@ class WriteQueue(Generic[BatchType]):
 
 def _reason(error: BaseException | None) -> BaseException | None:
     """The error to raise for the caller."""
-    if isinstance(error, lmdb.Error) and error.code in NO_ROOM:
+    # Errors of the binding itself have no code.
+    if isinstance(error, lmdb.Error) and getattr(error, "code", None) in NO_ROOM:
         full = StorageFull(f"no space left for the data folder: {error.__cause__ or error}")
         full.__cause__ = error
         return full

@@ -129,7 +129,8 @@ class Supervisor:
         if not worker.reports.closed:
             worker.reports.close()
         if self._stopping:
-            self._exit = self._exit or (1 if code else 0)
+            # One that does not serve yet may end by the signal.
+            self._exit = self._exit or (1 if code and worker.serving else 0)
         elif worker.serving:
             sys.stderr.write(f"sortkey: worker {worker.number} ended with exit code {code}; starting another\n")
             self._start(folder, worker.number)
