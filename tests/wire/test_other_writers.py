@@ -27,8 +27,9 @@ def server(tmp_path: Path, serve: Serve) -> Iterator[ServerProcess]:
         client.call("CreateTable", **table("orders"))
         client.call("PutItem", TableName="orders", Item=item(1))
     yield server
-    server.process.terminate()
-    server.process.communicate(timeout=60)
+    if server.process.poll() is None:
+        server.process.terminate()
+        server.process.communicate(timeout=60)
     assert server.process.returncode == 0
 
 
@@ -76,3 +77,15 @@ def test_a_write_that_waited_too_long_is_answered_and_never_done(server: ServerP
         assert found == [1, 4]
         assert health(other) == "healthy: dynamodb.local\n"
         writer.call("PutItem", TableName="orders", Item=item(5))
+
+
+# A service manager would have to kill it, and might not know why.
+def test_a_server_whose_writes_wait_can_be_stopped(server: ServerProcess, stopped_writer: Child) -> None:
+    with closing(RawClient(server.url)) as writer:
+        writer.send(request("PutItem", {"TableName": "orders", "Item": item(2)}))
+        server.process.terminate()
+        assert writer.answer().status == 503
+    output = server.process.communicate(timeout=30)
+    assert server.process.returncode == 0
+    assert f"for process {stopped_writer.pid}, which holds the data folder's write lock; they are answered" in output[1]
+    assert stopped_writer.poll() is None

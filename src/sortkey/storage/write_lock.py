@@ -61,8 +61,9 @@ class WriteLock:
             time.sleep(RETRY_SECONDS)
 
     def release(self) -> None:
-        """Does nothing if this process does not have it."""
-        lockf(self._file, LOCK_UN)
+        """Does nothing if this process does not have it, or it was closed meanwhile."""
+        if self._file != _CLOSED:
+            lockf(self._file, LOCK_UN)
 
     def __enter__(self) -> None:
         self.acquire()

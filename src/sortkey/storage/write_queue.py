@@ -249,12 +249,14 @@ class WriteQueue(Generic[BatchType]):
         """Commit the waiting work, then reject more."""
         with self._gate:
             self._closed = True
-        with self._lead:
-            while self._waiting:
+        while self._waiting:
+            with self._lead:
                 self._commit_waiting()
         if self._thread is not None:
             self._wake.set()
-            self._thread.join()
+            # One that waits for another process, and has nothing to write any more, may wait for ever.
+            if self.blocked_since is None:
+                self._thread.join()
 
     def _start(self) -> None:
         with self._gate:
